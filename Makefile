@@ -1,0 +1,46 @@
+# Two commands do everything: `make demo` and `make test`. Both set up what they need.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
+
+.PHONY: help install demo test lint lock clean
+
+help:  ## Show what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcevolve-server
+
+demo: install  ## Run the main job end to end and print a summary (at most 5 minutes on 2 cores)
+	$(BIN)/pcevolve demo --out runs/demo
+
+test: install  ## Run every test
+	$(BIN)/pytest
+
+lint: install  ## Style, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+lock: $(UV)  ## Recompile requirements.lock from the three pyproject.toml files
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-emit-package pcevolve-shared --custom-compile-command "make lock" \
+		$(PROJECTS) --group pyproject.toml:dev -o requirements.lock
+
+clean:  ## Remove the environment and caches; runs/ stays
+	rm -rf $(VENV) .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(VENV)/.installed: requirements.lock $(PROJECTS) | $(UV)
+	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
+	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation \
+		-e shared -e api_server -e client
+	touch $@
+
+.uv/bin/uv:
+	$(PYTHON) -m venv .uv
+	.uv/bin/pip install --quiet uv

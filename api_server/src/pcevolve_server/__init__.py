@@ -1,0 +1,1 @@
+"""The API server: image generation behind a getimg-style HTTP API."""

@@ -1,0 +1,1 @@
+"""The client: private data stay here; only paid-for DP releases leave."""

@@ -1,0 +1,1 @@
+"""The wire contract between client and API server; imports neither side."""
