@@ -1,0 +1,83 @@
+"""Every error the client raises on purpose, in one tree.
+
+ClientError                      exit code 1 unless said otherwise
+├── UsageError                   the command cannot be carried out as given            (2)
+├── DataError                    the private data cannot be used; nothing was spent    (3)
+├── BudgetError                  the privacy budget does not allow this                (4)
+│   └── LedgerError              the ledger cannot be trusted or reached
+├── EgressError                  something tried to leave that must not; it did not    (5)
+├── ProviderError                the API failed                                        (6)
+│   ├── ProviderUnreachableError no usable answer within the retry limits
+│   ├── ProviderRefusedError     a clear no: wrong key, invalid request, no credit
+│   └── ProviderReplyError       an answer that breaks the wire contract
+├── TranscriptError              the record of the run is damaged                      (7)
+└── ModelError                   an encoder's weights cannot be loaded                 (8)
+
+Messages name facts and a next step, and nothing private beyond the owner's own file names.
+"""
+
+from __future__ import annotations
+
+
+class ClientError(Exception):
+    """Base of all errors that a user is meant to read; ``exit_code`` is what the command returns."""
+
+    exit_code = 1
+
+
+class UsageError(ClientError):
+    """The command cannot be carried out as given."""
+
+    exit_code = 2
+
+
+class DataError(ClientError):
+    """The private data cannot be used; nothing was spent."""
+
+    exit_code = 3
+
+
+class BudgetError(ClientError):
+    """The privacy budget does not allow what was asked; nothing was drawn."""
+
+    exit_code = 4
+
+
+class LedgerError(BudgetError):
+    """The ledger cannot be trusted or reached; nothing was drawn."""
+
+
+class EgressError(ClientError):
+    """Something tried to leave without a reason to; it was stopped before it left."""
+
+    exit_code = 5
+
+
+class ProviderError(ClientError):
+    """The API failed; what was paid for is recorded and the run can be resumed."""
+
+    exit_code = 6
+
+
+class ProviderUnreachableError(ProviderError):
+    """No usable answer within the retry limits."""
+
+
+class ProviderRefusedError(ProviderError):
+    """The API said no, and asking again would not help."""
+
+
+class ProviderReplyError(ProviderError):
+    """The API answered with something that breaks the wire contract."""
+
+
+class TranscriptError(ClientError):
+    """The record of the run is damaged."""
+
+    exit_code = 7
+
+
+class ModelError(ClientError):
+    """An encoder's weights cannot be loaded."""
+
+    exit_code = 8
