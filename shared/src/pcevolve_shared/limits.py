@@ -1,0 +1,21 @@
+"""Every bound of the wire in one place; both sides refuse what exceeds them before they work on it."""
+
+MAX_IMAGE_BYTES = 16 * 2**20  # one encoded image, before base64
+MAX_PIXELS = 4096 * 4096  # one decoded image
+MAX_SIDE = 8192  # pixels; a 1 x 16M strip is as unwelcome as a bomb
+MIN_SIZE, MAX_SIZE = 8, 4096  # pixels; sides of a requested image
+SIZE_STEP = 8  # pixels; latent diffusion works on whole latents
+
+MAX_PROMPT_CHARS = 2048
+MAX_NAME_CHARS = 256  # model ids, schedulers, adapters
+MAX_MESSAGE_CHARS = 2048  # error messages
+MAX_LIST = 1024  # models, names; anything listed that is not an image
+
+MAX_BATCH = 64  # images per request
+MAX_STEPS = 150
+MAX_GUIDANCE = 50.0
+MAX_SEED = 2**32 - 1
+
+MAX_BASE64_CHARS = 4 * -(-MAX_IMAGE_BYTES // 3)
+MAX_REQUEST_BYTES = MAX_BASE64_CHARS + 64 * 2**10  # one image and the fields around it
+MAX_RESPONSE_BYTES = 256 * 2**20  # a full batch of 1024 x 1024 PNGs

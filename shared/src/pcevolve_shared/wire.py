@@ -1,0 +1,166 @@
+"""The JSON that crosses the trust boundary, in the style of getimg's v1 API; no I/O.
+
+Each side validates what it receives with these models: a hostile client and a hostile server are both
+in scope. Hence: frozen, no unknown fields, no coercion between types, no NaN or infinity, and a bound on
+every length. Parse with ``model_validate_json``; strict mode reads a JSON list as a tuple only there.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from pcevolve_shared import limits
+
+TEXT_TO_IMAGE = "/v1/stable-diffusion/text-to-image"
+IMAGE_TO_IMAGE = "/v1/stable-diffusion/image-to-image"
+IP_ADAPTER = "/v1/stable-diffusion/ip-adapter"
+MODELS = "/v1/models"
+BALANCE = "/v1/account/balance"
+HEALTH = "/healthz"
+READY = "/readyz"
+METRICS = "/metrics"
+
+REQUEST_ID_HEADER = "X-Request-Id"
+REQUEST_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+OutputFormat = Literal["png", "jpeg"]
+Pipeline = Literal["text-to-image", "image-to-image", "ip-adapter"]
+ErrorType = Literal["invalid_request_error", "authentication_error", "rate_limit_error", "server_error"]
+
+Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
+Prompt = Annotated[str, Field(max_length=limits.MAX_PROMPT_CHARS)]
+Seed = Annotated[int, Field(ge=0, le=limits.MAX_SEED)]
+Size = Annotated[int, Field(ge=limits.MIN_SIZE, le=limits.MAX_SIZE, multiple_of=limits.SIZE_STEP)]
+Side = Annotated[int, Field(ge=1, le=limits.MAX_SIDE)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Base64 = Annotated[str, Field(min_length=4, max_length=limits.MAX_BASE64_CHARS)]
+Cost = Annotated[float, Field(ge=0)]
+
+
+class WireModel(BaseModel):
+    """What every message shares: immutable, strict, closed, finite."""
+
+    # ``model`` and ``model_*`` are the API's own words; hide_input_in_errors keeps images out of logs.
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        protected_namespaces=(),
+        hide_input_in_errors=True,
+    )
+
+
+class GenerationRequest(WireModel):
+    """The fields that every generating endpoint takes."""
+
+    model: Name
+    prompt: Prompt
+    negative_prompt: Prompt = ""
+    steps: Annotated[int, Field(ge=1, le=limits.MAX_STEPS)] = 50
+    guidance: Annotated[float, Field(ge=0, le=limits.MAX_GUIDANCE)] = 7.5
+    seed: Annotated[Seed | None, Field(description="Absent: the server draws one and reports it.")] = None
+    scheduler: Annotated[Name | None, Field(description="Absent: the model's own.")] = None
+    output_format: OutputFormat = "png"
+    response_format: Literal["b64"] = "b64"
+    n: Annotated[
+        int,
+        Field(ge=1, le=limits.MAX_BATCH, description="Extension: image k takes (seed + k) mod 2**32."),
+    ] = 1
+
+
+class TextToImageRequest(GenerationRequest):
+    """``POST`` :data:`TEXT_TO_IMAGE`."""
+
+    width: Annotated[Size, Field(description="Absent from the body: the model's own base width.")] = 512
+    height: Annotated[Size, Field(description="Absent from the body: the model's own base height.")] = 512
+
+
+class ImageToImageRequest(GenerationRequest):
+    """``POST`` :data:`IMAGE_TO_IMAGE`; the answer has the size of ``image``."""
+
+    image: Annotated[Base64, Field(repr=False, description="Bare base64 of a PNG, JPEG or WebP.")]
+    strength: Annotated[Fraction, Field(description="0 returns the input, 1 ignores it.")] = 0.5
+
+
+class IpAdapterRequest(ImageToImageRequest):
+    """``POST`` :data:`IP_ADAPTER`; ``image`` also conditions through the adapter."""
+
+    adapter: Name
+    scale: Annotated[Fraction | None, Field(description="Absent: the server's own.")] = None
+    strength: Fraction = 1.0
+
+
+class GeneratedImage(WireModel):
+    """One image of a batch."""
+
+    image: Annotated[Base64, Field(repr=False)]
+    seed: Seed
+
+
+class ImageResponse(GeneratedImage):
+    """The answer to a request with ``n == 1``; ``cost`` in the account's currency."""
+
+    cost: Cost
+
+
+class BatchResponse(WireModel):
+    """The answer to a request with ``n > 1``; in the order of the seeds."""
+
+    images: Annotated[tuple[GeneratedImage, ...], Field(min_length=1, max_length=limits.MAX_BATCH)]
+    cost: Cost
+
+
+class Resolution(WireModel):
+    """Pixels."""
+
+    width: Side
+    height: Side
+
+
+class ModelInfo(WireModel):
+    """What a model can do, as far as a client has to know before it asks."""
+
+    id: Name
+    name: Name
+    family: Name
+    pipelines: Annotated[tuple[Pipeline, ...], Field(max_length=limits.MAX_LIST)]
+    base_resolution: Resolution
+    size_multiple: Annotated[Side, Field(description="Width and height must be multiples of it.")] = 8
+    schedulers: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
+    adapters: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
+    max_images: Annotated[int, Field(ge=1, le=limits.MAX_BATCH, description="Largest n.")] = 1
+
+
+class ModelList(RootModel[Annotated[tuple[ModelInfo, ...], Field(max_length=limits.MAX_LIST)]]):
+    """``GET`` :data:`MODELS`: a bare list."""
+
+    model_config = ConfigDict(frozen=True, strict=True, hide_input_in_errors=True)
+
+
+class BalanceResponse(WireModel):
+    """``GET`` :data:`BALANCE`; ``None`` for a server that does not bill."""
+
+    balance: Annotated[float | None, Field(description="Absent or null: not billed.")] = None
+    spent: Cost = 0.0
+    images: Annotated[int, Field(ge=0, description="Images generated since the server started.")] = 0
+
+
+class ErrorBody(WireModel):
+    """What went wrong, for a program (``type``, ``code``) and for a person (``message``)."""
+
+    type: ErrorType
+    code: Name
+    message: Annotated[str, Field(max_length=limits.MAX_MESSAGE_CHARS)]
+    request_id: Annotated[str, Field(pattern=REQUEST_ID_PATTERN)]
+
+
+class ErrorResponse(WireModel):
+    """The body of every answer with a status of 400 or more."""
+
+    error: ErrorBody
+
+
+def seed_of(seed: int, index: int) -> int:
+    """Return the seed of image ``index`` in a batch that was asked for with ``seed``."""
+    return (seed + index) % (limits.MAX_SEED + 1)
