@@ -1,0 +1,145 @@
+"""Content-addressed storage of what crossed the wire; every image is stored once.
+
+A body is kept as its text with each image's base64 cut out and replaced by the image's digest, so that the exact
+bytes can be put together again and checked.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..errors import TranscriptError
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_PLACEHOLDER = re.compile(r"\{\{sha256:([0-9a-f]{64})\}\}")
+_BASE64 = re.compile(rb'"([A-Za-z0-9+/]{64,}={0,2})"')
+
+
+class BodyRef(BaseModel):
+    """Exact bytes by reference.
+
+    Attributes:
+        sha256: Digest of the whole body as it crossed the wire.
+        size: Its length in bytes.
+        text: The body with images replaced by placeholders; None when ``sha256`` itself is a stored file.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: Digest
+    size: Annotated[int, Field(ge=0)]
+    text: str | None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Digests of the stored files that the body is made of."""
+        return (self.sha256,) if self.text is None else tuple(_PLACEHOLDER.findall(self.text))
+
+
+class Bodies:
+    """A folder of files named by their SHA-256."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, body: bytes) -> BodyRef:
+        """Store a body durably and return how to get it back."""
+        digest = hashlib.sha256(body).hexdigest()
+        text = self._cut(body)
+        if text is None:
+            self._write(body)
+        return BodyRef(sha256=digest, size=len(body), text=text)
+
+    def get(self, ref: BodyRef) -> bytes:
+        """Put a body together again.
+
+        Raises:
+            TranscriptError: A stored file is missing or changed.
+        """
+        body = self.file(ref.sha256) if ref.text is None else self._joined(ref.text)
+        if len(body) != ref.size or hashlib.sha256(body).hexdigest() != ref.sha256:
+            raise TranscriptError(f"a recorded body is not what crossed the wire (sha256 {ref.sha256[:12]}…)")
+        return body
+
+    def file(self, digest: str) -> bytes:
+        """Read a stored file and check it against its name.
+
+        Raises:
+            TranscriptError: It is missing or changed.
+        """
+        try:
+            data = (self.folder / digest).read_bytes()
+        except OSError as error:
+            raise TranscriptError(
+                f"transcript file {digest[:12]}… cannot be read: {error.strerror}"
+            ) from error
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise TranscriptError(f"transcript file {digest[:12]}… was changed")
+        return data
+
+    def keep_only(self, digests: Collection[str]) -> None:
+        """Remove files that no record refers to: leftovers of a crash."""
+        for path in self.folder.iterdir():
+            if path.name not in digests:
+                path.unlink()
+
+    def _cut(self, body: bytes) -> str | None:
+        """The body with images taken out, or None where that could not be undone exactly."""
+        try:
+            text = _BASE64.sub(self._store_match, body).decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+        try:
+            return text if self._joined(text) == body else None
+        except TranscriptError:  # the text itself looks like a placeholder: keep it whole instead
+            return None
+
+    def _store_match(self, match: re.Match[bytes]) -> bytes:
+        try:
+            data = base64.b64decode(match[1], validate=True)
+        except binascii.Error:
+            return match[0]
+        return b'"{{sha256:' + self._write(data).encode() + b'}}"'
+
+    def _joined(self, text: str) -> bytes:
+        def fill(match: re.Match[str]) -> str:
+            return base64.b64encode(self.file(match[1])).decode("ascii")
+
+        return _PLACEHOLDER.sub(fill, text).encode("utf-8")
+
+    def _write(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        path = self.folder / digest
+        if not path.exists():
+            write_durably(path, data)
+        return digest
+
+
+def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Write a file so that it is either whole and on disk, or not there at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

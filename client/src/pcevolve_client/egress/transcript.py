@@ -1,0 +1,143 @@
+"""The transcript: an append-only, hash-chained record of everything that crossed the wire.
+
+Each line carries the digest of the line before it and is on disk before what it announces happens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from ..errors import TranscriptError
+from ..plan import PublicPlan
+from ..release import Receipt
+from .bodies import Bodies, sync_folder
+from .records import GENESIS, Answered, Line, Planned, Record, Released, Sent, digest, from_event, to_event
+
+LOG = "log.jsonl"
+BODIES = "bodies"
+
+
+class Entry(NamedTuple):
+    """A record and its place in the chain."""
+
+    seq: int
+    record: Record
+    digest: str
+
+
+def read(folder: Path) -> Iterator[Entry]:
+    """Read and check a transcript line by line.
+
+    Raises:
+        TranscriptError: A line is missing, moved, edited, torn, or not in its one spelling.
+    """
+    previous = GENESIS
+    for number, raw in enumerate(_lines(folder)):
+        try:
+            line = Line.model_validate(json.loads(raw))
+            record = from_event(line.event)
+        except (ValueError, ValidationError) as error:
+            raise TranscriptError(f"transcript line {number + 1} is damaged") from error
+        if line.encode() != raw:
+            raise TranscriptError(f"transcript line {number + 1} was edited")
+        if line.seq != number or line.prev != previous:
+            raise TranscriptError(f"transcript line {number + 1} does not follow the line before it")
+        previous = digest(raw)
+        yield Entry(number, record, previous)
+
+
+def _lines(folder: Path) -> list[bytes]:
+    try:
+        return (folder / LOG).read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise TranscriptError(f"no transcript in {folder}: {error.strerror}") from error
+
+
+class Transcript:
+    """A transcript that is being written."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open for appending; a last line that a crash tore off is dropped, for it announced nothing.
+
+        Raises:
+            TranscriptError: What is there is damaged.
+        """
+        self.folder = folder
+        self.bodies = Bodies(folder / BODIES)
+        self.bodies.folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / LOG
+        self._path.touch()
+        self._drop_torn_line()
+        self.entries: list[Entry] = []
+        self._answers: dict[str, list[Answered]] = defaultdict(list)
+        self._receipts: set[Receipt] = set()
+        for entry in read(folder):
+            self._index(entry)
+        self._file = self._path.open("ab", buffering=0)
+        sync_folder(folder)
+
+    @property
+    def head(self) -> str:
+        """Digest of the last line: it stands for the whole transcript."""
+        return self.entries[-1].digest if self.entries else GENESIS
+
+    def append(self, record: Record) -> None:
+        """Write a record through to the disk."""
+        line = Line(seq=len(self.entries), prev=self.head, event=to_event(record))
+        raw = line.encode()
+        self._file.write(raw)
+        os.fsync(self._file.fileno())
+        self._index(Entry(line.seq, record, digest(raw)))
+
+    def answers(self, slot: str) -> list[Answered]:
+        """Successful answers on record for a slot, oldest first."""
+        return self._answers.get(slot, [])
+
+    def sent(self) -> list[Sent]:
+        """All requests, in order."""
+        return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
+
+    def received(self) -> list[Answered]:
+        """All answers, in order, whatever their status."""
+        return [entry.record for entry in self.entries if isinstance(entry.record, Answered)]
+
+    def plan(self) -> PublicPlan | None:
+        """The plan on record, if the run came that far."""
+        return next((each.record.plan for each in self.entries if isinstance(each.record, Planned)), None)
+
+    def has(self, receipt: Receipt) -> bool:
+        """Whether a receipt is on record."""
+        return receipt in self._receipts
+
+    def prune(self) -> None:
+        """Remove stored files that no line refers to."""
+        refs = [each.body for each in self.sent()] + [each.body for each in self.received()]
+        self.bodies.keep_only({each for ref in refs for each in ref.files})
+
+    def _index(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        record = entry.record
+        if isinstance(record, Answered) and record.status == HTTPStatus.OK:
+            self._answers[record.slot].append(record)
+        if isinstance(record, Released):
+            self._receipts.add(record.receipt)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _drop_torn_line(self) -> None:
+        data = self._path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            with self._path.open("r+b") as file:
+                file.truncate(whole)
+                os.fsync(file.fileno())

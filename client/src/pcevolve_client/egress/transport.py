@@ -1,0 +1,173 @@
+"""HTTP without habits: one host, a fixed set of headers, no redirects, no cookies, bounded answers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import httpx
+
+from pcevolve_shared import limits
+
+from ..errors import ProviderReplyError, UsageError
+from ..providers.dialect import WireRequest
+from .records import Header
+
+CONNECT_SECONDS = 10.0
+HIDDEN = "(hidden)"
+
+
+class ConnectionTroubleError(Exception):
+    """The request or its answer got lost; sending the same bytes again may help."""
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A request in full, header by header, as it will be on the wire."""
+
+    method: str
+    url: str
+    headers: tuple[Header, ...]
+    body: bytes
+
+    @property
+    def wire_bytes(self) -> int:
+        """Length as HTTP/1.1: request line, headers, body."""
+        parts = urlsplit(self.url)
+        line = f"{self.method} {parts.path or '/'} HTTP/1.1\r\n\r\n"
+        return len(line) + _header_bytes(self.headers) + len(self.body)
+
+    def recorded_headers(self) -> tuple[Header, ...]:
+        """The headers without the key."""
+        return tuple((name, HIDDEN if name == "Authorization" else value) for name, value in self.headers)
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """An answer, whatever its status."""
+
+    status: int
+    headers: tuple[Header, ...]
+    body: bytes = field(repr=False)
+
+    @property
+    def wire_bytes(self) -> int:
+        """Length as HTTP/1.1: status line without its phrase, headers, body."""
+        return len("HTTP/1.1 200 \r\n\r\n") + _header_bytes(self.headers) + len(self.body)
+
+    def header(self, name: str) -> str | None:
+        """First value of a header."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+
+class Transport(Protocol):
+    """Where the gate hands over; the only seam to the network."""
+
+    def send(self, request: Outgoing) -> Incoming:
+        """Send exactly this and wait for the answer.
+
+        Raises:
+            ConnectionTroubleError: No complete answer came.
+            ProviderReplyError: The answer is larger than any honest one.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Address:
+    """The one place where requests go, and the key that opens it."""
+
+    base_url: str
+    key: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a plain http(s) address.
+
+        Raises:
+            UsageError: Not an address, or one that carries a user name, a query or a fragment.
+        """
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise UsageError(f"--api '{self.base_url}' is not an address such as http://127.0.0.1:8000")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise UsageError(
+                "--api must be scheme, host, port and path only: give the key with --api-key-file"
+            )
+        if self.key is not None and not (
+            self.key.isascii() and self.key.isprintable() and " " not in self.key
+        ):
+            raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
+
+    def outgoing(self, request: WireRequest) -> Outgoing:
+        """Dress a request in the fixed headers: no library's name, no host's, no user's."""
+        url = self.base_url.rstrip("/") + request.path
+        headers = [
+            ("Host", urlsplit(url).netloc),
+            ("User-Agent", "pcevolve"),
+            ("Accept", "application/json"),
+            ("Accept-Encoding", "identity"),
+        ]
+        if self.key is not None:
+            headers.append(("Authorization", f"Bearer {self.key}"))
+        if request.content_type is not None:
+            headers += [("Content-Type", request.content_type), ("Content-Length", str(len(request.body)))]
+        return Outgoing(request.method, url, tuple(headers), request.body)
+
+
+class HttpTransport:
+    """The real one, on httpx's bare transport: it adds nothing, follows nothing and remembers nothing."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._http = httpx.HTTPTransport(retries=0, trust_env=False)
+
+    def send(self, request: Outgoing) -> Incoming:
+        """See ``Transport.send``."""
+        deadline = time.monotonic() + self._seconds
+        timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
+        sending = httpx.Request(
+            request.method,
+            request.url,
+            headers=request.headers,
+            content=request.body,
+            extensions={"timeout": timeout.as_dict()},
+        )
+        try:
+            answer = self._http.handle_request(sending)
+            try:
+                body = _bounded(answer, deadline)
+            finally:
+                answer.close()
+        except httpx.HTTPError as error:
+            raise ConnectionTroubleError(_plain(error)) from error
+        headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
+        return Incoming(answer.status_code, headers, body)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+
+def _bounded(answer: httpx.Response, deadline: float) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    for part in answer.iter_raw():
+        size += len(part)
+        if size > limits.MAX_RESPONSE_BYTES:
+            raise ProviderReplyError(f"the API's answer is longer than {limits.MAX_RESPONSE_BYTES >> 20} MiB")
+        if time.monotonic() > deadline:
+            raise ConnectionTroubleError("the answer took too long")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _plain(error: httpx.HTTPError) -> str:
+    """A short reason without addresses or payload."""
+    names = {"ConnectError": "connection refused or no such host", "ConnectTimeout": "no connection in time"}
+    return names.get(type(error).__name__, type(error).__name__)
+
+
+def _header_bytes(headers: tuple[Header, ...]) -> int:
+    return sum(len(name) + len(value) + 4 for name, value in headers)

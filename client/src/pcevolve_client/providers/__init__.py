@@ -1,0 +1,21 @@
+"""Remote APIs: one dialect per file, pure functions between public calls and wire bytes."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from .dialect import Dialect
+from .getimg import GetimgDialect
+from .openai import OpenAIDialect
+
+DIALECTS: dict[str, Dialect] = {each.name: each for each in (GetimgDialect(), OpenAIDialect())}
+
+
+def dialect(name: str) -> Dialect:
+    """Find a dialect by name.
+
+    Raises:
+        UsageError: No such dialect.
+    """
+    if name not in DIALECTS:
+        raise UsageError(f"unknown dialect '{name}': choose one of {', '.join(sorted(DIALECTS))}")
+    return DIALECTS[name]

@@ -1,0 +1,41 @@
+"""The remote generator: spells calls in a dialect and hands them to the egress gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..plan import Call, PublicPlan
+from ..release import Candidate, Prototype, PublicPrompt
+from .dialect import Dialect, WireRequest
+
+
+class Channel(Protocol):
+    """What lets requests out."""
+
+    def exchange(
+        self, request: WireRequest, call: Call, prototype: Prototype | None
+    ) -> tuple[Candidate, ...]:
+        """Send one call of the plan and name what comes back."""
+        ...
+
+
+@dataclass(frozen=True)
+class RemoteGenerator:
+    """``Generator`` over HTTP; accepts public prompts and released prototypes, nothing else."""
+
+    plan: PublicPlan
+    dialect: Dialect
+    channel: Channel
+    received: Callable[[str], bytes]
+    """Bytes of an earlier candidate, by digest."""
+
+    def create(self, call: Call, prompt: PublicPrompt) -> tuple[Candidate, ...]:
+        """See ``Generator.create``."""
+        return self.channel.exchange(self.dialect.encode(self.plan, call, prompt, None), call, None)
+
+    def vary(self, call: Call, prompt: PublicPrompt, prototype: Prototype) -> tuple[Candidate, ...]:
+        """See ``Generator.vary``."""
+        image = self.received(prototype.candidate.digest)
+        return self.channel.exchange(self.dialect.encode(self.plan, call, prompt, image), call, prototype)
