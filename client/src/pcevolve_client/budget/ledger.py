@@ -205,6 +205,11 @@ class Account:
         with self.ledger.transaction() as db:
             return self._recorded(db, query)
 
+    def committed(self, receipt: Receipt) -> bool:
+        """Whether exactly this receipt was paid for by this run."""
+        query = Query(receipt.run_id, receipt.iteration, receipt.label)
+        return receipt.run_id == self.run_id and self.recorded(query) == receipt
+
     def receipts(self) -> tuple[Receipt, ...]:
         """Everything this run paid for, oldest first: the export that auditors read."""
         with self.ledger.transaction() as db:

@@ -26,8 +26,15 @@ dp.enable_features("contrib")
 class Mechanism(Protocol):
     """A randomised choice of one index."""
 
-    name: str
-    noise: Literal["os-csprng", "INSECURE-seeded"]
+    @property
+    def name(self) -> str:
+        """What receipts call it."""
+        ...
+
+    @property
+    def noise(self) -> Literal["os-csprng", "INSECURE-seeded"]:
+        """Where its randomness comes from."""
+        ...
 
     def choose(self, key: str, utility: FloatArray, epsilon: Fraction) -> int:
         """Draw an index with probability proportional to ``exp(epsilon * utility / 2)``.

@@ -6,6 +6,7 @@ then lets it go. Retries resend the recorded bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
@@ -13,7 +14,7 @@ import pydantic
 
 from pcevolve_shared import images, wire
 
-from ..errors import EgressError, ProviderRefusedError, ProviderReplyError, TranscriptError
+from ..errors import EgressError, ProviderRefusedError, ProviderReplyError
 from ..plan import Call, PublicPlan
 from ..providers.dialect import Dialect, WireRequest
 from ..release import Candidate, Prototype, PublicPrompt, Receipt
@@ -43,6 +44,7 @@ class Gate:
         self._transport = transport
         self._patience = patience
         self._plan: PublicPlan | None = None
+        self._committed: Callable[[Receipt], bool] = lambda _: False
         self._order: dict[str, int] = {}
         self._next = 0
         self._known: dict[str, Candidate] = {}
@@ -56,8 +58,12 @@ class Gate:
             return self._transcript.bodies.get(known.body)
         return self._post(HELLO, self._address.outgoing(self._dialect.hello()), self._patience.briefly()).body
 
-    def begin(self, plan: PublicPlan) -> None:
+    def begin(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Fix the plan; a resumed run must have the one on record.
+
+        Args:
+            plan: Says what will be sent.
+            committed: Asks the ledger whether it has committed exactly this receipt.
 
         Raises:
             EgressError: Another plan is on record.
@@ -67,13 +73,8 @@ class Gate:
             self._transcript.append(Planned(plan=plan))
         elif known != plan:
             raise EgressError("this run is on record with another plan: start a new one with another --out")
-        self._plan = plan
+        self._plan, self._committed = plan, committed
         self._order = {slot: place for place, slot in enumerate(plan.calls)}
-
-    def admit(self, receipt: Receipt) -> None:
-        """Take note of a release that the ledger has committed."""
-        if not self._transcript.has(receipt):
-            self._transcript.append(Released(receipt=receipt))
 
     def exchange(
         self, request: WireRequest, call: Call, prototype: Prototype | None
@@ -116,25 +117,23 @@ class Gate:
             raise EgressError(
                 f"request {call.slot} must {'not ' if call.parent is None else ''}carry a prototype"
             )
-        image = None if prototype is None else self._allowed(call, prototype)
+        image = None if prototype is None else self._allowed(plan, call, prototype)
         if self._dialect.encode(plan, call, PublicPrompt.of(plan, call.label), image) != request:
             raise EgressError(f"request {call.slot} differs from what the plan and the release give")
 
-    def _allowed(self, call: Call, prototype: Prototype) -> bytes:
+    def _allowed(self, plan: PublicPlan, call: Call, prototype: Prototype) -> bytes:
         """The received bytes of a prototype that has every right to leave."""
         candidate, receipt = prototype.candidate, prototype.receipt
-        if not self._transcript.has(receipt):
-            raise EgressError(f"request {call.slot}: the receipt of {candidate.id} is not on record")
-        if (receipt.run_id, receipt.iteration, receipt.label) != (
-            self._plan.run_id if self._plan else "",
-            call.iteration,
-            call.label,
-        ):
+        if not self._committed(receipt):
+            raise EgressError(f"request {call.slot}: the ledger knows no receipt for {candidate.id}")
+        if (receipt.run_id, receipt.iteration, receipt.label) != (plan.run_id, call.iteration, call.label):
             raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
         if receipt.chosen[call.parent or 0].id != candidate.id:
             raise EgressError(f"request {call.slot}: the receipt names another candidate")
         if self._known.get(candidate.id) != candidate:
             raise EgressError(f"request {call.slot}: {candidate.id} is not what the API sent")
+        if not self._transcript.has(receipt):
+            self._transcript.append(Released(receipt=receipt))
         return self._transcript.bodies.file(candidate.digest)
 
     def _replayed(self, call: Call) -> list[bytes] | None:
@@ -205,18 +204,3 @@ def _media_type(data: bytes) -> str:
         return images.media_type(data)
     except images.ImageError:
         return "application/octet-stream"
-
-
-def counted(transcript: Transcript) -> dict[str, int]:
-    """Requests and bytes that crossed the wire.
-
-    Raises:
-        TranscriptError: The transcript is empty.
-    """
-    if not transcript.entries:
-        raise TranscriptError("the transcript is empty")
-    return {
-        "requests": len(transcript.sent()),
-        "bytes_sent": sum(each.wire_bytes for each in transcript.sent()),
-        "bytes_received": sum(each.wire_bytes for each in transcript.received()),
-    }

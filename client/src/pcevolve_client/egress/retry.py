@@ -33,17 +33,19 @@ class Patience:
 
     Attributes:
         seconds: Give up on a request once this much time has passed since its first attempt.
+        first: The same for the first contact, where a wrong address should be told soon.
         report: Told the reason and the pause in seconds before each further attempt.
         sleep: Seam for tests.
     """
 
     seconds: float = 300.0
+    first: float = 10.0
     report: Callable[[str, float], None] = _no_news
     sleep: Callable[[float], None] = tenacity.nap.sleep
 
     def briefly(self) -> Self:
-        """For the first contact: a wrong address should be told soon."""
-        return replace(self, seconds=min(self.seconds, 10.0))
+        """Patience for the first contact."""
+        return replace(self, seconds=self.first)
 
     def insist(self, attempt: Callable[[], Result]) -> Result:
         """Call until it succeeds or patience ends.

@@ -109,6 +109,14 @@ class Transcript:
         """All answers, in order, whatever their status."""
         return [entry.record for entry in self.entries if isinstance(entry.record, Answered)]
 
+    def counted(self) -> dict[str, int]:
+        """Requests and bytes that crossed the wire, attempts that failed included."""
+        return {
+            "requests": len(self.sent()),
+            "bytes_sent": sum(each.wire_bytes for each in self.sent()),
+            "bytes_received": sum(each.wire_bytes for each in self.received()),
+        }
+
     def plan(self) -> PublicPlan | None:
         """The plan on record, if the run came that far."""
         return next((each.record.plan for each in self.entries if isinstance(each.record, Planned)), None)
@@ -119,7 +127,7 @@ class Transcript:
 
     def prune(self) -> None:
         """Remove stored files that no line refers to."""
-        refs = [each.body for each in self.sent()] + [each.body for each in self.received()]
+        refs = [request.body for request in self.sent()] + [answer.body for answer in self.received()]
         self.bodies.keep_only({each for ref in refs for each in ref.files})
 
     def _index(self, entry: Entry) -> None:

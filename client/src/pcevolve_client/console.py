@@ -1,0 +1,83 @@
+"""What a person sees while a run goes on: on stderr, and nothing that the provider does not learn too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from .plan import Call, PublicPlan
+from .release import Receipt
+
+LINE_SECONDS = 10.0
+
+
+def error_console() -> Console:
+    """Where progress and errors go; results go to stdout."""
+    return Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+class RunProgress:
+    """A progress bar with ETA; in a log file, a line every ten seconds."""
+
+    def __init__(self, plan: PublicPlan, title: str, console: Console) -> None:
+        total = sum(call.count for call in plan.calls.values())
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("images"),
+            TimeElapsedColumn(),
+            TextColumn("ETA"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=total)
+        self._plan, self._title, self._console, self._total = plan, title, console, total
+        self._done, self._started, self._said = 0, time.monotonic(), time.monotonic()
+        self._spent = 0.0
+
+    @contextmanager
+    def shown(self) -> Iterator[RunProgress]:
+        """Show the bar while the work goes on."""
+        with self._bar:
+            yield self
+
+    def generated(self, call: Call) -> None:
+        """See ``Watcher.generated``."""
+        self._done += call.count
+        stage = (
+            f"{self._title}: iteration {call.iteration}/{self._plan.iterations}, ε {self._spent:.3g} spent"
+        )
+        self._bar.update(self._task, completed=self._done, description=stage)
+        if not self._console.is_terminal and time.monotonic() - self._said > LINE_SECONDS:
+            self._said = time.monotonic()
+            left = (self._said - self._started) / self._done * (self._total - self._done)
+            self._console.print(f"{stage}: {self._done}/{self._total} images, about {left:.0f} s left")
+
+    def released(self, receipt: Receipt) -> None:
+        """See ``Watcher.released``."""
+        self._spent += float(receipt.cost)
+
+
+def facts(title: str, rows: dict[str, Any]) -> Table:
+    """A two-column table."""
+    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2))
+    for name, value in rows.items():
+        table.add_row(name, str(value))
+    return table

@@ -1,0 +1,15 @@
+"""The control: PCEvolve's loop with a uniform draw. Costs nothing; every result is compared with it."""
+
+from __future__ import annotations
+
+from ..budget.mechanisms import UniformChoice
+from .method import Method
+
+METHOD = Method(
+    name="random",
+    summary="random control: the same loop, prototypes drawn uniformly, private data never looked at",
+    guarantee="0-DP: no draw depends on the private data, under either neighbour relation",
+    mechanism=UniformChoice,
+    utility=None,
+    iterations=20,
+)

@@ -1,0 +1,158 @@
+"""The release folder: the synthetic dataset, its manifest and its card. Holds nothing private."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pcevolve_shared import images
+
+from .budget.accounting import composed
+from .egress.bodies import sync_folder
+from .evolve import Population
+from .methods.method import Method
+from .plan import PublicPlan
+from .release import Candidate, Receipt
+
+FORMAT = "pcevolve-manifest/1"
+MANIFEST = "manifest.json"
+CARD = "README.md"
+
+
+@dataclass(frozen=True)
+class Release:
+    """What is published: the last population and the public facts about how it came to be."""
+
+    plan: PublicPlan
+    method: Method
+    population: Population
+    receipts: Sequence[Receipt]
+    transcript_head: str
+    transcript_lines: int
+
+    @property
+    def spent(self) -> Fraction:
+        """Pure-DP ε of all releases."""
+        return composed(self.receipts)
+
+
+def assumptions(plan: PublicPlan) -> list[str]:
+    """What the guarantee takes to be public already."""
+    return [
+        f"class names: {', '.join(plan.labels)}",
+        f"domain words: {plan.domain}",
+        f"nominal shots per class: {plan.shots}",
+        f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
+        f"encoder: {plan.encoder}",
+    ]
+
+
+def marks(plan: PublicPlan) -> list[str]:
+    """Warnings that nobody can switch off."""
+    return [] if plan.noise == "os-csprng" else ["INSECURE: noise came from a seed; this run has no privacy"]
+
+
+def publish(folder: Path, release: Release, received: Callable[[str], bytes]) -> int:
+    """Write the dataset in one step: either all of it is there or nothing.
+
+    Every image is decoded and encoded anew, which drops whatever metadata the provider put in.
+
+    Returns:
+        Number of images.
+    """
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    files, unreadable = _write_images(partial, release.population, received)
+    manifest = _manifest(release, files, unreadable)
+    (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+    (partial / CARD).write_text(card(release, len(files)))
+    partial.replace(folder)
+    sync_folder(folder.parent)
+    return len(files)
+
+
+def clean_image(data: bytes) -> bytes:
+    """The released form of a received image: pixels only, as PNG.
+
+    Raises:
+        ImageError: Not an image within the limits.
+    """
+    return images.encode(images.decode(data), "png")
+
+
+def _write_images(
+    folder: Path, population: Population, received: Callable[[str], bytes]
+) -> tuple[list[dict[str, str]], list[str]]:
+    files: list[dict[str, str]] = []
+    unreadable: list[str] = []
+    for label, candidates in population.items():
+        (folder / label).mkdir()
+        for candidate in candidates:
+            try:
+                data = clean_image(received(candidate.digest))
+            except images.ImageError:
+                unreadable.append(candidate.id)
+                continue
+            path = folder / label / f"{candidate.id}.png"
+            path.write_bytes(data)
+            files.append(_listed(path.relative_to(folder), data, candidate))
+    return files, unreadable
+
+
+def _listed(path: Path, data: bytes, candidate: Candidate) -> dict[str, str]:
+    return {
+        "path": path.as_posix(),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "candidate": candidate.id,
+        "received_sha256": candidate.digest,
+    }
+
+
+def _manifest(release: Release, files: list[dict[str, str]], unreadable: list[str]) -> dict[str, Any]:
+    plan = release.plan
+    return {
+        "format": FORMAT,
+        "marks": marks(plan),
+        "plan": plan.model_dump(mode="json"),
+        "guarantee": {
+            "epsilon_budget": float(plan.epsilon_budget),
+            "epsilon_spent": float(release.spent),
+            "epsilon_spent_exact": str(release.spent),
+            "delta": plan.delta,
+            "relation": plan.relation,
+            "unit": plan.unit,
+            "statement": release.method.guarantee,
+            "assumed_public": assumptions(plan),
+        },
+        "receipts": len(release.receipts),
+        "transcript": {"head": release.transcript_head, "lines": release.transcript_lines},
+        "files": files,
+        "unreadable": unreadable,
+    }
+
+
+def card(release: Release, images_released: int) -> str:
+    """The dataset card: what this is, what it promises, what it assumes."""
+    plan = release.plan
+    warning = "".join(f"> **{mark}**\n\n" for mark in marks(plan))
+    assumed = "\n".join(f"- {each}" for each in assumptions(plan))
+    return (
+        f"# Synthetic dataset: {plan.domain}\n\n{warning}"
+        f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
+        f"and selected by private images under differential privacy. No private image is in here, and none was "
+        f"sent to the API.\n\n"
+        f"## Guarantee\n\nepsilon = {float(release.spent):g}, delta = {plan.delta:g}, neighbour relation "
+        f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
+        f"{release.method.guarantee}.\n\n"
+        f"## Assumed to be public\n\n{assumed}\n\n"
+        f"## How to load\n\n```python\ntorchvision.datasets.ImageFolder(DIR)\n"
+        f'datasets.load_dataset("imagefolder", data_dir=DIR)\n```\n\n'
+        f"`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
+    )

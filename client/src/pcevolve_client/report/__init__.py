@@ -1,0 +1,1 @@
+"""The page about a run that a person looks at."""

@@ -1,0 +1,131 @@
+"""What a run is asked to do: options and environment, read once and kept with the run."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .errors import UsageError
+from .plan import TEMPLATE, Relation
+
+KEY_VARIABLE = "PCEVOLVE_API_KEY"
+
+
+def default_ledger() -> Path:
+    """One ledger per user, because the budget belongs to the data and not to a run."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(os.environ.get("PCEVOLVE_LEDGER") or Path(state) / "pcevolve" / "ledger.sqlite")
+
+
+class RunSettings(BaseModel):
+    """All options of ``pcevolve run``; stored as ``config.toml`` in the run's folder.
+
+    None in an optional field means: decided when the run starts, from public facts only.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    private: str
+    out: Path
+    domain: Annotated[str, Field(min_length=1)]
+    epsilon: str = "10"
+    relation: Relation = "replace-one"
+    method: str = "pcevolve"
+    test: str | None = None
+    api: str = "http://127.0.0.1:8000"
+    api_key_file: Path | None = None
+    dialect: str = "getimg"
+    model: str = "bundled"
+    candidates: int = 100
+    iterations: int | None = None
+    shots: Annotated[int, Field(ge=1)] = 10
+    prompt_template: str = TEMPLATE
+    negative_prompt: str = ""
+    strength_start: Annotated[float, Field(ge=0, le=1)] = 0.8
+    strength_step: Annotated[float, Field(ge=0, le=1)] = 0.02
+    strength_floor: Annotated[float, Field(ge=0, le=1)] = 0.6
+    guidance: float = 7.5
+    steps: int = 50
+    size: Annotated[int, Field(ge=8, le=4096)] | None = None
+    batch: int = 32
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = Field(default_factory=lambda: secrets.randbelow(2**32))
+    encoder: str = "bundled"
+    encoder_weights: str | None = None
+    device: str = "auto"
+    ledger: Path = Field(default_factory=default_ledger)
+    lifetime_epsilon: str | None = None
+    timeout: Annotated[float, Field(gt=0)] = 600.0
+    patience: Annotated[float, Field(ge=0)] = 300.0
+    first_contact: Annotated[float, Field(ge=0)] = 10.0
+    insecure_noise_seed: int | None = None
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Self:
+        """Validate options.
+
+        Raises:
+            UsageError: One is missing, unknown or out of bounds.
+        """
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise UsageError(first_fault(error)) from None
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a stored ``config.toml``.
+
+        Raises:
+            UsageError: It is missing or not a configuration.
+        """
+        return cls.of(read_toml(path))
+
+    def save(self, path: Path) -> None:
+        """Store as TOML, for ``--resume`` and for the record. Holds no key."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        path.write_text(tomli_w.dumps(values))
+        path.chmod(0o600)
+
+    def key(self) -> str | None:
+        """The API key, from the environment or a file that nobody else can read.
+
+        Raises:
+            UsageError: The file is missing, or others may read it.
+        """
+        if self.api_key_file is None:
+            return os.environ.get(KEY_VARIABLE) or None
+        try:
+            mode = self.api_key_file.stat().st_mode
+            text = self.api_key_file.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--api-key-file {self.api_key_file} cannot be read: {error}") from error
+        if mode & (stat.S_IRGRP | stat.S_IROTH):
+            raise UsageError(f"others can read {self.api_key_file}: run chmod 600 on it")
+        return text
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file of options.
+
+    Raises:
+        UsageError: It is missing or not TOML.
+    """
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"configuration {path} cannot be read: {error}") from error
+
+
+def first_fault(error: ValidationError) -> str:
+    """One plain line about what is wrong with the options."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    name = str(fault["loc"][0]).replace("_", "-") if fault["loc"] else "options"
+    return f"--{name}: {fault['msg']}"
