@@ -1,0 +1,7 @@
+"""How good a synthetic dataset is, measured on held-out real data.
+
+**Results are private.** They are functions of real images without noise, so no guarantee covers
+them: they go to a run's ``private/`` folder (mode 0700) and to the owner's screen, never into a
+release, a log, a request or a decision that a request depends on. Types here have their class
+name as ``repr``.
+"""
