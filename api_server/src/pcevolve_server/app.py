@@ -1,0 +1,106 @@
+"""The FastAPI app: parts put together, and every error in the contract's shape."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import Response
+
+from pcevolve_server.errors import (
+    GenerationError,
+    InvalidRequestError,
+    MethodError,
+    NotFoundError,
+    RequestError,
+)
+from pcevolve_server.generator import Generator
+from pcevolve_server.host import Host
+from pcevolve_server.metrics import Metrics
+from pcevolve_server.middleware import Authenticated, Bounded, Observed, error_response, request_id_of
+from pcevolve_server.routes import router
+from pcevolve_server.service import Service
+from pcevolve_server.settings import Settings
+from pcevolve_shared import limits
+
+_MAX_REPORTED_ERRORS = 8
+_MAX_FIELD_CHARS = 64
+_HANDLED = (RequestError, RequestValidationError, HTTPException, Exception)
+
+Load = Callable[[Callable[[int], None]], Generator]
+
+
+def create_app(
+    settings: Settings,
+    load: Load,
+    on_failure: Callable[[BaseException], None] = lambda _: None,
+) -> FastAPI:
+    """Return the app; the model begins to load when the app starts.
+
+    Args:
+        settings: Of this process.
+        load: Makes the generator on the model's thread; takes the counter of rejected images.
+        on_failure: Told why ``load`` failed.
+    """
+    metrics = Metrics()
+    host = Host(settings, lambda: load(metrics.rejected.inc), metrics, on_failure)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        host.start()
+        yield
+        await host.stop()
+
+    app = FastAPI(
+        title="PCEvolve API server",
+        summary="Text-to-image and image-to-image in the style of getimg's v1 API.",
+        lifespan=lifespan,
+        redoc_url=None,
+        exception_handlers=dict.fromkeys(_HANDLED, _on_error),
+        middleware=[
+            Middleware(Observed, metrics=metrics),
+            Middleware(Authenticated, api_key=settings.api_key),
+            Middleware(Bounded, max_bytes=limits.MAX_REQUEST_BYTES),
+        ],
+    )
+    app.state.service, app.state.host, app.state.metrics = Service(settings, host, metrics), host, metrics
+    app.include_router(router)
+    return app
+
+
+async def _on_error(request: Request, error: Any) -> Response:  # noqa: ANN401 - the framework's signature
+    return error_response(request_id_of(request), _as_request_error(error))
+
+
+def _as_request_error(error: Exception) -> RequestError:
+    """Translate whatever ended a request, including what the framework itself refuses."""
+    match error:
+        case RequestError():
+            return error
+        case RequestValidationError():
+            return InvalidRequestError(_explained(error.errors()))
+        case HTTPException(status_code=HTTPStatus.NOT_FOUND):
+            return NotFoundError("no such route; see /docs")
+        case HTTPException(status_code=HTTPStatus.METHOD_NOT_ALLOWED):
+            return MethodError("wrong method for this route; see /docs")
+        case HTTPException():
+            return InvalidRequestError("the body is not readable JSON")
+    return GenerationError("internal error", code="internal")
+
+
+def _explained(details: Sequence[Any]) -> str:
+    """Return which fields are wrong and how, without their values."""
+    lines = []
+    for detail in details[:_MAX_REPORTED_ERRORS]:
+        if detail["type"] == "json_invalid":
+            return f"the body is not JSON (at character {detail['loc'][-1]})"
+        # The first part is "body"; an unknown field's name is the caller's text, so it is cut short.
+        field = ".".join(str(part) for part in detail["loc"][1:])[:_MAX_FIELD_CHARS] or "body"
+        lines.append(f"{field}: {detail['msg']}")
+    if len(details) > _MAX_REPORTED_ERRORS:
+        lines.append(f"and {len(details) - _MAX_REPORTED_ERRORS} more")
+    return "; ".join(lines)

@@ -1,0 +1,106 @@
+"""The command ``pcevolve-server``; options in, settings out, no logic."""
+
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from pcevolve_server import options
+from pcevolve_server.errors import ServerError
+from pcevolve_server.settings import (
+    API_KEY_VARIABLE,
+    Batching,
+    ModelSettings,
+    SafetyPolicy,
+    Settings,
+    read_api_key,
+)
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("pcevolve-server"))
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Serve a diffusion model behind a getimg-style HTTP API."""
+
+
+@app.command(
+    epilog="The API key comes from PCEVOLVE_SERVER_API_KEY or --api-key-file, never from the command line."
+    " Exit codes: 0 stopped, 2 settings, 3 model, 4 address."
+)
+def serve(
+    model: options.Model = "bundled",
+    model_id: options.ModelId = "",
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    offline: options.Offline = False,
+    allow_pickle: options.AllowPickle = False,
+    scheduler: options.Scheduler = None,
+    default_steps: options.DefaultSteps = 50,
+    default_guidance: options.DefaultGuidance = 7.5,
+    ip_adapter: options.IpAdapter = "",
+    ip_adapter_scale: options.IpAdapterScale = 0.5,
+    safety_checker: options.SafetyChecker = SafetyPolicy.AUTO,
+    safety_retries: options.SafetyRetries = 3,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8000,
+    api_key_file: options.ApiKeyFile = None,
+    max_batch: options.MaxBatch = 16,
+    batching: options.BatchingMode = Batching.EXACT,
+    queue_limit: options.QueueLimit = 64,
+    max_pixels: options.MaxPixels = 2048 * 2048,
+    shutdown_seconds: options.ShutdownSeconds = 30,
+    log_level: options.MinLogLevel = options.LogLevel.INFO,
+) -> None:
+    """Load a model and answer requests until SIGTERM."""
+    settings = Settings(
+        model=ModelSettings(
+            model=model,
+            model_id=model_id,
+            device=device,
+            scheduler=scheduler,
+            adapter=ip_adapter,
+            adapter_scale=ip_adapter_scale,
+            safety=safety_checker,
+            safety_retries=safety_retries,
+            offline=offline,
+            allow_pickle=allow_pickle,
+            threads=threads,
+        ),
+        host=host,
+        port=port,
+        api_key=read_api_key(api_key_file, os.environ.get(API_KEY_VARIABLE, "")),
+        max_batch=max_batch,
+        batching=batching,
+        queue_limit=queue_limit,
+        max_pixels=max_pixels,
+        default_steps=default_steps,
+        default_guidance=default_guidance,
+        shutdown_seconds=shutdown_seconds,
+    )
+    # FastAPI and uvicorn take most of a second to import: not for --help.
+    from pcevolve_server import logs, server
+
+    logs.configure(log_level)
+    server.run(settings)
+
+
+def main() -> None:
+    """Run the command line; one clear line on stderr and an exit code for every expected failure."""
+    try:
+        app()
+    except ServerError as error:
+        typer.echo(f"pcevolve-server: {error}", err=True)
+        sys.exit(error.exit_code)

@@ -1,0 +1,1 @@
+"""The diffusers implementation of the Generator; the only package that imports torch or diffusers."""

@@ -1,0 +1,28 @@
+"""The safety checker that some Stable Diffusion releases carry."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+
+@dataclass(frozen=True)
+class ModelChecker:
+    """A pipeline's own ``safety_checker`` and ``feature_extractor``."""
+
+    safety_checker: Any
+    feature_extractor: Any
+
+    def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
+        """Return for each image whether the checker refuses it."""
+        weights = next(self.safety_checker.parameters())
+        features = self.feature_extractor(list(images), return_tensors="pt").pixel_values
+        with torch.inference_mode():
+            _, flags = self.safety_checker(
+                images=np.stack([np.asarray(image, dtype=np.float32) / 255 for image in images]),
+                clip_input=features.to(device=weights.device, dtype=weights.dtype),
+            )
+        return [bool(flag) for flag in flags]

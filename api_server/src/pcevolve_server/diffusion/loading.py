@@ -1,0 +1,198 @@
+"""From a name on the command line to a Generator; one path for the bundled, a local and a hub model."""
+
+import logging
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+
+import diffusers
+import torch
+import transformers
+from diffusers import DiffusionPipeline, SchedulerMixin
+
+from pcevolve_server.diffusion import schedulers
+from pcevolve_server.diffusion.adapter import Adapter
+from pcevolve_server.diffusion.checker import ModelChecker
+from pcevolve_server.diffusion.generator import DiffusionGenerator
+from pcevolve_server.errors import InvalidRequestError, ModelLoadError
+from pcevolve_server.generator import Generator
+from pcevolve_server.safety import SafeGenerator
+from pcevolve_server.settings import ModelSettings, SafetyPolicy
+from pcevolve_shared import limits
+from pcevolve_shared.wire import ModelInfo, Pipeline, Resolution
+
+logger = logging.getLogger(__name__)
+
+BUNDLED = "bundled"
+# Above this, one image's decoding fills a GPU by itself and a whole batch's would not fit.
+_SLICED_DECODING_PIXELS = 256 * 256
+# What the libraries raise for a missing, partial or malformed model, as far as they document it.
+_LOAD_ERRORS = (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError)
+
+
+def load(settings: ModelSettings, count_rejected: Callable[[int], None]) -> Generator:
+    """Load the model that ``settings`` name onto the device.
+
+    Args:
+        settings: What and how.
+        count_rejected: Told how many images each safety check refused.
+
+    Raises:
+        ModelLoadError: With the name and what to do.
+    """
+    _quieten_libraries()
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    device = _device(settings.device)
+    pipeline = _pipeline(settings, device)
+    adapter = _adapter(settings, pipeline)
+    checker = _detach_checker(settings, pipeline)
+    generator = _generator(settings, pipeline, adapter)
+    logger.info("model loaded", extra={"model": generator.info.id, "device": str(device)})
+    return (
+        generator
+        if checker is None
+        else SafeGenerator(generator, checker, settings.safety_retries, count_rejected)
+    )
+
+
+def model_id(settings: ModelSettings) -> str:
+    """Return what callers write in ``model``."""
+    if settings.model_id:
+        return settings.model_id
+    path = Path(settings.model).expanduser()
+    return path.resolve().name if path.is_dir() else settings.model
+
+
+def _quieten_libraries() -> None:
+    """Keep the libraries from quoting prompts in warnings and from drawing bars into the JSON log."""
+    diffusers.utils.logging.set_verbosity_error()
+    diffusers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ModelLoadError(f"device {name} is not available: use --device auto or cpu") from error
+    return device
+
+
+def _pipeline(settings: ModelSettings, device: torch.device) -> DiffusionPipeline:
+    try:
+        pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(
+            _source(settings.model),
+            dtype=torch.float16 if device.type == "cuda" else torch.float32,
+            # Pickled weights run code when they are read.
+            use_safetensors=None if settings.allow_pickle else True,
+            local_files_only=settings.offline,
+        )
+        pipeline.to(device)
+    except _LOAD_ERRORS as error:
+        raise ModelLoadError(_advice(settings.model, "model", error)) from error
+    pipeline.set_progress_bar_config(disable=True)
+    return pipeline
+
+
+def _source(name: str) -> str:
+    """Return the directory or hub id behind a name from the command line."""
+    if name == BUNDLED:
+        return str(resources.files("pcevolve_server") / BUNDLED)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return str(path)
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelLoadError(f"there is no directory {name}")
+    return name
+
+
+def _advice(name: str, what: str, error: Exception) -> str:
+    reason = " ".join(str(error).split())[:300]
+    if name == BUNDLED or Path(name).expanduser().is_dir():
+        return f"cannot load the {what} {name}: {reason}"
+    return (
+        f"cannot load the {what} {name}: it is neither a local directory nor in the local cache, and could not"
+        f" be fetched from the hub. On a machine with network access run `hf download {name} --local-dir DIR`"
+        f" (older: `huggingface-cli download {name} --local-dir DIR`), then pass DIR instead of {name}."
+        f" Cause: {type(error).__name__}: {reason}"
+    )
+
+
+def _adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
+    if not settings.adapter:
+        return None
+    xl = "XL" in type(pipeline).__name__
+    local = Path(settings.adapter).expanduser()
+    flat = local.is_dir() and not (local / "models").is_dir() and not (local / "sdxl_models").is_dir()
+    try:
+        pipeline.load_ip_adapter(
+            _source(settings.adapter),
+            subfolder="" if flat else "sdxl_models" if xl else "models",
+            weight_name="ip-adapter_sdxl.safetensors" if xl else "ip-adapter_sd15.safetensors",
+            local_files_only=settings.offline,
+        )
+        pipeline.image_encoder.to(pipeline.device)
+    except _LOAD_ERRORS as error:
+        raise ModelLoadError(_advice(settings.adapter, "IP-Adapter", error)) from error
+    return Adapter(local.resolve().name if local.is_dir() else settings.adapter, settings.adapter_scale)
+
+
+def _detach_checker(settings: ModelSettings, pipeline: DiffusionPipeline) -> ModelChecker | None:
+    """Take the checker out of the pipeline, which would only blacken images; the policy is ours."""
+    checker = getattr(pipeline, "safety_checker", None)
+    extractor = getattr(pipeline, "feature_extractor", None)
+    if checker is not None:
+        pipeline.safety_checker = None
+    if settings.safety is SafetyPolicy.OFF:
+        return None
+    if checker is None or extractor is None:
+        if settings.safety is SafetyPolicy.REQUIRED:
+            raise ModelLoadError(f"{settings.model} has no safety checker: use --safety-checker auto or off")
+        return None
+    return ModelChecker(checker, extractor)
+
+
+def _generator(
+    settings: ModelSettings, pipeline: DiffusionPipeline, adapter: Adapter | None
+) -> DiffusionGenerator:
+    try:
+        scheduler = schedulers.scheduler_named(settings.scheduler, pipeline.scheduler)
+        image_to_image = diffusers.AutoPipelineForImage2Image.from_pipe(pipeline)
+    except (InvalidRequestError, ValueError) as error:
+        raise ModelLoadError(f"cannot serve {settings.model}: {error}") from error
+    if not schedulers.has_noise_schedule(scheduler):
+        logger.warning("strength is rounded to whole steps: the scheduler has no discrete noise schedule")
+    image_to_image.set_progress_bar_config(disable=True)
+    info = _info(settings, pipeline, adapter, scheduler)
+    base = info.base_resolution
+    if base.width * base.height > _SLICED_DECODING_PIXELS and hasattr(pipeline.vae, "enable_slicing"):
+        pipeline.vae.enable_slicing()
+    return DiffusionGenerator(info, pipeline, image_to_image, scheduler, adapter)
+
+
+def _info(
+    settings: ModelSettings, pipeline: DiffusionPipeline, adapter: Adapter | None, scheduler: SchedulerMixin
+) -> ModelInfo:
+    identity = model_id(settings)
+    denoiser = getattr(pipeline, "unet", None) or pipeline.transformer
+    sample = denoiser.config.sample_size
+    height, width = sample if isinstance(sample, list | tuple) else (sample, sample)
+    factor = pipeline.vae_scale_factor
+    pipelines: tuple[Pipeline, ...] = ("text-to-image", "image-to-image")
+    discrete = schedulers.has_noise_schedule(scheduler)
+    return ModelInfo(
+        id=identity,
+        name=identity.rsplit("/", 1)[-1],
+        family="stable-diffusion-xl" if "XL" in type(pipeline).__name__ else "stable-diffusion",
+        pipelines=(*pipelines, "ip-adapter") if adapter else pipelines,
+        base_resolution=Resolution(width=width * factor, height=height * factor),
+        size_multiple=max(limits.SIZE_STEP, factor),
+        schedulers=tuple(schedulers.SCHEDULERS) if discrete else (),
+        adapters=(adapter.id,) if adapter else (),
+        max_images=limits.MAX_BATCH,
+    )

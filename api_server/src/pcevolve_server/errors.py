@@ -1,0 +1,125 @@
+"""Everything the server raises on purpose.
+
+::
+
+    ServerError
+    ├── SettingsError        the command line or the environment; exit code 2
+    ├── ModelLoadError       the model cannot be served; exit code 3
+    ├── BindError            the address cannot be listened on; exit code 4
+    └── RequestError         answered in the contract's error shape
+        ├── InvalidRequestError    422  the caller can mend it
+        │   └── ContentRejectedError   the safety checker refused every try
+        ├── AuthenticationError    401
+        ├── NotFoundError          404  no such route, model or adapter
+        ├── MethodError            405
+        ├── TooLargeError          413
+        ├── BusyError              429  with Retry-After
+        ├── GenerationError        500
+        ├── NotReadyError          503  loading or stopping, with Retry-After
+        └── AbandonedError         499  the caller hung up; never sent
+
+Messages are sent to callers and written to logs: none holds a prompt, an image or a key.
+"""
+
+from typing import ClassVar
+
+from pcevolve_shared.wire import ErrorType
+
+
+class ServerError(Exception):
+    """The root; ``exit_code`` is the process's when it reaches the command line."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class SettingsError(ServerError):
+    """A setting is impossible or unsafe."""
+
+    exit_code = 2
+
+
+class ModelLoadError(ServerError):
+    """The model is missing, unreadable or of a kind that cannot be served."""
+
+    exit_code = 3
+
+
+class BindError(ServerError):
+    """The address is taken or not ours."""
+
+    exit_code = 4
+
+
+class RequestError(ServerError):
+    """Ends one request; the server goes on."""
+
+    status: ClassVar[int]
+    type: ClassVar[ErrorType]
+    default_code: ClassVar[str]
+
+    def __init__(
+        self, message: str, *, code: str | None = None, retry_after_seconds: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message, self.code = message, code or self.default_code
+        self.retry_after_seconds = retry_after_seconds
+
+
+class InvalidRequestError(RequestError):
+    """The request breaks the contract or exceeds what this model can do."""
+
+    status, type, default_code = 422, "invalid_request_error", "invalid_request"
+
+
+class ContentRejectedError(InvalidRequestError):
+    """The safety checker refused the image and every retry."""
+
+    default_code = "content_rejected"
+
+
+class AuthenticationError(RequestError):
+    """The key is missing or wrong."""
+
+    status, type, default_code = 401, "authentication_error", "invalid_api_key"
+
+
+class NotFoundError(RequestError):
+    """There is no such thing here."""
+
+    status, type, default_code = 404, "invalid_request_error", "not_found"
+
+
+class MethodError(RequestError):
+    """The route exists, not for this method."""
+
+    status, type, default_code = 405, "invalid_request_error", "method_not_allowed"
+
+
+class TooLargeError(RequestError):
+    """The body is longer than the contract allows."""
+
+    status, type, default_code = 413, "invalid_request_error", "request_too_large"
+
+
+class BusyError(RequestError):
+    """The queue is full."""
+
+    status, type, default_code = 429, "rate_limit_error", "queue_full"
+
+
+class GenerationError(RequestError):
+    """The model failed."""
+
+    status, type, default_code = 500, "server_error", "generation_failed"
+
+
+class NotReadyError(RequestError):
+    """The model is loading, or the server is stopping."""
+
+    status, type, default_code = 503, "server_error", "not_ready"
+
+
+class AbandonedError(RequestError):
+    """The caller closed the connection while its work was waiting."""
+
+    status, type, default_code = 499, "invalid_request_error", "client_closed_request"

@@ -1,0 +1,85 @@
+"""What the server asks of a model: two verbs over batches; imports no model library."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from PIL import Image
+
+from pcevolve_shared.wire import ModelInfo
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What all images of one batch have in common; equal recipes may share a batch.
+
+    Attributes:
+        width: Pixels.
+        height: Pixels.
+        strength: Share of the noise schedule that a variation runs through; ``None`` for a creation.
+        adapter_scale: Weight of the image prompt; ``None`` runs without the adapter.
+        scheduler: ``None`` takes the model's own.
+    """
+
+    width: int
+    height: int
+    steps: int = 50
+    guidance: float = 7.5
+    scheduler: str | None = None
+    strength: float | None = None
+    adapter_scale: float | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """One image to make; ``image`` is what a variation starts from."""
+
+    recipe: Recipe
+    prompt: str = field(repr=False)
+    negative_prompt: str = field(repr=False)
+    seed: int
+    image: Image.Image | None = field(default=None, repr=False)
+
+    def retried(self, attempt: int) -> "Task":
+        """Return the same task under the seed of its ``attempt``-th retry, a function of both alone."""
+        digest = hashlib.sha256(f"retry:{self.seed}:{attempt}".encode()).digest()
+        return replace(self, seed=int.from_bytes(digest[:4], "big"))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What became of a task.
+
+    Attributes:
+        image: ``None`` if the safety checker refused every try.
+        cut_tokens: Tokens of the prompt beyond what the text encoder reads, dropped from its end.
+    """
+
+    image: Image.Image | None
+    cut_tokens: int = 0
+
+
+class Generator(Protocol):
+    """A text-to-image and image-to-image model; used from one thread only.
+
+    A task's picture depends on that task alone, up to floating-point rounding when the size of the batch
+    changes; for batches of one size it is the same to the bit, whatever else is in them.
+    """
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the model can do."""
+
+    def create(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Make images from prompts; the tasks share one recipe and the answer keeps their order."""
+
+    def vary(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Make variations of the tasks' images; otherwise as :meth:`create`."""
+
+
+def generate(generator: Generator, tasks: Sequence[Task]) -> list[Picture]:
+    """Run one batch with the verb that its recipe calls for."""
+    if tasks[0].recipe.strength is None:
+        return generator.create(tasks)
+    return generator.vary(tasks)

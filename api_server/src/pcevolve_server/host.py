@@ -1,0 +1,103 @@
+"""The model from start to stop: it loads in the background while the server already answers."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from pcevolve_server.batcher import Batcher
+from pcevolve_server.errors import NotReadyError
+from pcevolve_server.generator import Generator
+from pcevolve_server.metrics import Metrics
+from pcevolve_server.settings import Settings
+from pcevolve_shared.wire import ModelInfo
+
+_LOADING_RETRY_SECONDS = 5
+
+
+class Host:
+    """Owns the one thread that ever touches the model."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        load: Callable[[], Generator],
+        metrics: Metrics,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        """Keep what :meth:`start` needs.
+
+        Args:
+            settings: Batching and queue.
+            load: Runs on the model's thread.
+            metrics: Counts batches and readiness.
+            on_failure: Told why ``load`` failed, on the event loop.
+        """
+        self._settings, self._load, self._metrics, self._on_failure = settings, load, metrics, on_failure
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
+        self._opening: asyncio.Task[None] | None = None
+        self._serving: tuple[ModelInfo, Batcher] | None = None
+        self._status = "loading"
+
+    @property
+    def status(self) -> str:
+        """``loading``, ``ready``, ``failed`` or ``stopping``."""
+        return self._status
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the loaded model can do.
+
+        Raises:
+            NotReadyError: There is none.
+        """
+        return self._ready()[0]
+
+    @property
+    def batcher(self) -> Batcher:
+        """The queue before the model.
+
+        Raises:
+            NotReadyError: There is no model.
+        """
+        return self._ready()[1]
+
+    def start(self) -> None:
+        """Begin to load; returns at once."""
+        self._opening = asyncio.create_task(self._open())
+
+    async def stop(self) -> None:
+        """Finish the running batch, refuse what waits, and let the thread go."""
+        self._status = "stopping"
+        self._metrics.ready.set(0)
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._serving is not None:
+            await self._serving[1].close()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _open(self) -> None:
+        work = asyncio.get_running_loop().run_in_executor(self._executor, self._load)
+        # gather hands over whatever a model library raised, so that it ends the process in one place.
+        (outcome,) = await asyncio.gather(work, return_exceptions=True)
+        if isinstance(outcome, BaseException):
+            self._status = "failed"
+            self._on_failure(outcome)
+            return
+        batcher = Batcher(
+            outcome,
+            self._executor,
+            self._metrics,
+            max_batch=self._settings.max_batch,
+            batching=self._settings.batching,
+            queue_limit=self._settings.queue_limit,
+        )
+        self._serving = outcome.info, batcher
+        self._status = "ready"
+        self._metrics.ready.set(1)
+
+    def _ready(self) -> tuple[ModelInfo, Batcher]:
+        if self._serving is None:
+            raise NotReadyError(
+                f"the model is {self._status}", code=self._status, retry_after_seconds=_LOADING_RETRY_SECONDS
+            )
+        return self._serving

@@ -1,0 +1,55 @@
+"""One JSON object per line on stderr; holds no prompt, no image, no key and no exception message."""
+
+import json
+import logging
+import sys
+import traceback
+from datetime import UTC, datetime
+from types import TracebackType
+
+# What callers of this package may attach with ``extra=``; anything else stays out of the log.
+_FIELDS = (
+    "request_id", "method", "route", "status", "code", "seconds", "bytes_in", "bytes_out", "images",
+    "cut_tokens", "model", "device", "host", "port", "auth",
+)  # fmt: skip
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats the server's own records in full, and a library's by logger and place alone."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line of JSON."""
+        ours = record.name.startswith("pcevolve_server")
+        entry: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            # A library may quote what it was given; its constant format string says enough.
+            "event": record.getMessage()
+            if ours
+            else str(record.msg)[:200]
+            if record.args
+            else "library message",
+        }
+        entry |= {name: vars(record)[name] for name in _FIELDS if name in vars(record)}
+        if record.exc_info and record.exc_info[0]:
+            entry["exception"] = record.exc_info[0].__name__
+            entry["frames"] = _frames(record.exc_info[2])
+        return json.dumps(entry)
+
+
+def _frames(trace: TracebackType | None) -> list[str]:
+    """Return where it happened without what it said: messages may quote data."""
+    frames = traceback.extract_tb(trace)[-12:]
+    return [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames]
+
+
+def configure(level: str) -> None:
+    """Send every logger of the process through the formatter."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # Every request is logged once, by the middleware, without its query string.
+    logging.getLogger("uvicorn.access").disabled = True
+    for noisy in ("httpx", "httpcore", "urllib3", "filelock", "uvicorn.error"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -1,0 +1,108 @@
+"""The options of ``pcevolve-server serve``: their types, bounds, variables and help."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from pcevolve_server.settings import Batching, SafetyPolicy
+from pcevolve_shared import limits
+
+# A PNG of that many incompressible pixels still fits the contract's bound on one image.
+_MOST_PIXELS = limits.MAX_IMAGE_BYTES // 3 - 2**16
+_PREFIX = "PCEVOLVE_SERVER_"
+
+
+class LogLevel(StrEnum):
+    """What is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+# What to load.
+Model = Annotated[
+    str, Option(envvar=_PREFIX + "MODEL", help="'bundled', a diffusers directory, or a hub id.")
+]
+ModelId = Annotated[
+    str, Option(envvar=_PREFIX + "MODEL_ID", help="Name that callers use; default: the model's.")
+]
+Device = Annotated[str, Option(envvar=_PREFIX + "DEVICE", help="auto, cpu, cuda, cuda:1, mps.")]
+Threads = Annotated[
+    int, Option(envvar=_PREFIX + "THREADS", min=0, max=1024, help="CPU threads; 0: all cores.")
+]
+Offline = Annotated[bool, Option("--offline", envvar=_PREFIX + "OFFLINE", help="Never ask the hub.")]
+AllowPickle = Annotated[
+    bool,
+    Option(
+        "--allow-pickle",
+        envvar=_PREFIX + "ALLOW_PICKLE",
+        help="Also load weights that are not safetensors; they can run code.",
+    ),
+]
+
+# How to generate.
+Scheduler = Annotated[
+    str | None, Option(envvar=_PREFIX + "SCHEDULER", help="ddim, euler, dpmpp_2m, ...; default: the model's.")
+]
+DefaultSteps = Annotated[
+    int,
+    Option(envvar=_PREFIX + "DEFAULT_STEPS", min=1, max=limits.MAX_STEPS, help="Where a request names none."),
+]
+DefaultGuidance = Annotated[
+    float,
+    Option(
+        envvar=_PREFIX + "DEFAULT_GUIDANCE",
+        min=0,
+        max=limits.MAX_GUIDANCE,
+        help="Where a request names none.",
+    ),
+]
+IpAdapter = Annotated[
+    str, Option(envvar=_PREFIX + "IP_ADAPTER", help="Directory or hub id of an IP-Adapter.")
+]
+IpAdapterScale = Annotated[
+    float, Option(envvar=_PREFIX + "IP_ADAPTER_SCALE", min=0, max=1, help="Weight of the image.")
+]
+SafetyChecker = Annotated[
+    SafetyPolicy, Option(envvar=_PREFIX + "SAFETY_CHECKER", help="auto: use the model's if it has one.")
+]
+SafetyRetries = Annotated[
+    int,
+    Option(envvar=_PREFIX + "SAFETY_RETRIES", min=0, max=20, help="New tries for a refused image, then 422."),
+]
+
+# Whom to answer and how much at once.
+Host = Annotated[
+    str, Option(envvar=_PREFIX + "HOST", help="Address to bind; a key is required unless loopback.")
+]
+Port = Annotated[
+    int, Option(envvar=_PREFIX + "PORT", min=0, max=65535, help="0 picks a free one and logs it.")
+]
+ApiKeyFile = Annotated[
+    Path | None, Option(envvar=_PREFIX + "API_KEY_FILE", help="File with the API key, mode 0600.")
+]
+MaxBatch = Annotated[
+    int, Option(envvar=_PREFIX + "MAX_BATCH", min=1, max=limits.MAX_BATCH, help="Images per model run.")
+]
+BatchingMode = Annotated[
+    Batching,
+    Option(
+        envvar=_PREFIX + "BATCHING",
+        help="exact: one request per run, the same request gives the same bytes;"
+        " merge: requests share runs, faster, equal up to rounding.",
+    ),
+]
+QueueLimit = Annotated[
+    int, Option(envvar=_PREFIX + "QUEUE_LIMIT", min=1, max=4096, help="Waiting requests, then 429.")
+]
+MaxPixels = Annotated[
+    int, Option(envvar=_PREFIX + "MAX_PIXELS", min=64, max=_MOST_PIXELS, help="Of one image.")
+]
+ShutdownSeconds = Annotated[
+    int, Option(envvar=_PREFIX + "SHUTDOWN_SECONDS", min=1, max=3600, help="Grace after SIGTERM.")
+]
+MinLogLevel = Annotated[LogLevel, Option(envvar=_PREFIX + "LOG_LEVEL", help="JSON lines on stderr.")]

@@ -1,0 +1,132 @@
+"""The routes: parse, delegate, answer."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import JSONResponse, Response
+
+from pcevolve_server.errors import AbandonedError, RequestError
+from pcevolve_server.host import Host
+from pcevolve_server.metrics import Metrics
+from pcevolve_server.middleware import request_id_of
+from pcevolve_server.service import Answer, Service
+from pcevolve_shared import wire
+from pcevolve_shared.wire import (
+    BalanceResponse,
+    BatchResponse,
+    ErrorResponse,
+    ImageResponse,
+    ImageToImageRequest,
+    IpAdapterRequest,
+    ModelList,
+    TextToImageRequest,
+)
+
+logger = logging.getLogger(__name__)
+
+CUT_TOKENS_HEADER = "X-Prompt-Tokens-Cut"
+
+router = APIRouter()
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+def _host(request: Request) -> Host:
+    host: Host = request.app.state.host
+    return host
+
+
+def _metrics(request: Request) -> Metrics:
+    metrics: Metrics = request.app.state.metrics
+    return metrics
+
+
+ServiceDep = Annotated[Service, Depends(_service)]
+HostDep = Annotated[Host, Depends(_host)]
+_GENERATES: dict[str, Any] = {
+    "response_model": ImageResponse | BatchResponse,
+    "responses": {status: {"model": ErrorResponse} for status in (401, 404, 413, 422, 429, 500, 503)},
+}
+
+
+@router.post(wire.TEXT_TO_IMAGE, **_GENERATES)
+async def text_to_image(request: Request, body: TextToImageRequest, service: ServiceDep) -> Response:
+    """Make images from a prompt."""
+    return await _answered(request, service.text_to_image(body))
+
+
+@router.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
+async def image_to_image(request: Request, body: ImageToImageRequest, service: ServiceDep) -> Response:
+    """Make variations of an image."""
+    return await _answered(request, service.image_to_image(body))
+
+
+@router.post(wire.IP_ADAPTER, **_GENERATES)
+async def ip_adapter(request: Request, body: IpAdapterRequest, service: ServiceDep) -> Response:
+    """Make variations of an image that is also part of the prompt."""
+    return await _answered(request, service.image_to_image(body))
+
+
+@router.get(wire.MODELS)
+async def models(host: HostDep) -> ModelList:
+    """List the loaded model."""
+    return ModelList((host.info,))
+
+
+@router.get(wire.BALANCE)
+async def balance(service: ServiceDep) -> BalanceResponse:
+    """Tell what was used; this server does not bill."""
+    return BalanceResponse(images=service.images)
+
+
+@router.get(wire.HEALTH)
+async def health() -> JSONResponse:
+    """Tell that the process runs."""
+    return JSONResponse({"status": "ok"})
+
+
+@router.get(wire.READY)
+async def ready(host: HostDep) -> JSONResponse:
+    """Tell whether the model answers."""
+    status = HTTPStatus.OK if host.status == "ready" else HTTPStatus.SERVICE_UNAVAILABLE
+    return JSONResponse({"status": host.status}, status)
+
+
+@router.get(wire.METRICS)
+async def metrics(collected: Annotated[Metrics, Depends(_metrics)]) -> Response:
+    """Return the Prometheus exposition."""
+    return Response(collected.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def _answered(request: Request, work: Coroutine[Any, Any, Answer]) -> Response:
+    """Wait for ``work`` as long as the caller does: nobody's images take no place in the queue."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise AbandonedError("the caller closed the connection")
+        answer = task.result()
+    except RequestError as error:
+        logger.info(
+            "refused",
+            extra={"request_id": request_id_of(request), "code": error.code},
+            exc_info=error.__cause__,
+        )
+        raise
+    finally:
+        task.cancel()
+        gone.cancel()
+    response = Response(answer.body, media_type="application/json")
+    if answer.cut_tokens:
+        facts = {"request_id": request_id_of(request), "cut_tokens": answer.cut_tokens}
+        logger.warning("prompt longer than the text encoder reads", extra=facts)
+        response.headers[CUT_TOKENS_HEADER] = str(answer.cut_tokens)
+    return response

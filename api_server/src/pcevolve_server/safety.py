@@ -1,0 +1,59 @@
+"""What happens to images that a safety checker refuses; knows no particular checker."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from PIL import Image
+
+from pcevolve_server.generator import Generator, Picture, Task, generate
+from pcevolve_shared.wire import ModelInfo
+
+
+class Checker(Protocol):
+    """Judges finished images."""
+
+    def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
+        """Return for each image whether it must not be shown."""
+
+
+@dataclass(frozen=True)
+class SafeGenerator:
+    """A generator that never returns a flagged image and gives up after ``retries`` further tries.
+
+    Attributes:
+        count_rejected: Told how many images each check refused.
+    """
+
+    inner: Generator
+    checker: Checker
+    retries: int
+    count_rejected: Callable[[int], None]
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the model can do."""
+        return self.inner.info
+
+    def create(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Make images from prompts."""
+        return self._checked(tasks)
+
+    def vary(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Make variations of the tasks' images."""
+        return self._checked(tasks)
+
+    def _checked(self, tasks: Sequence[Task]) -> list[Picture]:
+        pictures = [Picture(image=None) for _ in tasks]
+        open_places = list(range(len(tasks)))
+        for attempt in range(self.retries + 1):
+            tries = [tasks[place].retried(attempt) if attempt else tasks[place] for place in open_places]
+            made = generate(self.inner, tries)
+            flags = self.checker.flagged([picture.image for picture in made if picture.image is not None])
+            for place, picture, flag in zip(open_places, made, flags, strict=True):
+                pictures[place] = Picture(None, picture.cut_tokens) if flag else picture
+            open_places = [place for place, flag in zip(open_places, flags, strict=True) if flag]
+            self.count_rejected(len(open_places))
+            if not open_places:
+                break
+        return pictures

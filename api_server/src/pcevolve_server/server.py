@@ -1,0 +1,78 @@
+"""One server process: socket, app, uvicorn; the composition root."""
+
+import logging
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from pcevolve_server.app import create_app
+from pcevolve_server.errors import BindError, ModelLoadError, ServerError
+from pcevolve_server.generator import Generator
+from pcevolve_server.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+_KEEP_ALIVE_SECONDS = 75
+_BACKLOG = 128
+
+
+class _Process:
+    """Remembers why the model failed, and stops uvicorn for it."""
+
+    def __init__(self) -> None:
+        self.server: uvicorn.Server | None = None
+        self.failure: BaseException | None = None
+
+    def fail(self, failure: BaseException) -> None:
+        self.failure = failure
+        if self.server is not None:
+            self.server.should_exit = True
+
+
+def run(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        BindError: The address cannot be listened on.
+        ModelLoadError: The model failed to load.
+    """
+
+    def load(count_rejected: Callable[[int], None]) -> Generator:
+        # torch takes seconds to import: not before the port is open, and never for --help.
+        from pcevolve_server.diffusion import loading
+
+        return loading.load(settings.model, count_rejected)
+
+    process = _Process()
+    app = create_app(settings, load, process.fail)
+    listener = _bind(settings.host, settings.port)
+    process.server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=settings.shutdown_seconds,
+        )
+    )
+    host, port = listener.getsockname()[:2]
+    logger.info("listening", extra={"host": host, "port": port, "auth": bool(settings.api_key)})
+    process.server.run(sockets=[listener])
+    if process.failure is not None:
+        raise _explained(process.failure)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise BindError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+
+
+def _explained(failure: BaseException) -> ServerError:
+    if isinstance(failure, ServerError):
+        return failure
+    return ModelLoadError(f"the model failed to load: {type(failure).__name__}: {failure}")

@@ -1,0 +1,158 @@
+"""From a validated request to tasks, and from pictures to the answer."""
+
+import logging
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PIL import Image
+from starlette.concurrency import run_in_threadpool
+
+from pcevolve_server.errors import ContentRejectedError, GenerationError, InvalidRequestError, NotFoundError
+from pcevolve_server.generator import Picture, Recipe, Task
+from pcevolve_server.host import Host
+from pcevolve_server.metrics import Metrics
+from pcevolve_server.settings import Settings
+from pcevolve_shared import images, limits, wire
+from pcevolve_shared.wire import (
+    BatchResponse,
+    GeneratedImage,
+    GenerationRequest,
+    ImageResponse,
+    ImageToImageRequest,
+    IpAdapterRequest,
+    TextToImageRequest,
+)
+
+logger = logging.getLogger(__name__)
+
+_COST_PER_IMAGE = 0.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response's JSON and what its headers tell."""
+
+    body: str
+    cut_tokens: int
+
+
+class Service:
+    """What the routes delegate to."""
+
+    def __init__(self, settings: Settings, host: Host, metrics: Metrics) -> None:
+        self._settings, self._host, self._metrics = settings, host, metrics
+        self._images = 0
+
+    @property
+    def images(self) -> int:
+        """Images generated since the start."""
+        return self._images
+
+    async def text_to_image(self, body: TextToImageRequest) -> Answer:
+        """Make images from a prompt; sides absent from the body are the model's own."""
+        self._check_model(body)
+        base = self._host.info.base_resolution
+        width = body.width if "width" in body.model_fields_set else base.width
+        height = body.height if "height" in body.model_fields_set else base.height
+        return await self._answer(body, self._recipe(body, width, height), None)
+
+    async def image_to_image(self, body: ImageToImageRequest) -> Answer:
+        """Make variations of the request's image."""
+        self._check_model(body)
+        image = await run_in_threadpool(self._image, body.image)
+        multiple = self._host.info.size_multiple
+        width, height = (side // multiple * multiple for side in image.size)
+        if not width or not height:
+            raise InvalidRequestError(f"image: needs at least {multiple} x {multiple} pixels")
+        scale = self._adapter_scale(body) if isinstance(body, IpAdapterRequest) else None
+        recipe = self._recipe(body, width, height, strength=body.strength, adapter_scale=scale)
+        return await self._answer(body, recipe, image)
+
+    def _check_model(self, body: GenerationRequest) -> None:
+        info = self._host.info
+        if body.model not in {info.id, info.name}:
+            raise NotFoundError(f"unknown model; this server has {info.id}", code="model_not_found")
+        if body.scheduler is not None and body.scheduler not in info.schedulers:
+            raise InvalidRequestError(f"scheduler: this model has {', '.join(info.schedulers)}")
+
+    def _adapter_scale(self, body: IpAdapterRequest) -> float:
+        adapters = self._host.info.adapters
+        if not adapters:
+            raise NotFoundError("this server runs without an IP-Adapter", code="adapter_not_loaded")
+        if body.adapter not in adapters:
+            raise NotFoundError(
+                f"unknown adapter; this server has {', '.join(adapters)}", code="adapter_not_found"
+            )
+        return self._settings.model.adapter_scale if body.scale is None else body.scale
+
+    def _recipe(
+        self,
+        body: GenerationRequest,
+        width: int,
+        height: int,
+        *,
+        strength: float | None = None,
+        adapter_scale: float | None = None,
+    ) -> Recipe:
+        self._check_size(body.n, width, height)
+        given = body.model_fields_set
+        return Recipe(
+            width=width,
+            height=height,
+            steps=body.steps if "steps" in given else self._settings.default_steps,
+            guidance=body.guidance if "guidance" in given else self._settings.default_guidance,
+            scheduler=body.scheduler,
+            strength=strength,
+            adapter_scale=adapter_scale,
+        )
+
+    def _check_size(self, count: int, width: int, height: int) -> None:
+        multiple = self._host.info.size_multiple
+        if width % multiple or height % multiple:
+            raise InvalidRequestError(f"width, height: must be multiples of {multiple}")
+        if width * height > self._settings.max_pixels:
+            raise InvalidRequestError(f"width, height: more than {self._settings.max_pixels} pixels")
+        # Three bytes a pixel, four characters of base64 for them: what an incompressible batch would weigh.
+        if count * width * height * 4 > limits.MAX_RESPONSE_BYTES:
+            raise InvalidRequestError("n: too many images of this size for one answer")
+
+    def _image(self, text: str) -> Image.Image:
+        bounds = images.ImageLimits(max_pixels=self._settings.max_pixels)
+        try:
+            return images.decode(images.from_base64(text), bounds)
+        except images.ImageError as error:
+            raise InvalidRequestError(f"image: {error}", code="invalid_image") from error
+
+    async def _answer(self, body: GenerationRequest, recipe: Recipe, image: Image.Image | None) -> Answer:
+        first = secrets.randbits(32) if body.seed is None else body.seed
+        seeds = [wire.seed_of(first, index) for index in range(body.n)]
+        tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image) for seed in seeds]
+        pictures = await self._host.batcher.submit(tasks)
+        answer = await run_in_threadpool(_render, body, seeds, pictures)
+        self._images += len(pictures)
+        self._metrics.images.inc(len(pictures))
+        return answer
+
+
+def _render(body: GenerationRequest, seeds: Sequence[int], pictures: Sequence[Picture]) -> Answer:
+    made = [
+        GeneratedImage(image=_encoded(picture, body), seed=seed)
+        for seed, picture in zip(seeds, pictures, strict=True)
+    ]
+    cost = _COST_PER_IMAGE * len(made)
+    response = (
+        ImageResponse(image=made[0].image, seed=made[0].seed, cost=cost)
+        if body.n == 1
+        else BatchResponse(images=tuple(made), cost=cost)
+    )
+    return Answer(response.model_dump_json(), max(picture.cut_tokens for picture in pictures))
+
+
+def _encoded(picture: Picture, body: GenerationRequest) -> str:
+    if picture.image is None:
+        raise ContentRejectedError("the safety checker refused the image and every retry: change the prompt")
+    data = images.encode(picture.image, body.output_format)
+    if len(data) > limits.MAX_IMAGE_BYTES:
+        raise GenerationError("the image is larger than the contract allows", code="image_too_large")
+    return images.to_base64(data)
