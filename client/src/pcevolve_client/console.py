@@ -81,3 +81,27 @@ def facts(title: str, rows: dict[str, Any]) -> Table:
     for name, value in rows.items():
         table.add_row(name, str(value))
     return table
+
+
+def summary_table(summary: dict[str, Any]) -> Table:
+    """The end of a run, in one look."""
+    released = f"{summary['images_released']} in {summary['classes']} classes"
+    rows: dict[str, Any] = {
+        **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},
+        "method": summary["method"],
+        "iterations": summary["iterations"],
+        "epsilon": f"{summary['epsilon_spent']:g} spent of {summary['epsilon_budget']:g} "
+        f"(delta {summary['delta']:g}, {summary['relation']})",
+        "images released": released,
+        "requests": summary["requests"],
+        "bytes sent": f"{summary['bytes_sent']:,}",
+        "bytes received": f"{summary['bytes_received']:,}",
+        **{f"accuracy, {name}": _accuracy(value) for name, value in summary.get("accuracy", {}).items()},
+        "seconds": summary["wall_seconds"],
+        **{name: summary[name] for name in ("dataset", "report") if name in summary},
+    }
+    return facts("Result", rows)
+
+
+def _accuracy(value: dict[str, Any]) -> str:
+    return f"{value['mean']:.1%} ± {value['sem']:.1%} (s.e. over {len(value['seeds'])} seeds of the head)"

@@ -16,9 +16,9 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 TEMPLATE = "A {domain} image with {label}"
-MAX_CALLS = 1_000_000
 
 Label = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^/\\\x00-\x1f.][^/\\\x00-\x1f]*$")]
+ExactEpsilon = Annotated[str, Field(pattern=r"^\d{1,60}(/[1-9]\d{0,59})?$")]
 Relation = Literal["replace-one", "add-remove"]
 
 
@@ -75,7 +75,7 @@ class PublicPlan(BaseModel):
     relation: Relation = "replace-one"
     unit: str = "image"
     shots: Annotated[int, Field(ge=1)]
-    epsilon: Annotated[str, Field(pattern=r"^\d+(/\d+)?$")]
+    epsilon: ExactEpsilon
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
     encoder: str
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"

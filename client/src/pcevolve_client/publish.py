@@ -58,13 +58,16 @@ def marks(plan: PublicPlan) -> list[str]:
     return [] if plan.noise == "os-csprng" else ["INSECURE: noise came from a seed; this run has no privacy"]
 
 
-def publish(folder: Path, release: Release, received: Callable[[str], bytes]) -> int:
+def published_files(folder: Path) -> list[dict[str, str]]:
+    """The images that a release's manifest lists."""
+    files: list[dict[str, str]] = json.loads((folder / MANIFEST).read_text())["files"]
+    return files
+
+
+def publish(folder: Path, release: Release, received: Callable[[str], bytes]) -> None:
     """Write the dataset in one step: either all of it is there or nothing.
 
     Every image is decoded and encoded anew, which drops whatever metadata the provider put in.
-
-    Returns:
-        Number of images.
     """
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -75,7 +78,6 @@ def publish(folder: Path, release: Release, received: Callable[[str], bytes]) ->
     (partial / CARD).write_text(card(release, len(files)))
     partial.replace(folder)
     sync_folder(folder.parent)
-    return len(files)
 
 
 def clean_image(data: bytes) -> bytes:

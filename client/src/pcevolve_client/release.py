@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from .errors import EgressError
-from .plan import Call, PublicPlan, Relation
+from .plan import Call, ExactEpsilon, PublicPlan, Relation
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Receipt:
     label: str
     chosen: tuple[Chosen, ...]
     mechanism: str
-    epsilon: str
+    epsilon: ExactEpsilon
     relation: Relation
 
     @property

@@ -30,7 +30,7 @@ from .parts import Parts
 from .plan import PublicPlan
 from .providers.dialect import ModelSize
 from .providers.remote import RemoteGenerator
-from .publish import Release, assumptions, marks, publish
+from .publish import Release, assumptions, marks, publish, published_files
 from .report import write_report
 from .settings import RunSettings, first_fault
 
@@ -48,6 +48,18 @@ class Outcome:
     summary: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class _Session:
+    """A run under way."""
+
+    parts: Parts
+    folder: RunFolder
+    plan: PublicPlan
+    gate: Gate
+    transcript: Transcript
+    account: Account
+
+
 def execute(settings: RunSettings, resume: bool = False) -> Outcome:
     """Carry out a run, or the rest of one.
 
@@ -60,16 +72,11 @@ def execute(settings: RunSettings, resume: bool = False) -> Outcome:
         settings = _stored(folder, settings)
     parts = Parts.of(settings)
     console = error_console()
-    with folder.claimed(resume), _opened(settings, parts, folder, console) as (transcript, gate, ledger):
-        plan = _plan(settings, parts, transcript, gate.hello(_run_id(transcript)))
-        account = ledger.enrol(plan.run_id, parts.data.units, plan.relation, parts.limits)
-        account.require(parts.query_cost(plan) * plan.iterations * len(plan.labels))
-        settings.save(folder.config)
-        gate.begin(plan, account.committed)
-        console.print(facts("Before anything is spent", promise(parts, plan, account)))
-        history = _evolved(parts, plan, gate, transcript, account, console)
-        summary = _finish(parts, folder, plan, gate, transcript, account, history, started)
-    return Outcome(folder, parts, plan, history, summary)
+    with folder.claimed(resume), _session(settings, parts, folder, console) as session:
+        console.print(facts("Before anything is spent", promise(parts, session.plan, session.account)))
+        history = _evolved(session, console)
+        summary = _finished(session, history[-1], started)
+    return Outcome(folder, parts, session.plan, history, summary)
 
 
 def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
@@ -92,9 +99,8 @@ def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
 
 
 @contextmanager
-def _opened(
-    settings: RunSettings, parts: Parts, folder: RunFolder, console: Console
-) -> Iterator[tuple[Transcript, Gate, Ledger]]:
+def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Console) -> Iterator[_Session]:
+    """Greet the API, fix the plan, and make sure that the budget allows all of it."""
     patience = Patience(
         settings.patience,
         settings.first_contact,
@@ -105,7 +111,14 @@ def _opened(
         closing(Transcript(folder.transcript)) as transcript,
         closing(HttpTransport(settings.timeout)) as transport,
     ):
-        yield transcript, Gate(transcript, parts.dialect, parts.address, transport, patience), ledger
+        gate = Gate(transcript, parts.dialect, parts.address, transport, patience)
+        run_id = _run_id(transcript)
+        plan = _plan(settings, parts, run_id, gate.hello(run_id))
+        account = ledger.enrol(run_id, parts.data.units, plan.relation, parts.limits)
+        account.require(parts.query_cost(plan) * plan.iterations * len(plan.labels))
+        settings.save(folder.config)
+        gate.begin(plan, account.committed)
+        yield _Session(parts, folder, plan, gate, transcript, account)
 
 
 def _stored(folder: RunFolder, settings: RunSettings) -> RunSettings:
@@ -119,7 +132,7 @@ def _run_id(transcript: Transcript) -> str:
     return first.run_id if isinstance(first, Opened) else secrets.token_hex(16)
 
 
-def _plan(settings: RunSettings, parts: Parts, transcript: Transcript, hello: bytes) -> PublicPlan:
+def _plan(settings: RunSettings, parts: Parts, run_id: str, hello: bytes) -> PublicPlan:
     """Resolve the options into the public plan, from public facts only.
 
     Raises:
@@ -131,7 +144,7 @@ def _plan(settings: RunSettings, parts: Parts, transcript: Transcript, hello: by
     iterations = wanted if parts.method.iterations else 0
     strength = (settings.strength_start, settings.strength_step, settings.strength_floor)
     values = settings.model_dump(include=shared) | {
-        "run_id": _run_id(transcript),
+        "run_id": run_id,
         "run_seed": settings.seed,
         "labels": parts.data.labels,
         "iterations": iterations,
@@ -148,30 +161,24 @@ def _plan(settings: RunSettings, parts: Parts, transcript: Transcript, hello: by
         raise UsageError(first_fault(error)) from None
 
 
-def _evolved(
-    parts: Parts, plan: PublicPlan, gate: Gate, transcript: Transcript, account: Account, console: Console
-) -> tuple[Population, ...]:
-    generator = RemoteGenerator(plan, parts.dialect, gate, transcript.bodies.file)
+def _evolved(session: _Session, console: Console) -> tuple[Population, ...]:
+    parts, plan, received = session.parts, session.plan, session.transcript.bodies.file
+    generator = RemoteGenerator(plan, parts.dialect, session.gate, received)
     progress = RunProgress(plan, parts.method.name, console)
     with progress.shown():
-        return tuple(evolve(plan, generator, parts.judge(plan, account, transcript), progress))
+        return tuple(
+            evolve(plan, generator, parts.judge(plan, session.account, session.transcript), progress)
+        )
 
 
-def _finish(
-    parts: Parts,
-    folder: RunFolder,
-    plan: PublicPlan,
-    gate: Gate,
-    transcript: Transcript,
-    account: Account,
-    history: tuple[Population, ...],
-    started: float,
-) -> dict[str, Any]:
-    gate.finish()
-    release = Release(
-        plan, parts.method, history[-1], account.receipts(), transcript.head, len(transcript.entries)
-    )
-    images = publish(folder.release, release, transcript.bodies.file)
+def _finished(session: _Session, last: Population, started: float) -> dict[str, Any]:
+    """Close the record and write what the run was for."""
+    plan, transcript, folder = session.plan, session.transcript, session.folder
+    session.gate.finish()
+    lines = len(transcript.entries)
+    release = Release(plan, session.parts.method, last, session.account.receipts(), transcript.head, lines)
+    if not folder.finished:
+        publish(folder.release, release, transcript.bodies.file)
     write_report(folder.root)
     summary = {
         "method": plan.method,
@@ -182,9 +189,16 @@ def _finish(
         "relation": plan.relation,
         "iterations": plan.iterations,
         "classes": len(plan.labels),
-        "images_released": images,
+        "images_released": len(published_files(folder.release)),
         **transcript.counted(),
         "wall_seconds": round(time.monotonic() - started, 1),
+        "dataset": str(folder.release),
+        "report": str(folder.report),
     }
-    write_durably(folder.summary, json.dumps(summary, indent=1).encode() + b"\n", 0o600)
+    save_summary(folder, summary)
     return summary
+
+
+def save_summary(folder: RunFolder, summary: dict[str, Any]) -> None:
+    """Write the figures of a run for programs."""
+    write_durably(folder.summary, json.dumps(summary, indent=1).encode() + b"\n", 0o600)

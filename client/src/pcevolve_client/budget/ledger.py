@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import BudgetError, LedgerError
 from ..plan import Relation
@@ -57,16 +58,28 @@ class Limits:
     lifetime: Fraction
 
 
+class RunRow(NamedTuple):
+    """A run in the ledger."""
+
+    run_id: str
+    relation: Relation
+    units: int
+    draws: int
+    epsilon: float
+
+
 class Ledger:
     """An open ledger file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, create: bool = True) -> None:
         """Open the ledger, making a new one only where there is none.
 
         Raises:
             LedgerError: The file, or the key beside it, is missing its other half, damaged, or not a ledger.
         """
         self.path = path
+        if not create and not path.exists():
+            raise LedgerError(f"there is no ledger at {path}: nothing was ever spent with it")
         with self._guarded():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fresh = not path.exists()
@@ -158,6 +171,19 @@ class Ledger:
             raise LedgerError(
                 "earlier runs on these data used another neighbour relation: use the same --relation"
             )
+
+    def runs(self) -> list[RunRow]:
+        """Every run and what it has spent, oldest first."""
+        with self.transaction() as db:
+            rows = db.execute(
+                "SELECT run_id, relation, (SELECT count(*) FROM units WHERE units.run_id = runs.run_id)"
+                " FROM runs ORDER BY rowid"
+            ).fetchall()
+            paid = {row[0]: _receipts(db, row[0]) for row in rows}
+        return [
+            RunRow(run_id, relation, units, len(paid[run_id]), float(composed(paid[run_id])))
+            for run_id, relation, units in rows
+        ]
 
     def close(self) -> None:
         """Close the file."""

@@ -11,13 +11,11 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from PIL import Image
-
-from pcevolve_shared import images
 
 from ..budget.ledger import Account, Cost
 from ..budget.mechanisms import FloatArray, Mechanism
 from ..evolve import Population
+from ..pictures import picture
 from ..release import Candidate, Chosen, Query, Receipt
 from .dataset import PrivateDataset
 from .encoders import Encoder
@@ -78,7 +76,7 @@ class PrivateJudge:
 
     def _embed(self, candidates: tuple[Candidate, ...]) -> FloatArray:
         """Embeddings of what the provider sent, float64 ``(candidates, d)``; NaN for what is not an image."""
-        return self.encoder.embed([_picture(self.received(each.digest)) for each in candidates])
+        return self.encoder.embed([picture(self.received(each.digest)) for each in candidates])
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,3 @@ def _drawn(
 ) -> tuple[Chosen, ...]:
     winner = candidates[mechanism.choose(query.key, utility, epsilon)]
     return (Chosen(winner.id, winner.digest),)
-
-
-def _picture(data: bytes) -> Image.Image | None:
-    try:
-        return images.decode(data)
-    except images.ImageError:
-        return None

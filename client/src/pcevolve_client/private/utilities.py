@@ -17,7 +17,9 @@ TAU = 10.0
 def distances(candidates: FloatArray, centres: FloatArray) -> FloatArray:
     """Euclidean distances, float64 ``(candidates, classes)``; not finite where an embedding is not."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray(np.linalg.norm(candidates[:, None, :] - centres[None, :, :], axis=2), dtype=np.float64)
+        return np.asarray(
+            np.linalg.norm(candidates[:, None, :] - centres[None, :, :], axis=2), dtype=np.float64
+        )
 
 
 def pcevolve(distance: FloatArray, own: int, tau: float = TAU) -> FloatArray:

@@ -1,0 +1,188 @@
+"""The audit: a list of claims, each checked on its own, each with what is wrong if it is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from pcevolve_shared import images
+
+from .. import methods
+from ..budget.accounting import composed
+from ..errors import ClientError
+from ..plan import PublicPlan
+from ..providers import dialect
+from ..publish import CARD, MANIFEST, clean_image
+from .evidence import Evidence
+from .replay import Replay
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One claim and whether it holds.
+
+    Attributes:
+        claim: What was checked, in plain words.
+        faults: What is wrong; empty when the claim holds.
+        checked: How many things were looked at.
+    """
+
+    claim: str
+    faults: tuple[str, ...]
+    checked: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+def audit(root: Path) -> list[Finding]:
+    """Check a run; every fault is told, none stops the rest unless nothing can be read."""
+    try:
+        evidence = Evidence.of(root)
+    except ClientError as error:
+        return [Finding("the chain of records is unbroken", (str(error),), 0)]
+    chain = Finding("the chain of records is unbroken", (), len(evidence.entries))
+    checks: list[tuple[str, Callable[[Evidence], Iterable[str]], int]] = [
+        ("the run is finished and the manifest names the end of the chain", _anchored, 1),
+        (
+            "every recorded body is complete and unchanged, and nothing else is stored",
+            _bodies,
+            len(evidence.refs()),
+        ),
+        (
+            "every request is what the public plan and its receipt give, byte for byte",
+            _requests,
+            len(evidence.sent),
+        ),
+        ("the receipts pay for every draw, once, at the planned price", _receipts, len(evidence.receipts)),
+        ("the dataset is the provider's last answer, and nothing else", _dataset, _listed(evidence)),
+    ]
+    return [chain] + [Finding(claim, _collect(check, evidence), count) for claim, check, count in checks]
+
+
+def _collect(check: Callable[[Evidence], Iterable[str]], evidence: Evidence) -> tuple[str, ...]:
+    faults: list[str] = []
+    try:
+        faults.extend(check(evidence))
+    except ClientError as error:
+        faults.append(str(error))
+    return tuple(faults)
+
+
+def _listed(evidence: Evidence) -> int:
+    try:
+        return len(evidence.manifest["files"]) if evidence.manifest else 0
+    except ClientError:
+        return 0
+
+
+def _anchored(evidence: Evidence) -> Iterator[str]:
+    if not evidence.finished or evidence.manifest is None:
+        yield "the run is unfinished: the end of its record is not anchored, so lines may be missing there"
+        return
+    last = evidence.entries[-1]
+    if evidence.manifest["transcript"] != {"head": last.digest, "lines": len(evidence.entries)}:
+        yield "the manifest names another end of the chain"
+    if evidence.plan is None or evidence.manifest["plan"] != evidence.plan.model_dump(mode="json"):
+        yield "the manifest describes another plan than the one on record"
+
+
+def _bodies(evidence: Evidence) -> Iterator[str]:
+    for ref in evidence.refs():
+        try:
+            evidence.bodies.get(ref)
+        except ClientError as error:
+            yield str(error)
+    for name in evidence.stray_files():
+        yield f"transcript/{name} belongs to no record"
+
+
+def _requests(evidence: Evidence) -> Iterator[str]:
+    if evidence.plan is None:
+        yield "no plan is on record, so no request had a reason to leave"
+        return
+    opened, plan = evidence.opened, evidence.plan
+    if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):
+        yield "the plan is for another run, address or dialect than the record was opened for"
+    yield from Replay(evidence, plan, dialect(plan.dialect)).faults()
+
+
+def _receipts(evidence: Evidence) -> Iterator[str]:
+    plan = evidence.plan
+    if plan is None:
+        return
+    yield from _prices(evidence, plan)
+    total = composed(evidence.receipts)
+    if total > plan.epsilon_budget:
+        yield f"the receipts add up to epsilon {float(total):g}, over the budget of {float(plan.epsilon_budget):g}"
+    if evidence.manifest is not None:
+        claimed = evidence.manifest["guarantee"]
+        if claimed.get("epsilon_spent_exact") != str(total) or claimed.get("epsilon_spent") != float(total):
+            yield f"the manifest claims another epsilon than the receipts' {float(total):g}"
+        for name, value in (
+            ("epsilon_budget", float(plan.epsilon_budget)),
+            ("delta", plan.delta),
+            ("relation", plan.relation),
+            ("unit", plan.unit),
+        ):
+            if claimed.get(name) != value:
+                yield f"the manifest claims another {name} than the plan"
+
+
+def _prices(evidence: Evidence, plan: PublicPlan) -> Iterator[str]:
+    method = methods.method(plan.method)
+    price: Fraction = method.query_cost(plan.epsilon_budget, plan.iterations, len(plan.labels))
+    expected = {(t, label) for t in range(1, plan.iterations + 1) for label in plan.labels}
+    seen: set[tuple[int, str]] = set()
+    for receipt in evidence.receipts:
+        where = f"receipt for iteration {receipt.iteration}, class {receipt.label}"
+        if (receipt.run_id, receipt.relation) != (plan.run_id, plan.relation):
+            yield f"{where}: for another run or relation"
+        if receipt.cost != price or receipt.mechanism != method.mechanism().name:
+            yield f"{where}: not the planned price or mechanism"
+        if len(receipt.chosen) != plan.prototypes:
+            yield f"{where}: names {len(receipt.chosen)} prototypes where the plan has {plan.prototypes}"
+        if (receipt.iteration, receipt.label) in seen:
+            yield f"{where}: drawn twice"
+        seen.add((receipt.iteration, receipt.label))
+    if evidence.finished and seen != expected:
+        yield f"{len(seen)} draws have receipts where the plan has {len(expected)}"
+
+
+def _dataset(evidence: Evidence) -> Iterator[str]:
+    plan, manifest = evidence.plan, evidence.manifest
+    if plan is None or manifest is None:
+        return
+    replay = Replay(evidence, plan, dialect(plan.dialect))
+    for _ in replay.faults():
+        pass  # told by its own check; here only what was received counts
+    listed = {each["path"]: each for each in manifest["files"]}
+    last = {key: made for key, made in replay.received.items() if made.iteration == plan.iterations}
+    missing = (
+        set(last) - {each["candidate"] for each in listed.values()} - set(manifest.get("unreadable", ()))
+    )
+    for candidate in sorted(missing):
+        yield f"{candidate} was received but is not in the dataset"
+    for path, entry in listed.items():
+        made = last.get(entry["candidate"])
+        if made is None or made.digest != entry["received_sha256"]:
+            yield f"{path} is not among the provider's last answers"
+        elif not _same(evidence, path, entry["sha256"], made.digest):
+            yield f"{path} is not the image that the provider sent"
+    found = {p.relative_to(evidence.release).as_posix() for p in evidence.release.rglob("*") if p.is_file()}
+    for extra in sorted(found - set(listed) - {MANIFEST, CARD}):
+        yield f"release/{extra} is not in the manifest"
+
+
+def _same(evidence: Evidence, path: str, sha256: str, received: str) -> bool:
+    try:
+        data = (evidence.release / path).read_bytes()
+        expected = clean_image(evidence.bodies.file(received))
+    except (OSError, images.ImageError):
+        return False
+    return data == expected and hashlib.sha256(data).hexdigest() == sha256

@@ -1,0 +1,105 @@
+"""What an auditor starts from: the chain of records, verified, and the manifest that anchors its end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..egress.bodies import Bodies, BodyRef
+from ..egress.records import Answered, Finished, Opened, Planned, Released, Sent
+from ..egress.transcript import BODIES, LOG, Entry, read
+from ..errors import TranscriptError
+from ..plan import PublicPlan
+from ..publish import MANIFEST
+from ..release import Receipt
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A run's public records; opening them verifies the chain."""
+
+    root: Path
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def of(cls, root: Path) -> Evidence:
+        """Read a run.
+
+        Raises:
+            TranscriptError: There is no transcript, or its chain is broken.
+        """
+        entries = tuple(read(root / "transcript"))
+        if not entries or not isinstance(entries[0].record, Opened):
+            raise TranscriptError(f"{root} holds no run: its transcript does not begin with an opening line")
+        return cls(root, entries)
+
+    @property
+    def folder(self) -> Path:
+        """The transcript's folder."""
+        return self.root / "transcript"
+
+    @property
+    def release(self) -> Path:
+        """The dataset's folder."""
+        return self.root / "release"
+
+    @cached_property
+    def bodies(self) -> Bodies:
+        """What crossed the wire."""
+        return Bodies(self.folder / BODIES)
+
+    @cached_property
+    def opened(self) -> Opened:
+        """The opening line."""
+        record = self.entries[0].record
+        assert isinstance(record, Opened)
+        return record
+
+    @cached_property
+    def plan(self) -> PublicPlan | None:
+        """The plan, if the run came that far."""
+        return next((each.record.plan for each in self.entries if isinstance(each.record, Planned)), None)
+
+    @cached_property
+    def finished(self) -> bool:
+        """Whether the run was closed."""
+        return isinstance(self.entries[-1].record, Finished)
+
+    @cached_property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """All releases on record, in order."""
+        return tuple(each.record.receipt for each in self.entries if isinstance(each.record, Released))
+
+    @cached_property
+    def sent(self) -> tuple[tuple[int, Sent], ...]:
+        """All requests with their line numbers, from 1."""
+        return tuple((each.seq + 1, each.record) for each in self.entries if isinstance(each.record, Sent))
+
+    @cached_property
+    def manifest(self) -> dict[str, Any] | None:
+        """The release's manifest; None for an unfinished run.
+
+        Raises:
+            TranscriptError: It is there but damaged.
+        """
+        path = self.release / MANIFEST
+        if not path.exists():
+            return None
+        try:
+            loaded = json.loads(path.read_bytes())
+            return {**loaded, **{key: loaded[key] for key in ("plan", "guarantee", "transcript", "files")}}
+        except (ValueError, KeyError, TypeError) as error:
+            raise TranscriptError(f"{path.name} is damaged") from error
+
+    def refs(self) -> list[BodyRef]:
+        """Every recorded body."""
+        return [each.record.body for each in self.entries if isinstance(each.record, (Sent, Answered))]
+
+    def stray_files(self) -> list[str]:
+        """Files in the transcript that no line refers to."""
+        known = {f"{BODIES}/{name}" for ref in self.refs() for name in ref.files} | {LOG}
+        found = (path for path in self.folder.rglob("*") if not path.is_dir() or path.is_symlink())
+        return sorted({path.relative_to(self.folder).as_posix() for path in found} - known)

@@ -1,0 +1,127 @@
+"""Replays a transcript: what each request should have been, given the plan and what had come back before.
+
+It goes through the record as the provider saw it and predicts every request from public facts: the plan, the
+receipts, and the provider's own earlier answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from ..egress.bodies import Bodies
+from ..egress.gate import HELLO
+from ..egress.records import Answered, Header, Released, Sent
+from ..egress.transport import HIDDEN, Address
+from ..errors import ClientError, ProviderReplyError
+from ..plan import Call, PublicPlan
+from ..providers.dialect import Dialect, WireRequest
+from ..release import Candidate, PublicPrompt, Receipt
+from .evidence import Evidence
+
+
+@dataclass
+class Replay:
+    """State of the auditor while it reads the record."""
+
+    evidence: Evidence
+    plan: PublicPlan
+    dialect: Dialect
+    answered: int = 0
+    received: dict[str, Candidate] = field(default_factory=dict)
+    receipts: dict[tuple[int, str], Receipt] = field(default_factory=dict)
+
+    @property
+    def bodies(self) -> Bodies:
+        """What crossed the wire."""
+        return self.evidence.bodies
+
+    def faults(self) -> Iterator[str]:
+        """Every request that is not what it should have been, in order."""
+        slots = list(self.plan.calls)
+        for entry in self.evidence.entries:
+            record = entry.record
+            if isinstance(record, Released):
+                self.receipts[record.receipt.iteration, record.receipt.label] = record.receipt
+            elif isinstance(record, Answered):
+                self._learn(record, slots)
+            elif isinstance(record, Sent):
+                fault = self._fault(record, slots)
+                if fault is not None:
+                    yield f"request {record.slot} (line {entry.seq + 1}): {fault}"
+        if self.evidence.finished and self.answered != len(slots):
+            yield f"{self.answered} of {len(slots)} planned requests were answered, yet the run was closed"
+
+    def _learn(self, answer: Answered, slots: list[str]) -> None:
+        """Take note of what the provider sent."""
+        call = self.plan.calls.get(answer.slot)
+        if (
+            call is None
+            or answer.status != 200
+            or self.answered >= len(slots)
+            or slots[self.answered] != call.slot
+        ):
+            return
+        try:
+            made = self.dialect.decode(call, self.bodies.get(answer.body))
+        except ProviderReplyError:
+            return
+        for index, data in enumerate(made):
+            candidate = Candidate.received(call, index, None, data, "")
+            self.received[candidate.id] = candidate
+        self.answered += 1
+
+    def _fault(self, sent: Sent, slots: list[str]) -> str | None:
+        if sent.slot == HELLO:
+            return self._compare(sent, self.dialect.hello())
+        call = self.plan.calls.get(sent.slot)
+        if call is None:
+            return "not in the public plan"
+        if self.answered >= len(slots) or slots[self.answered] != sent.slot:
+            return "out of order, or asked again after it was answered"
+        try:
+            return self._compare(sent, self._expected(call))
+        except ClientError as error:
+            return str(error)
+
+    def _expected(self, call: Call) -> WireRequest:
+        prompt = PublicPrompt.of(self.plan, call.label)
+        if call.parent is None:
+            return self.dialect.encode(self.plan, call, prompt, None)
+        receipt = self.receipts.get((call.iteration, call.label))
+        if receipt is None or call.parent >= len(receipt.chosen):
+            raise ProviderReplyError("its image has no receipt for this class and iteration")
+        chosen = receipt.chosen[call.parent]
+        known = self.received.get(chosen.id)
+        if known is None or known.digest != chosen.digest:
+            raise ProviderReplyError("its receipt names an image that the provider had not sent")
+        if (known.label, known.iteration) != (call.label, call.iteration - 1):
+            raise ProviderReplyError("its receipt names an image of another class or iteration")
+        return self.dialect.encode(self.plan, call, prompt, self.bodies.file(chosen.digest))
+
+    def _compare(self, sent: Sent, expected: WireRequest) -> str | None:
+        """What differs between the record and the prediction."""
+        outgoing = Address(self.plan.api).outgoing(expected)
+        if (sent.method, sent.url) != (outgoing.method, outgoing.url):
+            return f"went to {sent.method} {urlsplit(sent.url).path}, not where the plan says"
+        if _without_key(sent.headers) != outgoing.headers:
+            return "carried headers that the plan does not give"
+        if self.bodies.get(sent.body) != outgoing.body:
+            return "its body differs from what the plan and the receipt give"
+        if sent.wire_bytes - outgoing.wire_bytes not in _key_bytes(sent.headers):
+            return "its recorded length is wrong"
+        return None
+
+
+def _without_key(headers: tuple[Header, ...]) -> tuple[Header, ...]:
+    return tuple(each for each in headers if each != ("Authorization", HIDDEN))
+
+
+def _key_bytes(headers: tuple[Header, ...]) -> range:
+    """By how much a request may be longer than predicted: the key, whose value is not on record."""
+    return (
+        range(len("Authorization: Bearer \r\n"), 5000)
+        if len(_without_key(headers)) < len(headers)
+        else range(1)
+    )

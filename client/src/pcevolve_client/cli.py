@@ -1,0 +1,201 @@
+"""The command line: reads options, calls, prints. No logic lives here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from .errors import ClientError
+from .plan import TEMPLATE
+from .settings import RunSettings, default_ledger, read_toml
+
+app = typer.Typer(
+    name="pcevolve",
+    help="Turn a few private images per class into a synthetic dataset with somebody else's generative model, "
+    "without sending a private image.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+budget_app = typer.Typer(help="What was spent, and on which data.", no_args_is_help=True)
+app.add_typer(budget_app, name="budget")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
+
+
+def _config(context: typer.Context, path: Path | None) -> Path | None:
+    """Take defaults from a TOML file; flags on the command line win."""
+    if path is not None:
+        values = {name.replace("-", "_"): value for name, value in read_toml(path).items()}
+        context.default_map = {**(context.default_map or {}), **values}
+    return path
+
+
+@app.command()
+def run(
+    private: Annotated[
+        str, typer.Option(help="Folder of class folders, or 'digits' for scikit-learn's handwritten digits.")
+    ],
+    domain: Annotated[str, typer.Option(help="Public words for what the images show: 'leather texture'.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; nothing in it is ever overwritten.")],
+    epsilon: Annotated[str, typer.Option(help="Total privacy budget of the run, > 0.")] = "10",
+    method: Annotated[
+        str, typer.Option(help="pcevolve, random (control) or t2i (no evolution).")
+    ] = "pcevolve",
+    relation: Annotated[
+        str, typer.Option(help="Neighbour relation: replace-one or add-remove.")
+    ] = "replace-one",
+    api: Annotated[str, typer.Option(help="Address of the image API.")] = "http://127.0.0.1:8000",
+    api_key_file: Annotated[
+        Path | None, typer.Option(help="File with the API key (mode 600); or set PCEVOLVE_API_KEY.")
+    ] = None,
+    dialect: Annotated[str, typer.Option(help="How the API speaks: getimg or openai.")] = "getimg",
+    model: Annotated[str, typer.Option(help="Model that the API shall use.")] = "bundled",
+    candidates: Annotated[int, typer.Option(min=1, help="Synthetic images per class, N.")] = 100,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, help="Evolution rounds, T; the method's own if not given.")
+    ] = None,
+    shots: Annotated[
+        int, typer.Option(min=1, help="Nominal private images per class, K; assumed public.")
+    ] = 10,
+    test: Annotated[
+        str | None, typer.Option(help="Folder of held-out real images to measure accuracy on; stays private.")
+    ] = None,
+    prompt_template: Annotated[str, typer.Option(help="Prompt with {domain} and {label}.")] = TEMPLATE,
+    negative_prompt: Annotated[str, typer.Option(help="What images should not show.")] = "",
+    strength_start: Annotated[
+        float, typer.Option(min=0, max=1, help="Image-to-image strength at first.")
+    ] = 0.8,
+    strength_step: Annotated[float, typer.Option(min=0, max=1, help="Less of it each iteration.")] = 0.02,
+    strength_floor: Annotated[float, typer.Option(min=0, max=1, help="But never below this.")] = 0.6,
+    guidance: Annotated[float, typer.Option(min=0, help="Guidance scale.")] = 7.5,
+    steps: Annotated[int, typer.Option(min=1, help="Denoising steps.")] = 50,
+    size: Annotated[int | None, typer.Option(help="Pixels per side; the model's own if not given.")] = None,
+    batch: Annotated[int, typer.Option(min=1, max=64, help="Images per request.")] = 32,
+    seed: Annotated[int | None, typer.Option(min=0, help="Public seed of what goes over the wire.")] = None,
+    encoder: Annotated[str, typer.Option(help="bundled, resnet18, clip, inception or vit.")] = "bundled",
+    encoder_weights: Annotated[str | None, typer.Option(help="File with the encoder's weights.")] = None,
+    device: Annotated[str, typer.Option(help="Where the encoder runs: auto, cpu or cuda.")] = "auto",
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="Privacy ledger; one for all runs, because the budget belongs to the data."),
+    ] = None,
+    lifetime_epsilon: Annotated[
+        str | None,
+        typer.Option(help="Most that all runs together may spend on these data; --epsilon if not given."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for one answer.")] = 600.0,
+    patience: Annotated[float, typer.Option(help="Seconds to keep retrying one request.")] = 300.0,
+    first_contact: Annotated[float, typer.Option(help="The same for the first request.")] = 10.0,
+    insecure_noise_seed: Annotated[
+        int | None, typer.Option(help="INSECURE, for tests: noise from a seed. The run has no privacy.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the run in --out where it was cut off.")
+    ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(callback=_config, is_eager=True, help="TOML file with these options; flags win."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Evolve a synthetic dataset under differential privacy and print what it cost."""
+    given = {**locals()}
+    operational = {"resume", "config", "as_json"}
+    values = {name: value for name, value in given.items() if name not in operational and value is not None}
+    from . import run as composition  # torch takes seconds to load; --help should not
+    from .scoring import scored
+
+    _show(scored(composition.execute(RunSettings.of(values), resume)), as_json)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
+    as_json: Json = False,
+) -> None:
+    """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
+    from .demo import demonstrate
+
+    _show(demonstrate(out), as_json)
+
+
+@app.command()
+def audit(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    as_json: Json = False,
+) -> None:
+    """Check from the record alone that nothing left without a reason; exit 1 if anything did."""
+    from .audit import audit as check
+
+    findings = check(folder)
+    holds = all(each.holds for each in findings)
+    if as_json:
+        typer.echo(json.dumps({"holds": holds, "findings": [asdict(each) for each in findings]}, indent=1))
+    else:
+        rows = [(each.claim, str(each.checked), "holds" if each.holds else "BROKEN") for each in findings]
+        _table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
+    for each in findings:
+        for fault in each.faults[:20]:
+            typer.echo(f"{each.claim}: NO, {fault}", err=True)
+    if not holds:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]) -> None:
+    """Write the page about a finished run anew."""
+    from .report import write_report
+
+    typer.echo(write_report(folder))
+
+
+@budget_app.command("show")
+def budget_show(
+    ledger: Annotated[Path | None, typer.Option(help="Privacy ledger.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List all runs in the ledger and what each has spent."""
+    from .budget.ledger import Ledger
+
+    rows = Ledger(ledger or default_ledger(), create=False).runs()
+    if as_json:
+        typer.echo(json.dumps([row._asdict() for row in rows], indent=1))
+        return
+    cells = [(row.run_id, row.relation, str(row.units), str(row.draws), f"{row.epsilon:g}") for row in rows]
+    _table("Privacy ledger", ("run", "relation", "privacy units", "draws", "epsilon spent"), cells)
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def _show(summary: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(summary, indent=1))
+        return
+    from .console import summary_table
+
+    Console().print(summary_table(summary))
+
+
+def main() -> None:
+    """Run the command; every expected error is one line on stderr and an exit code."""
+    try:
+        app()
+    except ClientError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
