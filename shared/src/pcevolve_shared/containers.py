@@ -21,6 +21,8 @@ _JPEG_START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_NO_LENGTH = {0x01, *range(0xD0, 0xD9)}
 # APP0 (JFIF) and APP14 (Adobe) say how to read the colours; the other APPn and comments are metadata.
 _JPEG_METADATA = {*range(0xE1, 0xEE), 0xEF, 0xFE}
+# Every scan of a progressive image costs a pass over all its pixels and may be ten bytes long.
+_JPEG_MOST_SCANS = 64
 _WEBP_ANIMATED = 0x02
 
 
@@ -95,6 +97,7 @@ def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 def _read_jpeg(data: bytes) -> Header:
     size: tuple[int, int] | None = None
     kept = [data[:2]]
+    scans = 0
     for marker, start, end in _jpeg_segments(data):
         if marker in _JPEG_START_OF_FRAME:
             height, width = struct.unpack_from(">HH", data, start + 5)
@@ -102,6 +105,9 @@ def _read_jpeg(data: bytes) -> Header:
             if size is not None:
                 raise ImageError("the image is damaged")
             size = width, height
+        scans += marker == 0xDA
+        if scans > _JPEG_MOST_SCANS:
+            raise ImageError("the image has too many scans")
         if marker not in _JPEG_METADATA:
             kept.append(data[start:end])
     if size is None:

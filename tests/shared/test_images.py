@@ -1,0 +1,240 @@
+"""The codec at the trust boundary: what it admits, what it refuses, and that nothing else happens."""
+
+import io
+import struct
+import warnings
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, PngImagePlugin
+
+from pcevolve_shared import images
+from pcevolve_shared.images import ImageError, ImageLimits
+
+FORMATS = ["PNG", "JPEG", "WEBP"]
+
+
+def picture(width=24, height=16):
+    return Image.effect_noise((width, height), 60).convert("RGB")
+
+
+def saved(image, kind, **options):
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def png_chunk(name, body):
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def png_declaring(width, height):
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = png_chunk(b"IDAT", zlib.compress(b"\0" * 64))
+    return b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + body + png_chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_each_admitted_format_decodes_to_rgb_of_its_size(kind):
+    decoded = images.decode(saved(picture(), kind))
+    assert (decoded.mode, decoded.size, decoded.info) == ("RGB", (24, 16), {})
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_media_type_is_read_from_the_bytes(kind):
+    assert images.media_type(saved(picture(), kind)) == f"image/{kind.lower()}"
+
+
+@pytest.mark.parametrize("kind", ["GIF", "BMP", "TIFF", "ICO"])
+def test_other_formats_are_refused(kind):
+    with pytest.raises(ImageError, match="not a PNG, JPEG or WebP"):
+        images.decode(saved(picture(), kind))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_truncation_is_refused(kind):
+    data = saved(picture(), kind)
+    for length in range(len(data) - 1):
+        with pytest.raises(ImageError, match="truncated|damaged|not a PNG"):
+            images.decode(data[:length])
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP"])
+def test_animations_are_refused(kind):
+    data = saved(picture(), kind, save_all=True, append_images=[picture()])
+    with pytest.raises(ImageError, match="animated"):
+        images.decode(data)
+
+
+def test_a_second_picture_behind_the_first_is_not_read():
+    first, second = picture(), picture(48, 48)
+    assert images.decode(saved(first, "JPEG") + saved(second, "JPEG")).size == first.size
+
+
+def test_a_jpeg_of_endless_scans_is_refused():
+    data = saved(picture(), "JPEG", progressive=True)
+    start = data.index(b"\xff\xda")
+    scan = data[start : data.index(b"\xff", start + 2)]
+    with pytest.raises(ImageError, match="too many scans"):
+        images.decode(data[:start] + scan * 1000 + data[start:])
+
+
+def test_too_many_bytes_are_refused_before_anything_is_read():
+    with pytest.raises(ImageError, match="has 11 bytes, more than 10"):
+        images.decode(b"not an imag", ImageLimits(max_bytes=10))
+
+
+def test_a_bomb_is_refused_by_its_header_alone():
+    # 20,000 x 20,000 declared, 64 bytes of pixels: decoding would have said "truncated".
+    with pytest.raises(ImageError, match="20000 x 20000, more than"):
+        images.decode(png_declaring(20_000, 20_000))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_pixel_and_side_limits_hold_for_each_format(kind):
+    data = saved(picture(24, 16), kind)
+    assert images.decode(data, ImageLimits(max_pixels=24 * 16, max_side=24)).size == (24, 16)
+    with pytest.raises(ImageError, match="more than 383 pixels"):
+        images.decode(data, ImageLimits(max_pixels=24 * 16 - 1))
+    with pytest.raises(ImageError, match="23 on a side"):
+        images.decode(data, ImageLimits(max_side=23))
+
+
+def test_a_webp_whose_canvas_and_frame_disagree_is_refused():
+    data = bytearray(saved(picture().convert("RGBA"), "WEBP", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\0"))
+    assert data[12:16] == b"VP8X"
+    data[24] += 1
+    with pytest.raises(ImageError, match="damaged"):
+        images.decode(bytes(data))
+
+
+def test_an_empty_png_is_refused():
+    with pytest.raises(ImageError, match="empty"):
+        images.decode(png_declaring(0, 5))
+
+
+def test_sixteen_bit_grey_is_scaled_not_clipped():
+    image = Image.new("I;16", (2, 1))
+    image.putpixel((0, 0), 65535)
+    image.putpixel((1, 0), 32768)
+    decoded = images.decode(saved(image, "PNG"))
+    assert [decoded.getpixel((x, 0)) for x in (0, 1)] == [(255, 255, 255), (128, 128, 128)]
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA"])
+def test_transparency_is_laid_over_white(mode):
+    clear = Image.new(mode, (2, 2), tuple([0] * len(mode)))
+    assert images.decode(saved(clear, "PNG")).getpixel((0, 0)) == (255, 255, 255)
+
+
+def test_a_transparent_palette_entry_is_laid_over_white():
+    image = Image.new("P", (2, 2), 0)
+    image.putpalette([10, 20, 30] + [0] * 765)
+    assert images.decode(saved(image, "PNG")).getpixel((0, 0)) == (10, 20, 30)
+    assert images.decode(saved(image, "PNG", transparency=0)).getpixel((0, 0)) == (255, 255, 255)
+
+
+def test_cmyk_keeps_its_colours():
+    red = images.decode(saved(Image.new("RGB", (8, 8), "red").convert("CMYK"), "JPEG"))
+    assert all(abs(a - b) < 12 for a, b in zip(red.getpixel((4, 4)), (255, 0, 0), strict=True))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_metadata_does_not_survive_decoding_and_encoding(kind):
+    exif = Image.Exif()
+    exif[0x010E] = "SECRET PATIENT"
+    text = PngImagePlugin.PngInfo()
+    text.add_text("Comment", "SECRET PATIENT")
+    options = {"exif": exif, "icc_profile": b"SECRET PATIENT" * 20}
+    if kind == "PNG":
+        options["pnginfo"] = text
+    data = saved(picture(), kind, **options)
+    assert b"SECRET" in data
+    decoded = images.decode(data)
+    assert decoded.info == {}
+    assert not decoded.getexif()
+    assert all(b"SECRET" not in images.encode(decoded, output) for output in ("png", "jpeg"))
+
+
+def test_encoding_drops_what_the_caller_left_in_info():
+    image = picture()
+    image.info["icc_profile"] = b"SECRET"
+    assert images.encode(image) == images.encode(picture_like(image))
+
+
+def picture_like(image):
+    return Image.frombytes("RGB", image.size, image.tobytes())
+
+
+@pytest.mark.parametrize("output", ["png", "jpeg"])
+def test_the_same_pixels_give_the_same_bytes(output):
+    image = picture()
+    assert images.encode(image, output) == images.encode(picture_like(image), output)
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.randoms(use_true_random=False))
+def test_png_is_lossless(width, height, random):
+    image = Image.frombytes("RGB", (width, height), random.randbytes(3 * width * height))
+    assert images.decode(images.encode(image)).tobytes() == image.tobytes()
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(FORMATS), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6))
+def test_damage_ends_in_an_image_or_an_image_error_and_never_in_a_warning(kind, damage):
+    data = bytearray(saved(picture(), kind))
+    for place, value in damage:
+        data[min(int(place * len(data)), len(data) - 1)] = value
+    assert_decodes_or_refuses(bytes(data))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from(
+        [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF\x40\0\0\0WEBP", b"RIFF\x40\0\0\0WEBPVP8X", b""]
+    ),
+    st.binary(max_size=200),
+)
+def test_hostile_bytes_end_in_an_image_or_an_image_error(magic, body):
+    assert_decodes_or_refuses(magic + body)
+
+
+def assert_decodes_or_refuses(data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            decoded = images.decode(data)
+        except ImageError:
+            return
+    assert decoded.mode == "RGB"
+
+
+@given(st.binary(max_size=300))
+def test_base64_round_trips(data):
+    assert images.from_base64(images.to_base64(data)) == data
+
+
+@given(st.text(max_size=40))
+def test_every_text_is_refused_or_the_only_spelling_of_its_bytes(text):
+    try:
+        data = images.from_base64(text)
+    except ImageError:
+        return
+    assert images.to_base64(data) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["QUI=\n", " QUI=", "QUI", "QUJ=", "data:image/png;base64,QUI=", "QU-_", "ü==="]
+)
+def test_loose_base64_is_refused(text):
+    with pytest.raises(ImageError, match="base64"):
+        images.from_base64(text)
+
+
+def test_base64_is_bounded_by_the_decoded_length():
+    assert images.from_base64("QUJD", max_bytes=3) == b"ABC"
+    with pytest.raises(ImageError, match="more than 2 bytes"):
+        images.from_base64("QUJD", max_bytes=2)
+    with pytest.raises(ImageError, match="more than 3 bytes"):
+        images.from_base64("QUJDRA==" * 1000, max_bytes=3)

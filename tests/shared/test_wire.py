@@ -1,0 +1,158 @@
+"""The contract refuses what it does not know; both sides rely on it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from pcevolve_shared import limits, wire
+
+ASK = {"model": "bundled", "prompt": "a leather surface"}
+PIXELS = {"image": "QUJD"}
+REQUESTS = [
+    (wire.TextToImageRequest, ASK),
+    (wire.ImageToImageRequest, ASK | PIXELS),
+    (wire.IpAdapterRequest, ASK | PIXELS | {"adapter": "ip"}),
+]
+INFO = {
+    "id": "a/b",
+    "name": "b",
+    "family": "stable-diffusion",
+    "pipelines": ["text-to-image"],
+    "base_resolution": {"width": 64, "height": 64},
+}
+ANSWERS = [
+    (wire.ImageResponse, PIXELS | {"seed": 1, "cost": 0}),
+    (wire.BatchResponse, {"images": [PIXELS | {"seed": 1}], "cost": 0.5}),
+    (wire.ModelInfo, INFO),
+    (wire.BalanceResponse, {"balance": None}),
+    (
+        wire.ErrorResponse,
+        {"error": {"type": "server_error", "code": "x", "message": "m", "request_id": "r1"}},
+    ),
+]
+MESSAGES = REQUESTS + ANSWERS
+
+
+@pytest.mark.parametrize(("kind", "fields"), MESSAGES)
+def test_each_message_survives_the_wire(kind, fields):
+    message = kind.model_validate_json(json.dumps(fields))
+    assert kind.model_validate_json(message.model_dump_json()) == message
+
+
+@pytest.mark.parametrize(("kind", "fields"), MESSAGES)
+def test_unknown_fields_are_refused(kind, fields):
+    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+        kind.model_validate_json(json.dumps(fields | {"surprise": 1}))
+
+
+@pytest.mark.parametrize(("kind", "fields"), MESSAGES)
+def test_messages_are_frozen(kind, fields):
+    message = kind.model_validate_json(json.dumps(fields))
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(message, next(iter(fields)), None)
+
+
+@pytest.mark.parametrize(("kind", "fields"), REQUESTS)
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("steps", 0),
+        ("steps", limits.MAX_STEPS + 1),
+        ("steps", "50"),
+        ("steps", 5.5),
+        ("steps", True),
+        ("guidance", -1),
+        ("guidance", "7.5"),
+        ("seed", -1),
+        ("seed", 2**32),
+        ("seed", 1.5),
+        ("n", 0),
+        ("n", limits.MAX_BATCH + 1),
+        ("prompt", "x" * (limits.MAX_PROMPT_CHARS + 1)),
+        ("prompt", None),
+        ("prompt", 5),
+        ("model", ""),
+        ("output_format", "gif"),
+        ("response_format", "url"),
+        ("scheduler", ""),
+    ],
+)
+def test_values_out_of_bounds_or_of_another_type_are_refused(kind, fields, field, value):
+    with pytest.raises(ValidationError, match=f"1 validation error for .*\n{field}"):
+        kind.model_validate_json(json.dumps(fields | {field: value}))
+
+
+@pytest.mark.parametrize("size", [0, 7, 65, limits.MAX_SIZE + 8, "64", 64.5])
+def test_impossible_sizes_are_refused(size):
+    with pytest.raises(ValidationError, match="width"):
+        wire.TextToImageRequest.model_validate_json(json.dumps(ASK | {"width": size}))
+
+
+@pytest.mark.parametrize("strength", [-0.01, 1.01, "0.5", None])
+def test_impossible_strengths_are_refused(strength):
+    with pytest.raises(ValidationError, match="strength"):
+        wire.ImageToImageRequest.model_validate_json(json.dumps(ASK | PIXELS | {"strength": strength}))
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (wire.TextToImageRequest, '{"model":"a","prompt":"b","guidance":%s}'),
+        (wire.ImageResponse, '{"image":"QUJD","seed":1,"cost":%s}'),
+        (wire.BalanceResponse, '{"balance":%s}'),
+    ],
+)
+def test_numbers_that_are_not_finite_are_refused(kind, text, number):
+    with pytest.raises(ValidationError, match="finite number"):
+        kind.model_validate_json(text % number)
+
+
+def test_defaults_are_those_of_the_paper():
+    ask = wire.TextToImageRequest(**ASK)
+    assert (ask.steps, ask.guidance, ask.width, ask.height, ask.n) == (50, 7.5, 512, 512, 1)
+
+
+def test_a_batch_is_bounded_and_never_empty():
+    image = PIXELS | {"seed": 0}
+    for images in ([], [image] * (limits.MAX_BATCH + 1)):
+        with pytest.raises(ValidationError, match="images"):
+            wire.BatchResponse.model_validate_json(json.dumps({"images": images, "cost": 0}))
+
+
+def test_an_image_longer_than_the_limit_is_refused():
+    text = json.dumps({"image": "A" * (limits.MAX_BASE64_CHARS + 4), "seed": 0, "cost": 0})
+    with pytest.raises(ValidationError, match="at most"):
+        wire.ImageResponse.model_validate_json(text)
+
+
+def test_a_model_list_is_a_bare_bounded_list():
+    assert wire.ModelList.model_validate_json(json.dumps([INFO])).root[0].id == "a/b"
+    with pytest.raises(ValidationError, match="at most"):
+        wire.ModelList.model_validate_json(json.dumps([INFO] * (limits.MAX_LIST + 1)))
+
+
+def test_errors_about_a_message_do_not_quote_it():
+    with pytest.raises(ValidationError) as caught:
+        wire.ImageResponse.model_validate_json('{"image": "SECRET", "seed": "SECRET", "cost": 0}')
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("kind", "fields"), [*REQUESTS[1:], *ANSWERS[:2]])
+def test_a_repr_holds_no_image(kind, fields):
+    assert "QUJD" not in repr(kind.model_validate_json(json.dumps(fields)))
+
+
+@given(st.integers(0, limits.MAX_SEED), st.integers(0, limits.MAX_BATCH - 1))
+def test_seeds_of_a_batch_stay_in_range_and_differ(seed, index):
+    assert wire.seed_of(seed, index) == (seed + index) % 2**32
+
+
+def test_a_request_with_the_largest_image_fits_the_body_limit():
+    fields = ASK | {"image": "A" * limits.MAX_BASE64_CHARS, "prompt": "é" * limits.MAX_PROMPT_CHARS}
+    fields["negative_prompt"] = fields["prompt"]
+    body = wire.ImageToImageRequest(**fields).model_dump_json().encode()
+    assert len(body) <= limits.MAX_REQUEST_BYTES
