@@ -17,6 +17,7 @@ from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.private.images import unit_of
 
 SIDE = 64  # pixels
+_INK_SIDE = 48  # pixels; the scans touch their border, and glyphs in the world have a margin
 _BRIGHTEST = 16.0
 ALL_DIGITS: Mapping[int, str] = {digit: f"digit {digit}" for digit in range(10)}
 
@@ -32,7 +33,7 @@ def load_digits(
         seed: Which images become the shots; public.
 
     Returns:
-        The private and the held-out dataset; 64x64 RGB.
+        The private and the held-out dataset; 64x64 RGB, light on dark with a margin.
 
     Raises:
         UsageError: The choice of digits, labels or shots makes no sense.
@@ -55,4 +56,7 @@ def load_digits(
 
 def _image(levels: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Image.Image:
     grey = Image.fromarray(np.rint(levels * (255.0 / _BRIGHTEST)).astype(np.uint8))
-    return grey.resize((SIDE, SIDE), Image.Resampling.BICUBIC).convert("RGB")
+    canvas = Image.new("L", (SIDE, SIDE))
+    margin = (SIDE - _INK_SIDE) // 2
+    canvas.paste(grey.resize((_INK_SIDE, _INK_SIDE), Image.Resampling.BICUBIC), (margin, margin))
+    return canvas.convert("RGB")

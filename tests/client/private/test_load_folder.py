@@ -1,0 +1,201 @@
+"""Loading a folder of class folders: what comes out, and one clear line for each thing that is wrong."""
+
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve_client.errors import DataError
+from pcevolve_client.private.dataset import load_folder
+
+
+def save(path: Path, shade: int, size=(12, 10), mode="RGB", **options) -> Path:
+    """Save an image that ``shade`` makes unlike the others."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.random.default_rng(shade).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    Image.fromarray(pixels).convert(mode).save(path, **options)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two classes of two PNG images each."""
+    for shade, name in enumerate(("good/a.png", "good/b.png", "bad/a.png", "bad/b.png")):
+        save(tmp_path / "data" / name, shade)
+    return tmp_path / "data"
+
+
+def png_header(width: int, height: int) -> bytes:
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b""))
+        + chunk(b"IEND", b"")
+    )
+
+
+def test_labels_are_sorted_and_targets_point_at_them(folder):
+    dataset = load_folder(folder)
+    assert dataset.labels == ("bad", "good")
+    assert dataset.targets.tolist() == [0, 0, 1, 1]
+    assert len(dataset.images_of("good")) == 2
+    assert dataset.indices_of("good").tolist() == [2, 3]
+
+
+def test_order_comes_from_names_and_not_from_the_file_system(folder, tmp_path):
+    copy = tmp_path / "copy"
+    for file in sorted(folder.rglob("*.png"), reverse=True):
+        target = copy / file.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.read_bytes())
+    assert load_folder(copy).units == load_folder(folder).units
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "tif", "bmp", "webp"])
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+def test_every_format_in_colour_and_grey_becomes_rgb(folder, suffix, mode):
+    save(folder / "good" / f"new.{suffix}", 9, mode=mode)
+    image = load_folder(folder).images_of("good")[2]
+    assert (image.mode, image.size, image.info) == ("RGB", (12, 10), {})
+
+
+def test_upper_case_suffix_is_an_image(folder):
+    save(folder / "good" / "C.JPG", 9)
+    assert len(load_folder(folder)) == 5
+
+
+def test_repr_of_private_data_is_the_class_name(folder):
+    dataset = load_folder(folder)
+    assert repr(dataset) == str(dataset) == f"{dataset}" == "PrivateDataset"
+
+
+def test_hidden_files_and_a_readme_beside_the_classes_are_ignored(folder):
+    for name in ("README.md", ".DS_Store", "good/.DS_Store", "good/Thumbs.db", "good/._a.png"):
+        (folder / name).write_bytes(b"x")
+    (folder / ".git").mkdir()
+    assert len(load_folder(folder)) == 4
+
+
+def test_missing_directory_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"nowhere: no such folder; give a folder with one subfolder"):
+        load_folder(tmp_path / "nowhere")
+
+
+def test_folder_without_class_folders_is_refused(tmp_path):
+    save(tmp_path / "a.png", 1)
+    with pytest.raises(DataError, match="has no class folders: put the images into one subfolder per class"):
+        load_folder(tmp_path)
+
+
+def test_image_beside_the_class_folders_is_named(folder):
+    save(folder / "lost.png", 9)
+    with pytest.raises(DataError, match=r"lost\.png lies outside the class folders"):
+        load_folder(folder)
+
+
+def test_single_class_is_refused(tmp_path):
+    save(tmp_path / "only" / "a.png", 1)
+    with pytest.raises(DataError, match="only one class, 'only': at least two are needed"):
+        load_folder(tmp_path)
+
+
+def test_empty_class_is_named(folder):
+    (folder / "void").mkdir()
+    (folder / "void" / ".DS_Store").write_bytes(b"x")
+    with pytest.raises(DataError, match="class 'void' is empty: add images to .* or remove it"):
+        load_folder(folder)
+
+
+def test_class_name_that_cannot_stand_in_a_prompt_is_refused(folder):
+    save(folder / "odd\nname" / "a.png", 9)
+    with pytest.raises(DataError, match=r"class name 'odd\\nname' has blanks around it or is not printable"):
+        load_folder(folder)
+
+
+def test_truncated_jpeg_is_named(folder):
+    file = save(folder / "good" / "cut.jpg", 9, size=(64, 64))
+    file.write_bytes(file.read_bytes()[:-400])
+    with pytest.raises(DataError, match=r"good/cut\.jpg is damaged or not an image; replace or remove it"):
+        load_folder(folder)
+
+
+def test_file_that_is_no_image_is_named(folder):
+    (folder / "good" / "notes.txt").write_text("x")
+    (folder / "bad" / "more").mkdir()
+    with pytest.raises(DataError, match=r"bad/more is not a PNG, JPEG.*; good/notes\.txt is not a PNG"):
+        load_folder(folder)
+
+
+def test_huge_png_is_refused_by_its_header(folder):
+    (folder / "good" / "huge.png").write_bytes(png_header(20_000, 20_000))
+    with pytest.raises(DataError, match=r"good/huge\.png has more than 64,000,000 pixels; scale it down"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize("side", [8_100, 10_000])
+def test_png_between_our_pixel_cap_and_pillows_is_refused_by_its_header(folder, side):
+    (folder / "good" / "large.png").write_bytes(png_header(side, side))
+    with pytest.raises(DataError, match=r"good/large\.png has .*64,000,000"):
+        load_folder(folder)
+
+
+def test_large_file_is_refused_before_it_is_decoded(folder):
+    with (folder / "good" / "fat.png").open("wb") as file:
+        os.truncate(file.fileno(), 256 * 1024**2 + 1)
+    with pytest.raises(DataError, match=r"good/fat\.png is larger than 256 MiB"):
+        load_folder(folder)
+
+
+def test_pipe_and_dangling_link_are_refused_without_waiting(folder):
+    os.mkfifo(folder / "good" / "pipe.png")
+    (folder / "good" / "link.png").symlink_to("nowhere.png")
+    with pytest.raises(
+        DataError, match=r"good/link\.png is not a regular file.*good/pipe\.png is not a regular"
+    ):
+        load_folder(folder)
+
+
+def test_multi_page_tiff_is_refused_and_a_single_page_is_not(folder):
+    page = Image.new("RGB", (4, 4), "red")
+    page.save(folder / "good" / "one.tif")
+    assert len(load_folder(folder)) == 5
+    page.save(folder / "good" / "pages.tif", save_all=True, append_images=[Image.new("RGB", (4, 4), "blue")])
+    with pytest.raises(
+        DataError, match=r"good/pages\.tif holds 2 pages or frames; save each as its own file"
+    ):
+        load_folder(folder)
+
+
+def test_all_bad_files_are_listed_up_to_five(folder):
+    for index in range(7):
+        (folder / "good" / f"x{index}.png").write_bytes(b"no image")
+    with pytest.raises(DataError, match=r"x0\.png is damaged.*x4\.png is damaged.*; and 2 more$") as caught:
+        load_folder(folder)
+    assert "x5" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_same_pixels_twice_are_refused_even_in_another_format_or_class(folder):
+    save(folder / "good" / "copy.bmp", 0)
+    with pytest.raises(DataError, match=r"good/copy\.bmp has the pixels of good/a\.png; remove one"):
+        load_folder(folder)
+    assert len(load_folder(folder, unique=False)) == 5
+
+
+def test_split_takes_the_asked_shots_of_every_class_and_leaves_the_rest(folder):
+    shots, rest = load_folder(folder).split(1, seed=0)
+    assert shots.targets.tolist() == rest.targets.tolist() == [0, 1]
+    assert not set(shots.units) & set(rest.units)
+
+
+def test_split_that_would_leave_a_class_empty_is_refused(folder):
+    with pytest.raises(DataError, match="class 'bad' is too small for 2 shots and a held-out rest"):
+        load_folder(folder).split(2, seed=0)
