@@ -105,10 +105,10 @@ class Replay:
         outgoing = Address(self.plan.api).outgoing(expected)
         if (sent.method, sent.url) != (outgoing.method, outgoing.url):
             return f"went to {sent.method} {urlsplit(sent.url).path}, not where the plan says"
-        if _without_key(sent.headers) != outgoing.headers:
-            return "carried headers that the plan does not give"
         if self.bodies.get(sent.body) != outgoing.body:
             return "its body differs from what the plan and the receipt give"
+        if _without_key(sent.headers) != outgoing.headers:
+            return "carried headers that the plan does not give"
         if sent.wire_bytes - outgoing.wire_bytes not in _key_bytes(sent.headers):
             return "its recorded length is wrong"
         return None

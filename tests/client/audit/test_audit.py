@@ -1,0 +1,205 @@
+"""The audit believes nothing that the record does not prove."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pcevolve_client.audit import audit
+from pcevolve_shared import images
+from support.forge import Event, forge, rewritten_body
+from support.provider import png
+from support.runs import SmallRun
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("run")
+    run = SmallRun.open(root)
+    run.finish()
+    run.close()
+    return root
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
+def faults(root: Path) -> list[str]:
+    return [fault for finding in audit(root) for fault in finding.faults]
+
+
+def test_an_honest_run_passes_every_check(finished: Path):
+    assert faults(finished) == []
+    assert all(finding.checked > 0 for finding in audit(finished))
+
+
+def test_any_changed_byte_of_the_transcript_is_noticed(finished: Path, tmp_path: Path):
+    files = sorted(path for path in (finished / "transcript").rglob("*") if path.is_file())
+    random = np.random.default_rng(0)
+    for number in range(120):
+        source = files[number % len(files)]
+        data = bytearray(source.read_bytes())
+        place = int(random.integers(len(data)))
+        data[place] ^= 1 << int(random.integers(8))
+        root = Path(shutil.copytree(finished, tmp_path / "changed"))
+        (root / source.relative_to(finished)).write_bytes(data)
+        assert faults(root), f"byte {place} of {source.name}"
+        shutil.rmtree(root)
+
+
+def test_a_truncated_transcript_is_noticed(copy: Path):
+    log = copy / "transcript" / "log.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    assert "the end of its record is not anchored" in " ".join(faults(copy))
+
+
+def test_swapped_lines_are_noticed(copy: Path):
+    log = copy / "transcript" / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    lines[4], lines[5] = lines[5], lines[4]
+    log.write_bytes(b"".join(lines))
+    assert "does not follow the line before it" in " ".join(faults(copy))
+
+
+def test_two_swapped_images_are_noticed(copy: Path):
+    first, second = sorted((copy / "transcript" / "bodies").iterdir())[:2]
+    (a, b) = first.read_bytes(), second.read_bytes()
+    first.write_bytes(b)
+    second.write_bytes(a)
+    assert "was changed" in " ".join(faults(copy))
+
+
+def test_a_file_that_belongs_to_no_record_is_noticed(copy: Path):
+    (copy / "transcript" / "notes.txt").write_text("hello")
+    assert "transcript/notes.txt belongs to no record" in " ".join(faults(copy))
+
+
+def test_a_missing_transcript_is_one_clear_fault(tmp_path: Path):
+    assert "no transcript in" in " ".join(faults(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "fault"),
+    [
+        ("epsilon_spent", 1.0, "claims another epsilon"),
+        ("epsilon_budget", 1.0, "claims another epsilon_budget"),
+        ("relation", "add-remove", "claims another relation"),
+        ("delta", 0.1, "claims another delta"),
+    ],
+)
+def test_a_manifest_that_claims_more_than_the_receipts_is_noticed(copy: Path, key, value, fault):
+    path = copy / "release" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["guarantee"][key] = value
+    path.write_text(json.dumps(manifest))
+    assert fault in " ".join(faults(copy))
+
+
+def test_an_image_that_is_not_the_providers_is_noticed_in_the_dataset(copy: Path):
+    one, two = sorted((copy / "release" / "cut").iterdir())[:2]
+    one.write_bytes(two.read_bytes())
+    assert "is not the image that the provider sent" in " ".join(faults(copy))
+
+
+def test_an_extra_image_in_the_dataset_is_noticed(copy: Path):
+    shutil.copy(next((copy / "release" / "cut").iterdir()), copy / "release" / "cut" / "extra.png")
+    assert "release/cut/extra.png is not in the manifest" in " ".join(faults(copy))
+
+
+def changed_request(root: Path, field: str, value: object) -> None:
+    """Forge a record in which the last variation was sent with another field, or one more."""
+
+    def change(events: list[Event]) -> list[Event]:
+        place = max(index for index, event in enumerate(events) if event["kind"] == "sent")
+        events[place] = rewritten_body(root, events[place], edit)
+        return events
+
+    def edit(body: bytes) -> bytes:
+        fields = json.loads(body) | {field: value}
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+
+    forge(root, change)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("image", images.to_base64(png(12345))),
+        ("strength", 0.79),
+        ("seed", 1),
+        ("prompt", "A leather texture image with cut of patient 17"),
+        ("negative_prompt", " "),
+        ("n", 2),
+        ("user", "ward 3"),
+    ],
+)
+def test_a_lying_client_cannot_hide_a_request_that_the_plan_does_not_give(copy: Path, field, value):
+    changed_request(copy, field, value)
+    assert "its body differs from what the plan and the receipt give" in " ".join(faults(copy))
+
+
+def dropped(kind: str, which: int):
+    def change(events: list[Event]) -> list[Event]:
+        places = [index for index, event in enumerate(events) if event["kind"] == kind]
+        return [event for index, event in enumerate(events) if index != places[which]]
+
+    return change
+
+
+def test_a_prototype_without_a_receipt_is_noticed(copy: Path):
+    forge(copy, dropped("released", 0))
+    assert "no receipt for this class and iteration" in " ".join(faults(copy))
+
+
+def test_a_receipt_for_an_image_of_another_class_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        receipts = [event["receipt"] for event in events if event["kind"] == "released"]
+        receipts[0]["chosen"] = receipts[1]["chosen"]
+        return events
+
+    forge(copy, change)
+    assert "names an image of another class or iteration" in " ".join(faults(copy))
+
+
+def test_a_receipt_that_was_paid_less_than_planned_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        next(event for event in events if event["kind"] == "released")["receipt"]["epsilon"] = "1/1000"
+        return events
+
+    forge(copy, change)
+    assert "not the planned price or mechanism" in " ".join(faults(copy))
+
+
+def test_a_request_to_another_host_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        sent = next(event for event in events if event["kind"] == "sent")
+        sent["url"] = sent["url"].replace("127.0.0.1", "127.0.0.2")
+        return events
+
+    forge(copy, change)
+    assert "not where the plan says" in " ".join(faults(copy))
+
+
+def test_a_header_that_the_plan_does_not_give_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        sent = next(event for event in events if event["kind"] == "sent")
+        sent["headers"].append(["X-Ward", "3"])
+        return events
+
+    forge(copy, change)
+    assert "carried headers that the plan does not give" in " ".join(faults(copy))
+
+
+def test_a_request_left_out_of_the_record_is_noticed(copy: Path):
+    forge(copy, dropped("answered", -1))
+    assert "planned requests were answered" in " ".join(faults(copy))
+
+
+def test_the_api_key_is_nowhere_in_the_run(finished: Path):
+    for path in finished.rglob("*"):
+        assert not path.is_file() or b"secret-key" not in path.read_bytes(), path

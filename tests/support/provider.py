@@ -1,0 +1,64 @@
+"""A provider that speaks the native wire inside the process: a fake at the transport seam, for tests only."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+
+import numpy as np
+from pcevolve_client.egress.transport import Incoming, Outgoing
+from pcevolve_shared import images, wire
+from PIL import Image
+
+SIZE = 16
+Answer = Callable[[Outgoing], Incoming | None]
+
+
+def png(seed: int, source: bytes | None = None, strength: float = 1.0) -> bytes:
+    """A small image that depends on the seed, and on a source as far as the strength lets it."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (SIZE, SIZE, 3)).astype(float)
+    if source is not None:
+        pixels = strength * pixels + (1 - strength) * np.asarray(images.decode(source), dtype=float)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels.round().astype(np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def ok(payload: object) -> Incoming:
+    """An answer of status 200."""
+    return Incoming(200, (("content-type", "application/json"),), json.dumps(payload).encode())
+
+
+class FakeProvider:
+    """Answers like the real server; ``meddle`` may answer instead."""
+
+    def __init__(self, meddle: Answer = lambda request: None) -> None:
+        self.requests: list[Outgoing] = []
+        self._meddle = meddle
+
+    def send(self, request: Outgoing) -> Incoming:
+        self.requests.append(request)
+        return self._meddle(request) or self.answer(request)
+
+    def answer(self, request: Outgoing) -> Incoming:
+        """What an honest server says."""
+        if request.url.endswith(wire.MODELS):
+            return ok([_model()])
+        fields = json.loads(request.body)
+        source = images.from_base64(fields["image"]) if "image" in fields else None
+        made = [
+            {"image": images.to_base64(png(seed, source, fields.get("strength", 1.0))), "seed": seed}
+            for seed in ((fields["seed"] + k) % 2**32 for k in range(fields["n"]))
+        ]
+        return ok({"images": made, "cost": 0.0} if fields["n"] > 1 else {**made[0], "cost": 0.0})
+
+
+def _model() -> dict[str, object]:
+    return {
+        "id": "bundled",
+        "name": "bundled",
+        "family": "stable-diffusion",
+        "pipelines": ["text-to-image", "image-to-image"],
+        "base_resolution": {"width": SIZE, "height": SIZE},
+    }

@@ -1,0 +1,121 @@
+"""Small runs through the real parts, against the fake provider; for tests only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from pcevolve_client.budget.ledger import Account, Ledger, Limits
+from pcevolve_client.budget.mechanisms import UniformChoice
+from pcevolve_client.egress.gate import Gate
+from pcevolve_client.egress.retry import Patience
+from pcevolve_client.egress.transcript import Transcript
+from pcevolve_client.egress.transport import Address, Transport
+from pcevolve_client.evolve import Population, evolve
+from pcevolve_client.methods import method
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.private.judge import UniformJudge
+from pcevolve_client.providers import dialect
+from pcevolve_client.providers.remote import RemoteGenerator
+from pcevolve_client.publish import Release, publish
+from pcevolve_client.release import Receipt
+
+from .provider import FakeProvider
+
+RUN_ID = "0123456789abcdef0123456789abcdef"
+ADDRESS = Address("http://127.0.0.1:9", "secret-key")
+
+
+class Silent:
+    """A watcher that tells nobody."""
+
+    def generated(self, call: Call) -> None:
+        """Ignore."""
+
+    def released(self, receipt: Receipt) -> None:
+        """Ignore."""
+
+
+def small_plan(**changes: object) -> PublicPlan:
+    """Two classes, three images each, two iterations, on the ``random`` control."""
+    values: dict[str, object] = {
+        "run_id": RUN_ID,
+        "run_seed": 7,
+        "api": ADDRESS.base_url,
+        "dialect": "getimg",
+        "model": "bundled",
+        "method": "random",
+        "domain": "leather texture",
+        "labels": ("cut", "good"),
+        "candidates": 3,
+        "iterations": 2,
+        "strengths": (0.8, 0.78),
+        "width": 16,
+        "height": 16,
+        "batch": 2,
+        "shots": 10,
+        "epsilon": "10",
+        "encoder": "bundled",
+    }
+    return PublicPlan(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@dataclass
+class SmallRun:
+    """A run's live parts."""
+
+    root: Path
+    plan: PublicPlan
+    ledger: Ledger
+    account: Account
+    transcript: Transcript
+    gate: Gate
+
+    @classmethod
+    def open(
+        cls,
+        root: Path,
+        plan: PublicPlan | None = None,
+        provider: Transport | None = None,
+        sleep: Callable[[float], None] = lambda seconds: None,
+    ) -> SmallRun:
+        """Open or reopen a run in a folder."""
+        plan = plan or small_plan()
+        ledger = Ledger(root / "private" / "ledger.sqlite")
+        limits = Limits(Fraction(10), Fraction(10))
+        account = ledger.enrol(plan.run_id, [b"unit 1", b"unit 2"], plan.relation, limits)
+        transcript = Transcript(root / "transcript")
+        patience = Patience(seconds=5, first=1, sleep=sleep)
+        gate = Gate(transcript, dialect(plan.dialect), ADDRESS, provider or FakeProvider(), patience)
+        gate.hello(plan.run_id)
+        gate.begin(plan, account.committed)
+        return cls(root, plan, ledger, account, transcript, gate)
+
+    def evolve(self) -> list[Population]:
+        """The whole loop, with the blind judge."""
+        generator = RemoteGenerator(
+            self.plan, dialect(self.plan.dialect), self.gate, self.transcript.bodies.file
+        )
+        return evolve(self.plan, generator, UniformJudge(self.account, UniformChoice()), Silent())
+
+    def finish(self) -> list[Population]:
+        """The whole run, down to the release folder."""
+        history = self.evolve()
+        self.gate.finish()
+        facts = (self.account.receipts(), self.transcript.head, len(self.transcript.entries))
+        release = Release(self.plan, method(self.plan.method), history[-1], *facts)
+        publish(self.root / "release", release, self.transcript.bodies.file)
+        return history
+
+    def close(self) -> None:
+        """Close files, as the end of a process does."""
+        self.transcript.close()
+        self.ledger.close()
+
+
+def rng(seed: int) -> np.random.Generator:
+    """A generator for test data."""
+    return np.random.default_rng(seed)
