@@ -57,7 +57,7 @@ def test_other_formats_are_refused(kind):
 def test_every_truncation_is_refused(kind):
     data = saved(picture(), kind)
     for length in range(len(data) - 1):
-        with pytest.raises(ImageError, match="truncated|damaged|not a PNG"):
+        with pytest.raises(ImageError, match=r"truncated|damaged|not a PNG"):
             images.decode(data[:length])
 
 

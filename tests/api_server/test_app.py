@@ -1,0 +1,363 @@
+"""The HTTP surface on a fake model: shapes, limits, refusals, what is logged and what is not."""
+
+import base64
+import io
+import json
+import logging
+import re
+import threading
+
+import pytest
+from PIL import Image
+from starlette.testclient import TestClient
+
+from pcevolve_server.app import create_app
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.logs import JsonFormatter
+from pcevolve_server.safety import SafeGenerator
+from pcevolve_server.settings import Settings
+from pcevolve_shared import images, limits, wire
+
+KEY = "correct-horse-battery-staple"
+ASK = {"model": "fake", "prompt": "a cat", "seed": 7}
+GENERATING = [wire.TEXT_TO_IMAGE, wire.IMAGE_TO_IMAGE, wire.IP_ADAPTER]
+
+
+def picture_text(width=64, height=32, colour=(1, 2, 3)):
+    return images.to_base64(images.encode(Image.new("RGB", (width, height), colour)))
+
+
+def image_in(text):
+    return images.decode(images.from_base64(text))
+
+
+def error_in(response, status, code):
+    """Return the message of an error in the contract's shape."""
+    body = wire.ErrorResponse.model_validate_json(response.content).error
+    assert (response.status_code, body.code) == (status, code)
+    assert response.headers[wire.REQUEST_ID_HEADER] == body.request_id
+    return body.message
+
+
+@pytest.fixture
+def client(serve, fake):
+    with serve(fake) as client:
+        yield client
+
+
+def test_one_image_answers_as_getimg_does(client):
+    answer = wire.ImageResponse.model_validate_json(client.post(wire.TEXT_TO_IMAGE, json=ASK).content)
+    assert answer.seed == 7
+    assert image_in(answer.image).getpixel((0, 0)) == (7, 0, 7)
+
+
+def test_several_images_take_consecutive_seeds(client):
+    response = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 3, "seed": 2**32 - 2})
+    answer = wire.BatchResponse.model_validate_json(response.content)
+    assert [image.seed for image in answer.images] == [2**32 - 2, 2**32 - 1, 0]
+    assert [image_in(image.image).getpixel((0, 0))[0] for image in answer.images] == [254, 255, 0]
+
+
+def test_absent_sides_are_the_models_own_and_given_ones_are_kept(client):
+    own = client.post(wire.TEXT_TO_IMAGE, json=ASK).json()
+    wide = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"width": 512}).json()
+    assert (image_in(own["image"]).size, image_in(wide["image"]).size) == ((64, 32), (512, 32))
+
+
+def test_absent_steps_and_guidance_are_the_papers_unless_the_server_says_otherwise(serve, fake):
+    for settings, expected in [({}, (50, 7.5)), ({"default_steps": 9, "default_guidance": 3.5}, (9, 3.5))]:
+        with serve(fake, **settings) as client:
+            client.post(wire.TEXT_TO_IMAGE, json=ASK)
+        recipe = fake.batches[-1][0].recipe
+        assert (recipe.steps, recipe.guidance) == expected
+
+
+def test_an_absent_seed_is_drawn_and_reported(client, fake):
+    bodies = [client.post(wire.TEXT_TO_IMAGE, json={"model": "fake", "prompt": "x"}).json() for _ in range(2)]
+    assert [body["seed"] for body in bodies] == [batch[0].seed for batch in fake.batches]
+    assert bodies[0]["seed"] != bodies[1]["seed"]
+
+
+def test_jpeg_is_given_on_request(client):
+    answer = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"output_format": "jpeg"}).json()
+    assert images.media_type(images.from_base64(answer["image"])) == "image/jpeg"
+
+
+def test_a_variation_starts_from_the_pixels_that_were_sent(client, fake):
+    body = ASK | {"image": picture_text(colour=(9, 8, 7)), "strength": 0.62}
+    assert client.post(wire.IMAGE_TO_IMAGE, json=body).status_code == 200
+    (task,) = fake.batches[-1]
+    assert task.image.getpixel((0, 0)) == (9, 8, 7)
+    assert (task.recipe.strength, task.recipe.width, task.recipe.height) == (0.62, 64, 32)
+
+
+def test_an_odd_sized_input_is_cut_to_whole_latents(client):
+    answer = client.post(wire.IMAGE_TO_IMAGE, json=ASK | {"image": picture_text(75, 41)}).json()
+    assert image_in(answer["image"]).size == (72, 40)
+
+
+def test_the_adapter_is_asked_for_by_name_with_its_scale(serve, fake_with_adapter):
+    body = ASK | {"image": picture_text(), "adapter": "ip"}
+    with serve(fake_with_adapter) as client:
+        for scale, expected in [({}, 0.5), ({"scale": 0.9}, 0.9)]:
+            assert client.post(wire.IP_ADAPTER, json=body | scale).status_code == 200
+            recipe = fake_with_adapter.batches[-1][0].recipe
+            assert (recipe.adapter_scale, recipe.strength) == (expected, 1.0)
+        unknown = client.post(wire.IP_ADAPTER, json=body | {"adapter": "other"})
+        assert "this server has ip" in error_in(unknown, 404, "adapter_not_found")
+
+
+def test_the_adapter_endpoint_says_so_when_there_is_none(client):
+    body = ASK | {"image": picture_text(), "adapter": "ip"}
+    response = client.post(wire.IP_ADAPTER, json=body)
+    assert "without an IP-Adapter" in error_in(response, 404, "adapter_not_loaded")
+
+
+def test_models_are_listed_and_both_names_are_understood(client):
+    (info,) = wire.ModelList.model_validate_json(client.get(wire.MODELS).content).root
+    assert (info.base_resolution.width, info.base_resolution.height) == (64, 32)
+    for name in (info.id, info.name):
+        assert client.post(wire.TEXT_TO_IMAGE, json=ASK | {"model": name}).status_code == 200
+    unknown = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"model": "other"})
+    assert "this server has maker/fake" in error_in(unknown, 404, "model_not_found")
+
+
+def test_the_balance_counts_images(client):
+    client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 3})
+    answer = wire.BalanceResponse.model_validate_json(client.get(wire.BALANCE).content)
+    assert (answer.images, answer.balance) == (3, None)
+
+
+@pytest.mark.parametrize(
+    "key", [None, "Bearer wrong", "Bearer ", KEY, f"Basic {KEY}", f"Bearer {KEY}x", "Bearer \xff"]
+)
+def test_without_the_key_nothing_is_answered(serve, fake, key):
+    headers = {} if key is None else {"Authorization": key.encode("latin-1")}
+    with serve(fake, api_key=KEY) as client:
+        for path in (wire.MODELS, wire.BALANCE, wire.METRICS, "/nowhere"):
+            assert "Bearer KEY" in error_in(client.get(path, headers=headers), 401, "invalid_api_key")
+        for path in GENERATING:
+            error_in(client.post(path, json=ASK, headers=headers), 401, "invalid_api_key")
+    assert fake.batches == []
+
+
+def test_with_the_key_everything_is_answered_and_health_needs_none(serve, fake):
+    with serve(fake, api_key=KEY) as client:
+        assert client.get(wire.HEALTH).json() == {"status": "ok"}
+        assert client.get("/docs").status_code == 200
+        headers = {"Authorization": f"bearer {KEY}"}
+        assert client.post(wire.TEXT_TO_IMAGE, json=ASK, headers=headers).status_code == 200
+
+
+def test_the_key_is_asked_for_before_the_body_is_read(serve, fake):
+    def body():
+        yield b"{"
+        raise AssertionError("the body was read")
+
+    with serve(fake, api_key=KEY) as client:
+        # The test transport reads a body lazily, so reading it would raise.
+        error_in(client.post(wire.TEXT_TO_IMAGE, content=body()), 401, "invalid_api_key")
+
+
+def test_a_body_too_long_is_refused_by_its_declared_length(client, fake):
+    headers = {"Content-Length": str(limits.MAX_REQUEST_BYTES + 1)}
+    response = client.post(wire.TEXT_TO_IMAGE, content=b"{}", headers=headers)
+    assert "longer than" in error_in(response, 413, "request_too_large")
+
+
+def test_a_body_too_long_is_refused_while_it_streams(client):
+    chunks = (b" " * 2**20 for _ in range(limits.MAX_REQUEST_BYTES // 2**20 + 2))
+    error_in(client.post(wire.TEXT_TO_IMAGE, content=chunks), 413, "request_too_large")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "steps: Input should be greater than or equal to 1"),
+        ({"seed": "7"}, "seed: Input should be a valid integer"),
+        ({"output_format": "SECRET"}, "output_format: Input should be 'png' or 'jpeg'"),
+        ({"surprise": "SECRET"}, "surprise: Extra inputs are not permitted"),
+        ({"width": 513}, "width: Input should be a multiple of 8"),
+        ({"prompt": None}, "prompt: Input should be a valid string"),
+        ({"scheduler": "SECRET"}, "scheduler: this model has ddim"),
+        ({"n": 64, "width": 2048, "height": 2048}, "n: too many images of this size"),
+        ({"width": 4096, "height": 2048}, "width, height: more than 4194304 pixels"),
+    ],
+)
+def test_invalid_fields_are_named_and_their_values_are_not_echoed(client, change, message):
+    response = client.post(wire.TEXT_TO_IMAGE, json=ASK | change)
+    assert message in error_in(response, 422, "invalid_request")
+    assert "SECRET" not in response.text
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        ("SECRET==SECRET==", "image: not base64"),
+        (base64.b64encode(b"SECRET not an image").decode(), "not a PNG, JPEG or WebP"),
+        (picture_text()[:-24], "truncated|damaged"),
+    ],
+)
+def test_bad_images_are_refused_without_an_echo(client, image, message):
+    response = client.post(wire.IMAGE_TO_IMAGE, json=ASK | {"image": image})
+    assert re.search(message, error_in(response, 422, "invalid_image"))
+    assert "SECRET" not in response.text
+
+
+def test_a_bomb_is_refused_by_its_header(client):
+    buffer = io.BytesIO()
+    Image.new("1", (20_000, 20_000)).save(buffer, "PNG")
+    body = ASK | {"image": images.to_base64(buffer.getvalue())}
+    assert "20000 x 20000" in error_in(client.post(wire.IMAGE_TO_IMAGE, json=body), 422, "invalid_image")
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"seed": NaN}']
+)
+def test_bodies_that_are_no_object_are_refused(client, body):
+    response = client.post(wire.TEXT_TO_IMAGE, content=body, headers={"Content-Type": "application/json"})
+    error_in(response, 422, "invalid_request")
+
+
+def test_unknown_routes_and_methods_answer_in_the_same_shape(client):
+    error_in(client.get("/v1/nope"), 404, "not_found")
+    error_in(client.get(wire.TEXT_TO_IMAGE), 405, "method_not_allowed")
+
+
+def test_a_full_queue_answers_429_with_retry_after(serve, fake, wait):
+    with serve(fake, queue_limit=1) as client:
+        fake.gate.clear()
+        first = threading.Thread(target=client.post, args=(wire.TEXT_TO_IMAGE,), kwargs={"json": ASK})
+        first.start()
+        wait(lambda: fake.batches)
+        response = client.post(wire.TEXT_TO_IMAGE, json=ASK)
+        fake.gate.set()
+        first.join()
+        error_in(response, 429, "queue_full")
+        assert int(response.headers["Retry-After"]) >= 1
+
+
+def test_a_failing_model_answers_500_without_its_message_and_goes_on(client):
+    response = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"prompt": "explode"})
+    error_in(response, 500, "generation_failed")
+    assert "SECRET" not in response.text
+    assert client.post(wire.TEXT_TO_IMAGE, json=ASK).status_code == 200
+
+
+class RefuseAll:
+    def flagged(self, images):
+        return [True] * len(images)
+
+
+def test_content_refused_at_every_try_answers_422_and_is_counted(fake, wait):
+    app = create_app(Settings(), lambda count: SafeGenerator(fake, RefuseAll(), 2, count))
+    with TestClient(app) as client:
+        wait(lambda: client.get(wire.READY).status_code == 200)
+        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 422, "content_rejected")
+        assert "pcevolve_images_rejected_total 3.0" in client.get(wire.METRICS).text
+
+
+def test_until_the_model_is_loaded_only_health_is_well(fake, wait):
+    gate = threading.Event()
+    app = create_app(Settings(), lambda _: fake if gate.wait(20) else None)
+    with TestClient(app) as client:
+        assert client.get(wire.HEALTH).status_code == 200
+        assert (client.get(wire.READY).status_code, client.get(wire.READY).json()) == (
+            503,
+            {"status": "loading"},
+        )
+        response = client.post(wire.TEXT_TO_IMAGE, json=ASK)
+        error_in(response, 503, "loading")
+        assert int(response.headers["Retry-After"]) >= 1
+        gate.set()
+        wait(lambda: client.get(wire.READY).status_code == 200)
+
+
+def test_a_model_that_cannot_be_loaded_is_reported(wait):
+    failures = []
+
+    def load(_):
+        raise ModelLoadError("no such model")
+
+    with TestClient(create_app(Settings(), load, failures.append)) as client:
+        wait(lambda: failures)
+        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
+    assert str(failures[0]) == "no such model"
+
+
+@pytest.mark.parametrize("given", ["abc-1.2_3", "a" * 64])
+def test_a_well_formed_request_id_is_kept(client, given):
+    assert (
+        client.get(wire.HEALTH, headers={wire.REQUEST_ID_HEADER: given}).headers[wire.REQUEST_ID_HEADER]
+        == given
+    )
+
+
+@pytest.mark.parametrize("given", ["", "a" * 65, "a b", "é", '"}', "-a"])
+def test_any_other_request_id_is_replaced(client, given):
+    headers = {wire.REQUEST_ID_HEADER: given.encode("latin-1")}
+    answered = client.get(wire.HEALTH, headers=headers).headers[wire.REQUEST_ID_HEADER]
+    assert answered != given
+    assert len(answered) == 32
+
+
+def test_a_prompt_that_was_cut_is_told_in_a_header(serve, generator):
+    with serve(generator) as client:
+        body = {"model": "tiny", "prompt": "a " * 20, "steps": 1, "seed": 1}
+        assert client.post(wire.TEXT_TO_IMAGE, json=body).headers["X-Prompt-Tokens-Cut"] == "6"
+        short = client.post(wire.TEXT_TO_IMAGE, json=body | {"prompt": "a"})
+        assert "X-Prompt-Tokens-Cut" not in short.headers
+
+
+def test_metrics_count_by_route_and_never_by_a_callers_text(client):
+    client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 2})
+    client.get("/SECRET")
+    text = client.get(wire.METRICS).text
+    assert f'pcevolve_requests_total{{route="{wire.TEXT_TO_IMAGE}",status="200"}} 1.0' in text
+    assert "pcevolve_images_total 2.0" in text
+    assert "SECRET" not in text
+
+
+def test_the_schema_is_published(client):
+    paths = client.get("/openapi.json").json()["paths"]
+    assert set(GENERATING) <= set(paths)
+
+
+class Lines(logging.Handler):
+    """Keeps formatted records."""
+
+    def __init__(self):
+        super().__init__()
+        self.setFormatter(JsonFormatter())
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(self.format(record))
+
+
+@pytest.fixture
+def log():
+    handler, root = Lines(), logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield handler.lines
+    root.removeHandler(handler)
+    root.setLevel(level)
+
+
+def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fake, log):
+    image = picture_text()
+    headers = {"Authorization": f"Bearer {KEY}"}
+    with serve(fake, api_key=KEY) as client:
+        for prompt in ("SECRET", "explode"):
+            body = ASK | {"prompt": prompt, "negative_prompt": "SECRET", "image": image}
+            client.post(wire.IMAGE_TO_IMAGE, json=body, headers=headers)
+        client.post(wire.TEXT_TO_IMAGE, json={"SECRET": image, "prompt": 5}, headers=headers)
+        client.get("/SECRET?SECRET", headers=headers)
+    text = "\n".join(line for line in log if '"logger": "httpx' not in line)
+    entries = [json.loads(line) for line in text.splitlines()]
+    requests = [entry for entry in entries if entry["event"] == "request" and entry["method"] == "POST"]
+    assert [entry["status"] for entry in requests] == [200, 500, 422]
+    assert any(entry.get("exception") == "RuntimeError" and entry["frames"] for entry in entries)
+    assert not [word for word in ("SECRET", KEY, image[:40]) if word in text]

@@ -1,0 +1,75 @@
+"""Flagged images are counted, tried again under derived seeds, and given up at the cap."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve_server.generator import Picture, Recipe, Task
+from pcevolve_server.safety import SafeGenerator
+
+RECIPE = Recipe(width=8, height=8)
+
+
+class Painter:
+    """Paints the seed's last byte."""
+
+    info = None
+
+    def __init__(self):
+        self.seeds = []
+
+    def create(self, tasks):
+        self.seeds.append([task.seed for task in tasks])
+        return [Picture(Image.new("RGB", (8, 8), (task.seed % 256, 0, 0)), cut_tokens=2) for task in tasks]
+
+    vary = create
+
+
+class Checker:
+    """Refuses the reds below a threshold."""
+
+    def __init__(self, threshold):
+        self.threshold = threshold
+
+    def flagged(self, images):
+        return [bool(np.asarray(image)[0, 0, 0] < self.threshold) for image in images]
+
+
+def tasks(*seeds):
+    return [Task(RECIPE, "p", "", seed) for seed in seeds]
+
+
+def guarded(threshold, retries=3):
+    painter, counts = Painter(), []
+    return SafeGenerator(painter, Checker(threshold), retries, counts.append), painter, counts
+
+
+def test_clean_images_pass_untouched_and_only_once():
+    generator, painter, counts = guarded(0)
+    assert [picture.image is not None for picture in generator.create(tasks(1, 2))] == [True, True]
+    assert (painter.seeds, sum(counts)) == ([[1, 2]], 0)
+
+
+def test_only_flagged_images_are_made_again_under_another_seed():
+    generator, painter, counts = guarded(100)
+    kept, remade = generator.create(tasks(200, 5))
+    assert np.asarray(kept.image)[0, 0, 0] == 200
+    assert remade.image is None or np.asarray(remade.image)[0, 0, 0] >= 100
+    assert all(len(seeds) == 1 and seeds[0] != 5 for seeds in painter.seeds[1:])
+    assert counts[0] == 1
+
+
+def test_retries_depend_on_the_seed_alone():
+    first, second = (guarded(256)[:2] for _ in range(2))
+    first[0].create(tasks(7, 8))
+    second[0].create(tasks(8))
+    assert [seeds[1] for seeds in first[1].seeds] == [seeds[0] for seeds in second[1].seeds]
+
+
+@pytest.mark.parametrize("retries", [0, 1, 4])
+def test_it_gives_up_at_the_cap_and_counts_every_refusal(retries):
+    generator, painter, counts = guarded(256, retries)
+    (picture,) = generator.vary(tasks(1))
+    assert picture == Picture(None, cut_tokens=2)
+    assert len(painter.seeds) == retries + 1
+    assert sum(counts) == retries + 1
