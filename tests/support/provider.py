@@ -7,9 +7,10 @@ import json
 from collections.abc import Callable
 
 import numpy as np
+from PIL import Image
+
 from pcevolve_client.egress.transport import Incoming, Outgoing
 from pcevolve_shared import images, wire
-from PIL import Image
 
 SIZE = 16
 Answer = Callable[[Outgoing], Incoming | None]

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+
 from pcevolve_client.budget.ledger import Account, Ledger, Limits
 from pcevolve_client.budget.mechanisms import UniformChoice
 from pcevolve_client.egress.gate import Gate

@@ -7,6 +7,7 @@ same plan, and with it the same requests in the same order (design.md, section 4
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -101,7 +102,8 @@ class PublicPlan(BaseModel):
 
     def prompt(self, label: str) -> str:
         """The public text prompt of a class."""
-        return self.prompt_template.replace("{domain}", self.domain).replace("{label}", label)
+        words = {"domain": self.domain, "label": label}
+        return re.sub(r"\{(domain|label)\}", lambda match: words[match[1]], self.prompt_template)
 
     def image_seed(self, iteration: int, label: str, first: int) -> int:
         """Wire seed of a call: a hash of public values, never of anything private."""

@@ -1,0 +1,234 @@
+"""The gate: nothing leaves that the plan and a paid release do not give, byte for byte."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from pcevolve_client.egress.retry import Busy, Patience
+from pcevolve_client.egress.transport import ConnectionTroubleError, Incoming
+from pcevolve_client.errors import (
+    EgressError,
+    ProviderRefusedError,
+    ProviderReplyError,
+    ProviderUnreachableError,
+)
+from pcevolve_client.providers.dialect import WireRequest
+from pcevolve_client.providers.getimg import GetimgDialect
+from pcevolve_client.release import Candidate, Prototype, PublicPrompt, Query
+from support.provider import FakeProvider, ok, png
+from support.runs import SmallRun, small_plan
+
+DIALECT = GetimgDialect()
+
+
+@pytest.fixture
+def provider() -> FakeProvider:
+    return FakeProvider()
+
+
+@pytest.fixture
+def run(tmp_path, provider) -> SmallRun:
+    return SmallRun.open(tmp_path, provider=provider)
+
+
+def first_round(run: SmallRun) -> dict[str, tuple[Candidate, ...]]:
+    made = dict.fromkeys(run.plan.labels, ())
+    for call in run.plan.round(0):
+        request = DIALECT.encode(run.plan, call, PublicPrompt.of(run.plan, call.label), None)
+        made[call.label] += run.gate.exchange(request, call, None)
+    return made
+
+
+def paid(run: SmallRun, candidate: Candidate, iteration: int = 1, label: str | None = None):
+    from fractions import Fraction
+
+    from pcevolve_client.budget.ledger import Cost
+    from pcevolve_client.release import Chosen
+
+    query = Query(run.plan.run_id, iteration, label or candidate.label)
+    chosen = (Chosen(candidate.id, candidate.digest),)
+    return run.account.pay(query, Cost("uniform", Fraction(0)), lambda: chosen)
+
+
+def variation(run: SmallRun, image: bytes, iteration: int = 1):
+    call = next(iter(run.plan.round(iteration)))
+    return DIALECT.encode(run.plan, call, PublicPrompt.of(run.plan, call.label), image), call
+
+
+def assert_refused(run: SmallRun, provider: FakeProvider, reason: str, attempt) -> None:
+    before = len(provider.requests)
+    with pytest.raises(EgressError, match=reason):
+        attempt()
+    assert len(provider.requests) == before
+
+
+def test_a_released_prototype_leaves_as_the_bytes_that_came(run, provider):
+    candidate = first_round(run)["cut"][0]
+    image = run.transcript.bodies.file(candidate.digest)
+    request, call = variation(run, image)
+    made = run.gate.exchange(request, call, Prototype(candidate, paid(run, candidate)))
+    assert [each.parent for each in made] == [candidate.id] * call.count
+    assert provider.requests[-1].body == request.body
+
+
+def test_a_prototype_with_one_changed_pixel_stays(run, provider):
+    candidate = first_round(run)["cut"][0]
+    request, call = variation(run, png(99))
+    prototype = Prototype(candidate, paid(run, candidate))
+    assert_refused(run, provider, "differs from what", lambda: run.gate.exchange(request, call, prototype))
+
+
+def test_an_image_that_the_provider_never_sent_stays(run, provider):
+    candidate = first_round(run)["cut"][0]
+    private = dataclasses.replace(candidate, digest="f" * 64)
+    request, call = variation(run, png(99))
+    prototype = Prototype(private, paid(run, private))
+    assert_refused(
+        run, provider, "not what the API sent", lambda: run.gate.exchange(request, call, prototype)
+    )
+
+
+def test_a_receipt_that_the_ledger_does_not_know_opens_nothing(run, provider):
+    candidate = first_round(run)["cut"][0]
+    forged = dataclasses.replace(paid(run, candidate), mechanism="exponential")
+    request, call = variation(run, run.transcript.bodies.file(candidate.digest))
+    assert_refused(
+        run,
+        provider,
+        "ledger knows no receipt",
+        lambda: run.gate.exchange(request, call, Prototype(candidate, forged)),
+    )
+
+
+def test_a_receipt_for_another_round_opens_nothing(run, provider):
+    candidate = dataclasses.replace(first_round(run)["cut"][0], iteration=1)
+    receipt = paid(run, candidate, iteration=2)
+    request, call = variation(run, run.transcript.bodies.file(candidate.digest))
+    assert_refused(
+        run,
+        provider,
+        "another run, iteration or class",
+        lambda: run.gate.exchange(request, call, Prototype(candidate, receipt)),
+    )
+
+
+def test_a_prototype_cannot_be_made_for_another_class_than_its_receipt(run):
+    candidate = first_round(run)["cut"][0]
+    receipt = paid(run, candidate)
+    other = dataclasses.replace(candidate, label="good")
+    with pytest.raises(EgressError, match="no receipt for its class and iteration"):
+        Prototype(other, receipt)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("seed", 5), ("prompt", "patient 17"), ("n", 1), ("user", "ward 3"), ("steps", 7)]
+)
+def test_a_field_that_the_plan_does_not_give_stays(run, provider, field, value):
+    call = next(iter(run.plan.round(0)))
+    request = DIALECT.encode(run.plan, call, PublicPrompt.of(run.plan, call.label), None)
+    body = json.dumps(json.loads(request.body) | {field: value}, separators=(",", ":")).encode()
+    changed = WireRequest(request.method, request.path, body)
+    assert_refused(run, provider, "differs from what", lambda: run.gate.exchange(changed, call, None))
+
+
+def test_requests_leave_in_the_order_of_the_plan(run, provider):
+    later = list(run.plan.round(0))[1]
+    request = DIALECT.encode(run.plan, later, PublicPrompt.of(run.plan, later.label), None)
+    assert_refused(run, provider, "out of order", lambda: run.gate.exchange(request, later, None))
+
+
+def test_a_call_that_is_not_in_the_plan_stays(run, provider):
+    call = dataclasses.replace(next(iter(run.plan.round(0))), count=3)
+    request = DIALECT.encode(run.plan, call, PublicPrompt.of(run.plan, call.label), None)
+    assert_refused(run, provider, "not in the public plan", lambda: run.gate.exchange(request, call, None))
+
+
+def test_the_plan_of_a_run_cannot_change(run):
+    with pytest.raises(EgressError, match="on record with another plan"):
+        run.gate.begin(small_plan(steps=7), run.account.committed)
+
+
+def test_headers_are_fixed_and_name_no_library_host_or_user(run, provider):
+    first_round(run)
+    names = {tuple(name for name, _ in request.headers) for request in provider.requests[1:]}
+    assert names == {
+        (
+            "Host",
+            "User-Agent",
+            "Accept",
+            "Accept-Encoding",
+            "Authorization",
+            "Content-Type",
+            "Content-Length",
+        )
+    }
+    assert {dict(request.headers)["User-Agent"] for request in provider.requests} == {"pcevolve"}
+
+
+def test_a_request_is_on_disk_before_it_leaves(tmp_path):
+    def look(request):
+        log = (tmp_path / "transcript" / "log.jsonl").read_text().splitlines()
+        seen.append(json.loads(log[-1])["event"]["kind"])
+
+    seen: list[str] = []
+    first_round(SmallRun.open(tmp_path, provider=FakeProvider(look)))
+    assert set(seen) == {"sent"}
+
+
+def test_a_retry_sends_the_same_bytes_and_both_attempts_are_on_record(tmp_path):
+    def flaky(request):
+        attempts.append(request)
+        if len(attempts) in {2, 3}:
+            raise ConnectionTroubleError("connection refused or no such host")
+        return Incoming(503, (), b"{}") if len(attempts) == 4 else None
+
+    attempts: list[object] = []
+    run = SmallRun.open(tmp_path, provider=FakeProvider(flaky))
+    first_round(run)
+    assert attempts[1] == attempts[2] == attempts[3] == attempts[4]
+    kinds = [entry.record.kind for entry in run.transcript.entries]
+    assert kinds.count("failed") == 2
+    assert run.transcript.counted()["requests"] == len(attempts)
+
+
+def test_patience_ends(tmp_path):
+    def dead(request):
+        raise ConnectionTroubleError("connection refused or no such host")
+
+    with pytest.raises(ProviderUnreachableError, match=r"no usable answer .* connection refused"):
+        SmallRun.open(tmp_path, provider=FakeProvider(dead))
+
+
+def test_a_wrong_key_is_not_tried_again(tmp_path):
+    provider = FakeProvider(lambda request: Incoming(401, (), b"{}"))
+    with pytest.raises(ProviderRefusedError, match="HTTP 401: check the API key"):
+        SmallRun.open(tmp_path, provider=provider)
+    assert len(provider.requests) == 1
+
+
+def test_a_wrong_number_of_images_is_refused(tmp_path):
+    def greedy(request):
+        return None if request.method == "GET" else ok({"images": [{"image": "AAAA", "seed": 1}], "cost": 0})
+
+    run = SmallRun.open(tmp_path, provider=FakeProvider(greedy))
+    with pytest.raises(ProviderReplyError, match="sent 1 images where 2 were asked for"):
+        first_round(run)
+
+
+def test_an_absurd_retry_after_does_not_stop_the_run_for_long(tmp_path):
+    pauses: list[float] = []
+    patience = Patience(seconds=1e9, sleep=pauses.append)
+    answers = iter([Busy("HTTP 429", "86400"), Busy("HTTP 429", "7"), Busy("HTTP 429", "soon")])
+
+    def attempt() -> str:
+        for answer in answers:
+            raise answer
+        return "ok"
+
+    assert patience.insist(attempt) == "ok"
+    assert pauses[0] == 60
+    assert pauses[1] == 7
+    assert pauses[2] < 5
