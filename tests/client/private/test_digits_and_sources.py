@@ -46,7 +46,7 @@ def test_seed_alone_decides_the_draw():
 
 @pytest.mark.parametrize("names", [{3: "a"}, {3: "a", 5: "a"}, {3: "a", 11: "b"}])
 def test_unusable_choice_of_digits_is_refused(names):
-    with pytest.raises(UsageError, match="choose two or more of 0..9, each under its own label"):
+    with pytest.raises(UsageError, match=r"choose two or more of 0\.\.9, each under its own label"):
         load_digits(10, names)
 
 

@@ -117,11 +117,10 @@ def test_damage_gives_an_image_or_a_refusal_and_nothing_else(tmp_path, kind, edi
     (tmp_path / "x").write_bytes(data[: len(data) - cut % len(data)])
     try:
         image, unit = read_image(tmp_path / "x")
-    except RejectedImageError as error:
-        assert ";" in str(error)
-    else:
-        assert image.mode == "RGB"
-        assert len(unit) == 32
+    except RejectedImageError:
+        return
+    assert image.mode == "RGB"
+    assert len(unit) == 32
 
 
 @pytest.mark.parametrize("kind", ["GIF", "PPM", "EPS", "ICO"])

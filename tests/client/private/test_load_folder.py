@@ -110,7 +110,7 @@ def test_single_class_is_refused(tmp_path):
 def test_empty_class_is_named(folder):
     (folder / "void").mkdir()
     (folder / "void" / ".DS_Store").write_bytes(b"x")
-    with pytest.raises(DataError, match="class 'void' is empty: add images to .* or remove it"):
+    with pytest.raises(DataError, match=r"class 'void' is empty: add images to .* or remove it"):
         load_folder(folder)
 
 

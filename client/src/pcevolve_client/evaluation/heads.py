@@ -23,7 +23,6 @@ Predict: TypeAlias = Callable[[NDArray[np.floating]], NDArray[np.int64]]
 
 CNN_SIDE = 64  # pixels
 _CNN_WIDTHS = (3, 16, 32, 64, 64)
-_LINEAR_INIT = 0.01  # standard deviation
 _BATCH = 64
 _STEPS = 400
 _LINEAR_RATE = 1e-2
@@ -62,7 +61,8 @@ def train_linear(training: Training, seed: int) -> Predict:
 
     inputs = standardise(training.features)
     linear = nn.Linear(inputs.shape[1], training.classes, device="meta").to_empty(device="cpu")
-    nn.init.normal_(linear.weight, std=_LINEAR_INIT, generator=generator)
+    bound = inputs.shape[1] ** -0.5  # torch's own default, drawn from our generator
+    nn.init.uniform_(linear.weight, -bound, bound, generator=generator)
     nn.init.zeros_(linear.bias)
     _fit(linear, inputs, training, _LINEAR_RATE, generator)
     return lambda features: _predict(linear, standardise(features))

@@ -18,6 +18,7 @@ from pcevolve_client.private.encoders.weights import fit, read_state
 
 BUNDLED_SIDE = 64  # pixels
 BUNDLED_DIMENSION = 128
+_DEVICE_TYPES = frozenset({"cpu", "cuda", "mps"})
 
 Parts = tuple[nn.Module, Callable[[Any], Tensor], int]
 
@@ -122,7 +123,9 @@ def _device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise UsageError(f"no device {name!r}: use cpu, cuda or auto") from None
+        device = None
+    if device is None or device.type not in _DEVICE_TYPES:
+        raise UsageError(f"no device {name!r}: use cpu, cuda or auto")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UsageError("device cuda asked for and none found: use cpu or auto")
     return device

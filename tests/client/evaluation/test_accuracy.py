@@ -1,0 +1,121 @@
+"""Accuracy of a head trained on one set and tested on held-out real images."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from pcevolve_client.errors import DataError, UsageError
+from pcevolve_client.evaluation.accuracy import Accuracy, AccuracyTest
+from pcevolve_client.evaluation.heads import Training, pixels_of, train_cnn, train_linear
+from pcevolve_client.private.digits import load_digits
+
+
+class GreyPixels:
+    """A public encoder that a test can afford: 8x8 grey values."""
+
+    name = "pixels"
+    dimension = 64
+
+    def embed(self, images):
+        rows = np.full((len(images), 64), np.nan)
+        for row, image in zip(rows, images, strict=True):
+            if image is not None:
+                row[:] = np.asarray(image.convert("L").resize((8, 8)), dtype=float).ravel() / 255
+        return rows
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Ten real shots each of two digits, and 90 held-out images."""
+    shots, rest = load_digits(10, {3: "type A", 5: "type B"})
+    return shots, rest.subset(range(0, len(rest), 4))
+
+
+@pytest.fixture(scope="module")
+def linear(digits):
+    return AccuracyTest.on(digits[1], GreyPixels())
+
+
+def test_real_shots_teach_a_linear_head_real_digits(digits, linear):
+    accuracy = linear.of(digits[0].images, digits[0].targets)
+    assert accuracy.mean > 0.85
+    assert len(accuracy.seeds) == 3
+
+
+def test_swapped_labels_give_the_complement(digits, linear):
+    accuracy = linear.of(digits[0].images, 1 - digits[0].targets)
+    assert accuracy.mean < 0.15
+
+
+def test_images_without_information_give_chance(linear):
+    grey = [Image.new("RGB", (64, 64), (128, 128, 128))] * 6
+    assert 0.35 < linear.of(grey, [0, 1] * 3).mean < 0.65
+
+
+def test_cnn_from_scratch_learns_what_is_easy(digits):
+    rest = digits[1]
+    shades = [Image.new("RGB", (64, 64), (tone, tone, tone)) for tone in (20, 30, 220, 230)]
+    light = rest.subset(range(4))
+    test = AccuracyTest(rest.labels, pixels_of(shades), np.array([0, 0, 1, 1]), "cnn", GreyPixels())
+    assert test.of(shades, [0, 0, 1, 1]).mean == 1.0
+    assert AccuracyTest.on(light, GreyPixels(), "cnn").features.shape == (4, 3, 64, 64)
+
+
+def test_same_seeds_give_the_same_accuracy_and_leave_torchs_generator_alone(digits, linear):
+    before = torch.random.get_rng_state()
+    first, again = (linear.of(digits[0].images, digits[0].targets) for _ in range(2))
+    assert first == again
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("train", [train_linear, train_cnn])
+def test_seeds_differ_in_their_heads(train):
+    random = np.random.default_rng(0)
+    shape = (8, 40) if train is train_linear else (8, 3, 16, 16)
+    training = Training(random.normal(size=shape), np.array([0, 1] * 4), 2)
+    probes = random.normal(size=(400, *shape[1:]))
+    assert (train(training, 0)(probes) != train(training, 1)(probes)).any()
+
+
+def test_head_is_standardised_by_its_training_set_alone(digits):
+    random = np.random.default_rng(0)
+    training = Training(random.normal(size=(20, 4)), np.arange(20) % 2, 2)
+    predict = train_linear(training, 0)
+    probes = random.normal(size=(10, 4))
+    together = predict(np.concatenate([probes, 1e6 * np.ones((1, 4))]))
+    assert np.array_equal(together[:10], predict(probes))
+
+
+def test_coordinate_that_is_constant_in_training_cannot_decide_on_real_data():
+    features = np.array([[0.0, 5.0], [0.1, 5.0], [1.0, 5.0], [1.1, 5.0]])
+    predict = train_linear(Training(features, np.array([0, 0, 1, 1]), 2), 0)
+    assert predict(np.array([[0.0, 5.001], [1.0, 4.999]])).tolist() == [0, 1]
+
+
+def test_unusable_images_are_left_out_of_training(digits, linear):
+    shots = digits[0]
+    with_gaps = linear.of([*shots.images, None, None], [*shots.targets, 0, 1])
+    assert with_gaps == linear.of(shots.images, shots.targets)
+
+
+def test_class_without_a_usable_image_is_named(digits, linear):
+    with pytest.raises(DataError, match="no usable image of class 'type B'"):
+        linear.of([digits[0].images[0], None], [0, 1])
+
+
+def test_fewer_than_three_seeds_are_refused(digits, linear):
+    with pytest.raises(UsageError, match="accuracy over 2 seeds asked for: use 3 or more"):
+        linear.of(digits[0].images, digits[0].targets, seeds=(0, 1))
+
+
+def test_mean_and_standard_error_are_those_of_the_seeds():
+    accuracy = Accuracy.of([0.5, 0.6, 0.7])
+    assert accuracy.mean == pytest.approx(0.6)
+    assert accuracy.sem == pytest.approx(0.1 / 3**0.5)
+    assert accuracy.to_json() == {"mean": accuracy.mean, "sem": accuracy.sem, "seeds": [0.5, 0.6, 0.7]}
+
+
+def test_private_results_show_their_class_name_alone(linear):
+    assert repr(linear) == "AccuracyTest"
+    assert str(Accuracy.of([0.5, 0.6, 0.7])) == "Accuracy"

@@ -1,0 +1,237 @@
+"""Encoders: real architectures with weights from disk; one record's embedding is its own affair."""
+
+import json
+import socket
+
+import numpy as np
+import open_clip
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+from torchvision import models
+
+from pcevolve_client.errors import ModelError, UsageError
+from pcevolve_client.private.encoders import load_encoder
+from pcevolve_client.private.encoders.bundled import BundledNet
+from pcevolve_client.private.encoders.frozen import FrozenEncoder, centre_square, to_tensor
+
+TINY_CLIP = {
+    "embed_dim": 24,
+    "vision_cfg": {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16},
+    "text_cfg": {"context_length": 8, "vocab_size": 64, "width": 64, "heads": 1, "layers": 1},
+}
+
+
+def picture(seed: int, size=(64, 64)) -> Image.Image:
+    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    return Image.fromarray(pixels)
+
+
+def saved(network: nn.Module, path) -> str:
+    torch.save(network.state_dict(), path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """Random weights on disk, by encoder name."""
+    folder = tmp_path_factory.mktemp("weights")
+    torch.manual_seed(0)
+    return {
+        "bundled": saved(BundledNet(), folder / "bundled.pt"),
+        "resnet18": saved(models.resnet18(), folder / "resnet18.pt"),
+    }
+
+
+@pytest.fixture(scope="module", params=["bundled", "resnet18"])
+def encoder(request, weights):
+    return load_encoder(request.param, weights[request.param])
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    """No cache and no name resolution."""
+
+    def refuse(*args, **kwargs):
+        raise socket.gaierror("offline")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+
+
+def test_embedding_alone_is_bitwise_the_embedding_in_any_set_at_any_position(encoder):
+    record = picture(0)
+    alone = encoder.embed([record])[0]
+    others = [picture(seed) for seed in range(1, 6)]
+    for position in range(6):
+        company = [*others[:position], record, *others[position:5]]
+        assert np.array_equal(encoder.embed(company)[position], alone)
+
+
+def test_replacing_one_record_leaves_every_other_embedding_bitwise_the_same(encoder):
+    records = [picture(seed) for seed in range(4)]
+    before = encoder.embed(records)
+    after = encoder.embed([*records[:2], Image.new("RGB", (64, 64), "white"), records[3]])
+    assert np.array_equal(np.delete(before, 2, axis=0), np.delete(after, 2, axis=0))
+    assert not np.array_equal(before[2], after[2])
+
+
+def test_every_forward_pass_has_one_shape_however_many_images_there_are():
+    shapes = set()
+
+    class Watched(nn.Module):
+        def forward(self, pixels):
+            shapes.add(tuple(pixels.shape))
+            return pixels.mean((2, 3))
+
+    encoder = FrozenEncoder("watched", 3, Watched().eval(), to_tensor(8), torch.device("cpu"))
+    for count in (1, 2, 7):
+        encoder.embed([picture(seed, (9, 5)) for seed in range(count)])
+    assert shapes == {(1, 3, 8, 8)}
+
+
+def test_embeddings_have_the_declared_shape_and_loading_leaves_eval_mode_without_gradients(encoder):
+    rows = encoder.embed([picture(1, (40, 90)), picture(2, (200, 31))])
+    assert rows.shape == (2, encoder.dimension)
+    assert rows.dtype == np.float64
+    assert np.isfinite(rows).all()
+    assert not encoder.network.training
+    assert not any(parameter.requires_grad for parameter in encoder.network.parameters())
+
+
+def test_no_images_give_no_rows(encoder):
+    assert encoder.embed([]).shape == (0, encoder.dimension)
+
+
+def test_undecodable_candidates_are_nan_and_leave_the_others_alone(encoder, tmp_path):
+    picture(3, (64, 64)).save(tmp_path / "cut.png")
+    data = (tmp_path / "cut.png").read_bytes()
+    (tmp_path / "cut.png").write_bytes(data[: len(data) // 2])
+    with Image.open(tmp_path / "cut.png") as lazily_broken:
+        rows = encoder.embed([None, lazily_broken, picture(0)])
+    assert np.isnan(rows[:2]).all()
+    assert np.array_equal(rows[2], encoder.embed([picture(0)])[0])
+
+
+def test_partly_nan_embedding_becomes_nan_throughout():
+    class Broken(nn.Module):
+        def forward(self, pixels):
+            return torch.tensor([[1.0, float("inf")]])
+
+    encoder = FrozenEncoder("broken", 2, Broken().eval(), to_tensor(8), torch.device("cpu"))
+    assert np.isnan(encoder.embed([picture(0)])).all()
+
+
+def test_extreme_shapes_are_cut_to_a_square_before_they_are_enlarged():
+    assert centre_square(Image.new("RGB", (8000, 1))).size == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "dimension"),
+    [("inception", models.inception_v3, 2048), ("vit", models.vit_b_16, 768)],
+)
+def test_torchvision_weights_with_their_heads_load_by_path(tmp_path, name, build, dimension):
+    options = {"init_weights": False, "aux_logits": True} if name == "inception" else {}
+    encoder = load_encoder(name, saved(build(weights=None, **options), tmp_path / "x.pt"))
+    (tmp_path / "x.pt").unlink()  # hundreds of megabytes
+    rows = encoder.embed([picture(0), picture(1)])
+    assert rows.shape == (2, encoder.dimension) == (2, dimension)
+    assert np.isfinite(rows).all()
+
+
+def test_resnet18_equals_torchvision_with_its_own_preprocessing(weights):
+    network = models.resnet18()
+    network.load_state_dict(torch.load(weights["resnet18"], weights_only=True))
+    network.fc = nn.Identity()
+    pixels = models.ResNet18_Weights.IMAGENET1K_V1.transforms()(picture(5, (300, 300)))
+    with torch.inference_mode():
+        expected = network.eval()(pixels[None])[0].numpy()
+    assert np.array_equal(
+        load_encoder("resnet18", weights["resnet18"]).embed([picture(5, (300, 300))])[0], expected
+    )
+
+
+def test_clip_loads_by_path_and_equals_open_clip(tmp_path):
+    (tmp_path / "tiny.json").write_text(json.dumps(TINY_CLIP))
+    open_clip.add_model_config(tmp_path / "tiny.json")
+    model, _, preprocess = open_clip.create_model_and_transforms("tiny")
+    encoder = load_encoder("clip:tiny", saved(model, tmp_path / "tiny.pt"))
+    with torch.inference_mode():
+        expected = model.eval().encode_image(preprocess(picture(0))[None], normalize=True)[0].numpy()
+    row = encoder.embed([picture(0)])[0]
+    assert encoder.dimension == 24
+    assert np.allclose(row, expected, atol=1e-6)
+    assert np.linalg.norm(row) == pytest.approx(1, abs=1e-6)
+
+
+def test_safetensors_load_by_suffix(tmp_path):
+    from safetensors.torch import save_file
+
+    network = BundledNet()
+    save_file(network.state_dict(), tmp_path / "x.safetensors")
+    by_safetensors = load_encoder("bundled", str(tmp_path / "x.safetensors"))
+    by_torch = load_encoder("bundled", saved(network, tmp_path / "x.pt"))
+    assert np.array_equal(by_safetensors.embed([picture(0)]), by_torch.embed([picture(0)]))
+
+
+def test_weights_that_hold_code_are_refused_unrun(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (pytest.fail, ("the pickle was run",))
+
+    torch.save({"fc.weight": Bomb()}, tmp_path / "x.pt")
+    with pytest.raises(ModelError, match=r"x\.pt: not a safetensors file or a torch state dict"):
+        load_encoder("resnet18", str(tmp_path / "x.pt"))
+
+
+@pytest.mark.parametrize("name", ["x.pt", "x.safetensors"])
+@pytest.mark.parametrize("content", [b"", b"no weights", b"PK\x03\x04 nor a zip"])
+def test_damaged_weights_are_one_clear_line(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelError, match=r"encoder weights .*x\.\w+: not a safetensors file") as caught:
+        load_encoder("resnet18", str(tmp_path / name))
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_weights_file_is_named(tmp_path):
+    with pytest.raises(ModelError, match=r"encoder weights .*nowhere\.pt: No such file"):
+        load_encoder("resnet18", str(tmp_path / "nowhere.pt"))
+
+
+def test_weights_that_hold_no_state_dict_are_refused(tmp_path):
+    torch.save([1, 2], tmp_path / "x.pt")
+    with pytest.raises(ModelError, match=r"not a state dict of tensors; save model\.state_dict\(\)"):
+        load_encoder("resnet18", str(tmp_path / "x.pt"))
+
+
+def test_weights_of_another_network_are_refused_with_a_count(weights):
+    with pytest.raises(ModelError, match=r"bundled\.pt: \d+ tensors do not fit, such as '"):
+        load_encoder("resnet18", weights["bundled"])
+
+
+@pytest.mark.parametrize("name", ["resnet18", "clip", "clip:RN50:openai"])
+def test_offline_without_weights_names_the_weights_their_origin_and_the_way_out(offline, name):
+    with pytest.raises(
+        ModelError, match=r"weights .+ are not cached and https://.+ --encoder-weights PATH"
+    ) as caught:
+        load_encoder(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_clip_tag_is_refused():
+    with pytest.raises(ModelError, match="open_clip publishes no weights 'nope' for ViT-B-32"):
+        load_encoder("clip:ViT-B-32:nope")
+
+
+@pytest.mark.parametrize("name", ["resnet19", "bundled:x", "clip:nope", "clip:ViT-B-32:a:b", ""])
+def test_unknown_encoder_is_refused(name):
+    with pytest.raises(UsageError, match="no encoder"):
+        load_encoder(name)
+
+
+@pytest.mark.parametrize("device", ["nonsense", "meta"])
+def test_unknown_device_is_refused(device):
+    with pytest.raises(UsageError, match=f"no device '{device}': use cpu, cuda or auto"):
+        load_encoder("bundled", device=device)
