@@ -50,6 +50,17 @@ def test_unusable_choice_of_digits_is_refused(names):
         load_digits(10, names)
 
 
+@pytest.mark.parametrize("label", ["a/b", "..", ".a", " a", "a\n", "a\\b", "a" * 201])
+def test_label_that_cannot_name_a_folder_is_refused(label):
+    with pytest.raises(UsageError, match="a label must be visible text that can name a folder"):
+        load_digits(10, {3: label, 5: "b"})
+
+
+def test_label_on_the_command_line_must_be_able_to_name_a_folder():
+    with pytest.raises(UsageError, match="a label must be visible text that can name a folder"):
+        parse_source("digits:3=a/b,5")
+
+
 def test_more_shots_than_images_is_refused():
     with pytest.raises(DataError, match="class 'type A' is too small for 400 shots"):
         load_digits(400, TYPES)

@@ -116,7 +116,7 @@ def test_empty_class_is_named(folder):
 
 def test_class_name_that_cannot_stand_in_a_prompt_is_refused(folder):
     save(folder / "odd\nname" / "a.png", 9)
-    with pytest.raises(DataError, match=r"class name 'odd\\nname' has blanks around it or is not printable"):
+    with pytest.raises(DataError, match=r"class name 'odd\\nname' cannot be used as a label; rename it"):
         load_folder(folder)
 
 

@@ -16,6 +16,7 @@ from PIL import Image
 
 from pcevolve_client.errors import DataError, UsageError
 from pcevolve_client.private.images import SUFFIXES, RejectedImageError, read_image
+from pcevolve_client.private.labels import is_usable_label
 
 IntArray = NDArray[np.int64]
 
@@ -138,7 +139,8 @@ def _class_folders(path: Path) -> list[Path]:
     _refuse([f"{entry.name} lies outside the class folders" for entry in loose])
     if len(folders) == 1:
         raise DataError(f"{path} has only one class, {folders[0].name!r}: at least two are needed")
-    _refuse([f"class name {f.name!r} has blanks around it or is not printable" for f in folders if _odd(f)])
+    odd = [folder for folder in folders if not is_usable_label(folder.name)]
+    _refuse([f"class name {folder.name!r} cannot be used as a label; rename it" for folder in odd])
     return folders
 
 
@@ -196,10 +198,6 @@ def _refuse(faults: Sequence[str]) -> None:
 
 def _looks_usable(file: Path) -> bool:
     return file.suffix.lower() in SUFFIXES and not file.is_dir()
-
-
-def _odd(folder: Path) -> bool:
-    return not folder.name.isprintable() or folder.name != folder.name.strip()
 
 
 def _short(file: Path) -> str:
