@@ -1,1 +1,8 @@
-"""The page about a run that a person looks at."""
+"""The page about a run that a person looks at: one file, made from public records alone."""
+
+from __future__ import annotations
+
+from .curves import AccuracyPoint
+from .page import write_report
+
+__all__ = ["AccuracyPoint", "write_report"]

@@ -1,0 +1,96 @@
+"""The curves of a run, from public figures only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..budget.accounting import composed
+from .charts import Chart, Series
+from .records import RunRecords
+from .traffic import Traffic
+
+
+@dataclass(frozen=True)
+class AccuracyPoint:
+    """Accuracy of a classifier trained on one population; to be shown only if the test data are public.
+
+    Attributes:
+        name: Whose populations these are, e.g. ``pcevolve``.
+        iteration: Round, 0 for text-to-image.
+        mean: Top-1 accuracy in 0..1.
+        sem: Its standard error.
+    """
+
+    name: str
+    iteration: int
+    mean: float
+    sem: float
+
+
+def size(count: float) -> str:
+    """Write a number of bytes for people."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def percent(value: float) -> str:
+    """Write a fraction as a percentage."""
+    return f"{value * 100:.3g}%"
+
+
+def spent(records: RunRecords) -> list[Fraction]:
+    """Pure-DP ε spent by the end of each iteration, exact."""
+    receipts = records.receipts.values()
+    return [
+        composed(each for each in receipts if each.iteration <= iteration)
+        for iteration in range(records.plan.iterations + 1)
+    ]
+
+
+def curves(records: RunRecords, traffic: Traffic, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
+    """All charts of the page; a run without evolution has no curve but accuracy."""
+    charts = [_accuracy(accuracy)] if accuracy else []
+    if records.plan.iterations:
+        charts += [_epsilon(records), _strength(records), *_bytes(traffic)]
+    return charts
+
+
+def _accuracy(points: Sequence[AccuracyPoint]) -> Chart:
+    names = dict.fromkeys(point.name for point in points)
+    series = []
+    for name in names:
+        own = sorted((each for each in points if each.name == name), key=lambda each: each.iteration)
+        values = tuple((each.iteration, each.mean) for each in own)
+        series.append(Series(name, values, tuple(each.sem for each in own)))
+    ends = (
+        f"{line.name} from {percent(line.values[0][1])} to {percent(line.values[-1][1])}" for line in series
+    )
+    return Chart("Accuracy on held-out real data", "; ".join(ends), series, 1.0, percent)
+
+
+def _epsilon(records: RunRecords) -> Chart:
+    values = tuple(enumerate(map(float, spent(records))))
+    budget = float(records.plan.epsilon_budget)
+    summary = f"{values[-1][1]:g} spent in the end, budget {budget:g}"
+    top = max(budget, values[-1][1])
+    line = Series("ε spent", values)
+    return Chart("Privacy loss ε, cumulative", summary, [line], top, "{:g}".format, ("budget", budget))
+
+
+def _strength(records: RunRecords) -> Chart:
+    values = tuple(enumerate(records.plan.strengths, start=1))
+    summary = f"from {values[0][1]:g} to {values[-1][1]:g}"
+    title = "Strength of variation (0 copies the image, 1 ignores it)"
+    return Chart(title, summary, [Series("strength", values)], 1.0, "{:g}".format)
+
+
+def _bytes(traffic: Traffic) -> Iterator[Chart]:
+    for name, counts in zip(("sent", "received"), traffic.cumulative(), strict=True):
+        line = Series(name, tuple((t, float(count)) for t, count in enumerate(counts)))
+        yield Chart(
+            f"Bytes {name}, cumulative", f"{size(counts[-1])} in the end", [line], float(counts[-1]), size
+        )

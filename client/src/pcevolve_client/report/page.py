@@ -1,0 +1,92 @@
+"""Puts the page together: one file with styles, pictures and charts inside and no script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ..budget.accounting import lift_top10
+from ..egress.bodies import write_durably
+from ..methods import method
+from .curves import AccuracyPoint, curves, percent, size, spent
+from .records import RunRecords
+from .sheets import contact_sheets
+from .traffic import Traffic
+
+REPORT = "report.html"
+RELATIONS = {
+    "replace-one": "one {unit} is exchanged for any other",
+    "add-remove": "one {unit} is added or taken away",
+}
+
+
+def write_report(root: Path, accuracy: Sequence[AccuracyPoint] | None = None) -> Path:
+    """Write ``report.html`` about a finished run; one that is there is replaced.
+
+    Args:
+        root: The run's folder; only its transcript and release are read.
+        accuracy: Figures on held-out data, to be given only if these data are public.
+
+    Returns:
+        The page.
+
+    Raises:
+        UsageError: The run is unfinished.
+        TranscriptError: Its records are damaged.
+    """
+    page = root / REPORT
+    write_durably(page, render(RunRecords.of(root), accuracy or ()).encode())
+    return page
+
+
+def render(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> str:
+    """Make the page's HTML; every string from the run is escaped."""
+    environment = Environment(
+        loader=PackageLoader("pcevolve_client.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"bytes": size, "percent": percent}
+    style = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
+    return environment.get_template("page.html.j2").render(
+        style=Markup(style),  # noqa: S704 - our own file
+        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        **_content(records, accuracy),
+    )
+
+
+def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
+    plan, guarantee = records.plan, records.manifest.guarantee
+    traffic = Traffic(records.entries, plan)
+    receipts = list(records.receipts.values())
+    cost = receipts[0].cost if receipts else Fraction(0)
+    return {
+        "plan": plan,
+        "method": method(plan.method).summary,
+        "manifest": records.manifest,
+        "guarantee": guarantee,
+        "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
+        "factor": math.exp(min(guarantee.epsilon_spent, 700)),
+        "draws": len(receipts),
+        "cost": float(cost),
+        "lift": lift_top10(cost, plan.candidates),
+        "sheets": contact_sheets(records),
+        "charts": curves(records, traffic, accuracy),
+        "spent": [float(each) for each in spent(records)],
+        "traffic": traffic,
+        "cumulative": traffic.cumulative(),
+        "accuracy": accuracy,
+        "host": urlsplit(plan.api).netloc,
+    }

@@ -1,0 +1,116 @@
+"""What the page is made from: a finished run's transcript and manifest. Opens nothing else of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..egress.bodies import Bodies, Digest
+from ..egress.records import Answered, Planned, Released
+from ..egress.transcript import BODIES, Entry, read
+from ..errors import TranscriptError, UsageError
+from ..plan import Call, PublicPlan, Relation
+from ..publish import MANIFEST
+from ..release import Receipt
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Guarantee(_Part):
+    """What the manifest promises."""
+
+    epsilon_budget: float
+    epsilon_spent: float
+    delta: float
+    relation: Relation
+    unit: str
+    statement: str
+    assumed_public: tuple[str, ...]
+
+
+class Anchor(_Part):
+    """Where the manifest says that the transcript ends."""
+
+    head: Digest
+    lines: int
+
+
+class Listed(_Part):
+    """A released image."""
+
+    path: str
+    candidate: str
+
+
+class Manifest(_Part):
+    """The parts of ``release/manifest.json`` that the page shows."""
+
+    marks: tuple[str, ...]
+    guarantee: Guarantee
+    transcript: Anchor
+    files: tuple[Listed, ...]
+    unreadable: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RunRecords:
+    """A finished run's public records."""
+
+    bodies: Bodies
+    entries: tuple[Entry, ...]
+    plan: PublicPlan
+    manifest: Manifest
+
+    @classmethod
+    def of(cls, root: Path) -> RunRecords:
+        """Read a run.
+
+        Raises:
+            UsageError: The run is unfinished, so its record has no end yet that anything could be said about.
+            TranscriptError: The transcript or the manifest is damaged.
+        """
+        folder = root / "transcript"
+        entries = tuple(read(folder))
+        plan = next((each.record.plan for each in entries if isinstance(each.record, Planned)), None)
+        manifest = root / "release" / MANIFEST
+        if plan is None or not manifest.is_file():
+            raise UsageError(
+                f"{root} holds an unfinished run: continue it with --resume, then ask for a report"
+            )
+        return cls(Bodies(folder / BODIES), entries, plan, _manifest(manifest))
+
+    @cached_property
+    def receipts(self) -> dict[tuple[int, str], Receipt]:
+        """Receipts by the iteration and class whose requests they allow."""
+        found = (each.record.receipt for each in self.entries if isinstance(each.record, Released))
+        return {(each.iteration, each.label): each for each in found}
+
+    @cached_property
+    def _answers(self) -> dict[str, list[Answered]]:
+        by_slot: dict[str, list[Answered]] = {}
+        for entry in self.entries:
+            if isinstance(entry.record, Answered) and entry.record.status == 200:
+                by_slot.setdefault(entry.record.slot, []).append(entry.record)
+        return by_slot
+
+    def bodies_of(self, call: Call) -> Iterator[bytes]:
+        """Every answer that the provider gave to a call, oldest first.
+
+        Raises:
+            TranscriptError: A stored body is missing or was changed.
+        """
+        for answer in self._answers.get(call.slot, []):
+            yield self.bodies.get(answer.body)
+
+
+def _manifest(path: Path) -> Manifest:
+    try:
+        return Manifest.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise TranscriptError(f"{path.name} is damaged: run pcevolve audit to learn more") from error

@@ -1,0 +1,124 @@
+"""What crossed the wire, counted, and whether every image that left had a reason to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..egress.records import Answered, Failed, Released, Sent
+from ..egress.transcript import Entry
+from ..plan import Call, PublicPlan
+from ..release import Receipt
+
+GREETING = "greeting (list of models)"
+CREATE = "text-to-image"
+VARY = "image-to-image"
+
+
+@dataclass
+class Kind:
+    """Counts for one kind of request.
+
+    Attributes:
+        slots: Planned requests that were made.
+        attempts: How often they were sent, retries included.
+        unanswered: Attempts that brought no answer, or one with an error status.
+        bytes_sent: HTTP request lines, headers and bodies.
+        bytes_received: HTTP status lines, headers and bodies.
+        images: Digests of the images that were sent.
+    """
+
+    name: str
+    slots: set[str] = field(default_factory=set)
+    attempts: int = 0
+    unanswered: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    images: set[str] = field(default_factory=set)
+
+    @property
+    def retries(self) -> int:
+        """Attempts beyond the first."""
+        return self.attempts - len(self.slots)
+
+
+class Traffic:
+    """Counts of a whole transcript."""
+
+    def __init__(self, entries: Iterable[Entry], plan: PublicPlan) -> None:
+        self._plan = plan
+        self._kinds = {name: Kind(name) for name in (GREETING, CREATE, VARY)}
+        self._by_iteration = [[0, 0] for _ in range(plan.iterations + 1)]
+        self._received: set[str] = set()
+        self._receipts: dict[tuple[int, str], Receipt] = {}
+        self.unexplained = 0
+        """Images that left although the provider had not sent them or no receipt named them."""
+        for entry in entries:
+            self._count(entry.record)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of request that occurred."""
+        return [kind for kind in self._kinds.values() if kind.attempts]
+
+    @property
+    def total(self) -> Kind:
+        """All kinds together."""
+        kinds = self.kinds
+        return Kind(
+            "total",
+            set().union(*(kind.slots for kind in kinds)),
+            sum(kind.attempts for kind in kinds),
+            sum(kind.unanswered for kind in kinds),
+            sum(kind.bytes_sent for kind in kinds),
+            sum(kind.bytes_received for kind in kinds),
+            set().union(*(kind.images for kind in kinds)),
+        )
+
+    def cumulative(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Bytes sent and received by the end of each iteration."""
+        sent, received = [], []
+        for iteration in range(len(self._by_iteration)):
+            so_far = self._by_iteration[: iteration + 1]
+            sent.append(sum(each[0] for each in so_far))
+            received.append(sum(each[1] for each in so_far))
+        return sent, received
+
+    def _count(self, record: object) -> None:
+        if isinstance(record, Released):
+            self._receipts[record.receipt.iteration, record.receipt.label] = record.receipt
+        elif isinstance(record, Sent):
+            self._count_sent(record)
+        elif isinstance(record, Answered):
+            kind = self._kind(record.slot)
+            kind.bytes_received += record.wire_bytes
+            kind.unanswered += record.status != 200
+            self._by_iteration[self._iteration(record.slot)][1] += record.wire_bytes
+            self._received.update(record.body.files)
+        elif isinstance(record, Failed):
+            self._kind(record.slot).unanswered += 1
+
+    def _count_sent(self, sent: Sent) -> None:
+        kind = self._kind(sent.slot)
+        kind.slots.add(sent.slot)
+        kind.attempts += 1
+        kind.bytes_sent += sent.wire_bytes
+        kind.images.update(sent.body.files)
+        self._by_iteration[self._iteration(sent.slot)][0] += sent.wire_bytes
+        allowed = self._allowed(self._plan.calls.get(sent.slot))
+        self.unexplained += len(set(sent.body.files) - (allowed & self._received))
+
+    def _allowed(self, call: Call | None) -> set[str]:
+        receipt = None if call is None else self._receipts.get((call.iteration, call.label))
+        return set() if receipt is None else {each.digest for each in receipt.chosen}
+
+    def _iteration(self, slot: str) -> int:
+        """The iteration that a request belongs to; what comes before the first one counts as part of it."""
+        call = self._plan.calls.get(slot)
+        return 0 if call is None else call.iteration
+
+    def _kind(self, slot: str) -> Kind:
+        call = self._plan.calls.get(slot)
+        if call is None:
+            return self._kinds[GREETING]
+        return self._kinds[CREATE if call.parent is None else VARY]
