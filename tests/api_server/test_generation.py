@@ -120,7 +120,7 @@ def test_guidance_can_be_off(generator):
 
 
 def test_an_unknown_scheduler_is_refused_with_the_names_of_the_known(generator):
-    with pytest.raises(InvalidRequestError, match="unknown scheduler; this model has: ddim, .*euler"):
+    with pytest.raises(InvalidRequestError, match=r"unknown scheduler; this model has: ddim, .*euler"):
         generator.create(tasks(1, scheduler="nope"))
 
 

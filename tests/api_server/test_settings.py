@@ -16,7 +16,7 @@ def test_no_key_is_needed_where_only_this_machine_can_knock(host):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.org", "127.0.0.1.example.org", ""])
 def test_any_other_address_needs_a_key(host):
-    with pytest.raises(SettingsError, match="refusing to listen on .* without an API key"):
+    with pytest.raises(SettingsError, match=r"refusing to listen on .* without an API key"):
         Settings(host=host)
     assert Settings(host=host, api_key=KEY).host == host
 
@@ -50,7 +50,7 @@ def test_a_key_file_that_others_can_reach_is_refused(tmp_path, mode):
 
 
 def test_a_missing_or_empty_key_file_is_refused(tmp_path):
-    with pytest.raises(SettingsError, match="cannot read the API key file .*FileNotFoundError"):
+    with pytest.raises(SettingsError, match=r"cannot read the API key file .*FileNotFoundError"):
         read_api_key(tmp_path / "none", "")
     with pytest.raises(SettingsError, match="is empty"):
         read_api_key(key_file(tmp_path, text="\n"), "")

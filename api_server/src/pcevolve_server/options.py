@@ -62,7 +62,7 @@ DefaultGuidance = Annotated[
     ),
 ]
 IpAdapter = Annotated[
-    str, Option(envvar=_PREFIX + "IP_ADAPTER", help="Directory or hub id of an IP-Adapter.")
+    str, Option(envvar=_PREFIX + "IP_ADAPTER", help="Weight file, directory or hub id of an IP-Adapter.")
 ]
 IpAdapterScale = Annotated[
     float, Option(envvar=_PREFIX + "IP_ADAPTER_SCALE", min=0, max=1, help="Weight of the image.")

@@ -3,7 +3,6 @@
 Source: Ye et al. 2023, "IP-Adapter: Text Compatible Image Prompt Adapter" (arXiv 2308.06721).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,26 +30,28 @@ class Adapter:
     scale: float
 
     def arguments(
-        self, pipeline: DiffusionPipeline, recipe: Recipe, images: Sequence[Image.Image], count: int
+        self, pipeline: DiffusionPipeline, recipe: Recipe, image: Image.Image | None
     ) -> dict[str, Any]:
-        """Set the scale for the coming run and return the image embeddings for its ``count`` images."""
-        used = recipe.adapter_scale is not None
-        pipeline.set_ip_adapter_scale(recipe.adapter_scale if used else 0.0)
-        if used:
-            positive, negative = self._embed(pipeline, images)
-        else:
-            blank, _ = self._embed(pipeline, [Image.new("RGB", (8, 8))])
-            positive = negative = torch.zeros_like(blank).repeat_interleave(count, dim=0)
+        """Set the scale for the coming run and return the image embeddings that all its images get.
+
+        Args:
+            pipeline: The one that is about to run.
+            recipe: Whether and how strongly the adapter counts.
+            image: Its image prompt, if it does.
+        """
+        scale = 0.0 if image is None or recipe.adapter_scale is None else recipe.adapter_scale
+        pipeline.set_ip_adapter_scale(scale)
+        positive, negative = self._embed(pipeline, image or Image.new("RGB", (8, 8)))
+        if not scale:
+            positive = negative = torch.zeros_like(positive)
         # The pipeline splits them in two halves when it runs with classifier-free guidance.
         embeddings = torch.cat([negative, positive]) if recipe.guidance > 1 else positive
         return {"ip_adapter_image_embeds": [embeddings]}
 
-    def _embed(
-        self, pipeline: DiffusionPipeline, images: Sequence[Image.Image]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return positive and negative embeddings, ``(images, 1, ...)`` each."""
+    def _embed(self, pipeline: DiffusionPipeline, image: Image.Image) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return positive and negative embedding, ``(1, 1, ...)`` each."""
         (projection,) = pipeline.unet.encoder_hid_proj.image_projection_layers
         hidden = not isinstance(projection, ImageProjection)
         with torch.inference_mode():
-            positive, negative = pipeline.encode_image(list(images), pipeline.device, 1, hidden)
+            positive, negative = pipeline.encode_image([image], pipeline.device, 1, hidden)
         return positive[:, None], negative[:, None]

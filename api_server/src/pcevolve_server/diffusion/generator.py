@@ -14,7 +14,7 @@ from pcevolve_server.diffusion import schedulers
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.prompts import cut_tokens
 from pcevolve_server.errors import GenerationError
-from pcevolve_server.generator import Picture, Recipe, Task
+from pcevolve_server.generator import Picture, Task
 from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
@@ -59,6 +59,9 @@ class DiffusionGenerator:
         discrete noise schedule (flow matching) falls back to the whole steps of diffusers.
         """
         recipe = tasks[0].recipe
+        # A pipeline gives one image prompt to its whole batch.
+        if recipe.adapter_scale is not None and any(task.image is not tasks[0].image for task in tasks):
+            return [picture for task in tasks for picture in self.vary([task])]
         scheduler = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
         levels = schedulers.levels(scheduler, recipe.steps)
         kept = round((1.0 if recipe.strength is None else recipe.strength) * levels)
@@ -74,8 +77,11 @@ class DiffusionGenerator:
     def _vary(
         self, tasks: Sequence[Task], scheduler: SchedulerMixin, *, strength: float, steps: int
     ) -> list[Picture]:
-        images = [_input_of(task) for task in tasks]
-        arguments = {"image": images, "strength": strength, "num_inference_steps": steps}
+        arguments = {
+            "image": [_input_of(task) for task in tasks],
+            "strength": strength,
+            "num_inference_steps": steps,
+        }
         return self._pictures(tasks, self._run(self.image_to_image, scheduler, tasks, arguments))
 
     def _run(
@@ -88,6 +94,7 @@ class DiffusionGenerator:
         """Return float ``(tasks, height, width, 3)`` in [0, 1]."""
         recipe = tasks[0].recipe
         pipeline.scheduler = scheduler
+        adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
         with torch.inference_mode():
             output = pipeline(
                 prompt=[task.prompt for task in tasks],
@@ -95,21 +102,13 @@ class DiffusionGenerator:
                 guidance_scale=recipe.guidance,
                 generator=[torch.Generator("cpu").manual_seed(task.seed) for task in tasks],
                 output_type="np",
-                **self._adapter_arguments(pipeline, recipe, tasks),
+                **adapted,
                 **arguments,
             )
         arrays: np.ndarray = output.images
         if not np.isfinite(arrays).all():
             raise GenerationError("the model's output is not finite", code="not_finite")
         return arrays
-
-    def _adapter_arguments(
-        self, pipeline: DiffusionPipeline, recipe: Recipe, tasks: Sequence[Task]
-    ) -> dict[str, Any]:
-        if self.adapter is None:
-            return {}
-        images = [task.image for task in tasks if task.image is not None]
-        return self.adapter.arguments(pipeline, recipe, images, len(tasks))
 
     def _pictures(self, tasks: Sequence[Task], arrays: np.ndarray) -> list[Picture]:
         pixels = (arrays * 255).round().astype(np.uint8)

@@ -113,7 +113,7 @@ def _source(name: str) -> str:
 
 def _advice(name: str, what: str, error: Exception) -> str:
     reason = " ".join(str(error).split())[:300]
-    if name == BUNDLED or Path(name).expanduser().is_dir():
+    if name == BUNDLED or Path(name).expanduser().exists():
         return f"cannot load the {what} {name}: {reason}"
     return (
         f"cannot load the {what} {name}: it is neither a local directory nor in the local cache, and could not"
@@ -126,20 +126,28 @@ def _advice(name: str, what: str, error: Exception) -> str:
 def _adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
     if not settings.adapter:
         return None
-    xl = "XL" in type(pipeline).__name__
-    local = Path(settings.adapter).expanduser()
-    flat = local.is_dir() and not (local / "models").is_dir() and not (local / "sdxl_models").is_dir()
     try:
+        source, subfolder, weights = _adapter_place(settings.adapter, "XL" in type(pipeline).__name__)
         pipeline.load_ip_adapter(
-            _source(settings.adapter),
-            subfolder="" if flat else "sdxl_models" if xl else "models",
-            weight_name="ip-adapter_sdxl.safetensors" if xl else "ip-adapter_sd15.safetensors",
-            local_files_only=settings.offline,
+            source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
         )
-        pipeline.image_encoder.to(pipeline.device)
     except _LOAD_ERRORS as error:
         raise ModelLoadError(_advice(settings.adapter, "IP-Adapter", error)) from error
-    return Adapter(local.resolve().name if local.is_dir() else settings.adapter, settings.adapter_scale)
+    local = Path(settings.adapter).expanduser()
+    return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
+
+
+def _adapter_place(name: str, xl: bool) -> tuple[str, str, str]:
+    """Return source, subfolder and weight file; ``name`` is a weight file, a directory or a hub id.
+
+    A weight file has its ``image_encoder`` folder beside it; a directory has the layout of the authors'
+    hub repository.
+    """
+    file = Path(name).expanduser()
+    if file.is_file():
+        return str(file.parent), "", file.name
+    subfolder, weights = ("sdxl_models", "sdxl") if xl else ("models", "sd15")
+    return _source(name), subfolder, f"ip-adapter_{weights}.safetensors"
 
 
 def _detach_checker(settings: ModelSettings, pipeline: DiffusionPipeline) -> ModelChecker | None:

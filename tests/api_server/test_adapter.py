@@ -1,0 +1,111 @@
+"""IP-Adapter: a tiny one with random weights, in the layout of the authors' releases."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from pcevolve_server.diffusion import loading
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.settings import ModelSettings
+
+RECIPE = Recipe(width=32, height=32, steps=4, strength=0.8)
+EMBEDDING, CROSS = 16, 32
+
+
+def adapter_weights(unet):
+    """Return one key and value projection per cross-attention, numbered as the authors do."""
+    weights = {
+        "image_proj.proj.weight": torch.randn(4 * CROSS, EMBEDDING),
+        "image_proj.proj.bias": torch.randn(4 * CROSS),
+        "image_proj.norm.weight": torch.ones(CROSS),
+        "image_proj.norm.bias": torch.zeros(CROSS),
+    }
+    names = [name for name in unet.attn_processors if name.endswith("attn2.processor")]
+    for index, name in enumerate(names):
+        layer = unet.get_submodule(name.removesuffix(".processor"))
+        for projection in ("to_k_ip", "to_v_ip"):
+            key = f"ip_adapter.{2 * index + 1}.{projection}.weight"
+            weights[key] = torch.randn(layer.inner_dim, CROSS)
+    return weights
+
+
+@pytest.fixture(scope="module")
+def adapter_file(generator, tmp_path_factory):
+    from transformers import CLIPVisionConfig, CLIPVisionModelWithProjection
+
+    directory = tmp_path_factory.mktemp("adapter")
+    torch.manual_seed(1)
+    CLIPVisionModelWithProjection(
+        CLIPVisionConfig(
+            hidden_size=16,
+            intermediate_size=16,
+            projection_dim=EMBEDDING,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            image_size=16,
+            patch_size=8,
+        )
+    ).save_pretrained(directory / "image_encoder")
+    save_file(adapter_weights(generator.text_to_image.unet), directory / "tiny-adapter.safetensors")
+    return directory / "tiny-adapter.safetensors"
+
+
+@pytest.fixture(scope="module")
+def adapted(tiny_model, adapter_file):
+    settings = ModelSettings(model=str(tiny_model), adapter=str(adapter_file), threads=1)
+    return loading.load(settings, lambda count: None)
+
+
+def noise_image(seed):
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (32, 32, 3), dtype=np.uint8))
+
+
+def varied(generator, *images, **changes):
+    recipe = dataclasses.replace(RECIPE, **changes)
+    pictures = generator.vary([Task(recipe, "cat", "", 3, image) for image in images])
+    return np.stack([np.asarray(picture.image, dtype=int) for picture in pictures])
+
+
+def test_the_model_offers_the_adapter_by_its_name(adapted):
+    assert adapted.info.pipelines[-1] == "ip-adapter"
+    assert adapted.info.adapters == ("tiny-adapter",)
+
+
+def test_without_the_adapter_images_are_those_of_the_model_alone(adapted, generator):
+    plain, through = (varied(model, noise_image(1), noise_image(2)) for model in (generator, adapted))
+    assert np.abs(plain - through).max() <= 1
+
+
+def test_a_scale_of_zero_is_no_adapter_and_a_larger_one_tells(adapted):
+    none, zero, one = (varied(adapted, noise_image(1), adapter_scale=scale)[0] for scale in (None, 0.0, 1.0))
+    assert np.abs(none - zero).max() <= 1
+    assert np.abs(one - zero).mean() > 0.5
+
+
+def test_at_full_strength_only_the_adapter_sees_the_image(adapted):
+    images = noise_image(1), noise_image(2)
+    through, past = (varied(adapted, *images, strength=1.0, adapter_scale=scale) for scale in (1.0, None))
+    assert (through[0] != through[1]).any()
+    assert np.abs(past[0] - past[1]).max() <= 1
+
+
+@pytest.mark.parametrize("guidance", [0.0, 7.5])
+def test_each_image_of_a_batch_conditions_its_own(adapted, guidance):
+    images = noise_image(1), noise_image(2)
+    together = varied(adapted, *images, adapter_scale=1.0, guidance=guidance)
+    for image, expected in zip(images, together, strict=True):
+        alone = varied(adapted, image, adapter_scale=1.0, guidance=guidance)[0]
+        assert np.abs(alone - expected).max() <= 1
+
+
+def test_a_missing_adapter_is_named_with_what_to_do(tiny_model):
+    settings = ModelSettings(model=str(tiny_model), adapter="nobody/no-adapter", offline=True)
+    with pytest.raises(
+        ModelLoadError, match=r"IP-Adapter nobody/no-adapter: .*hf download nobody/no-adapter"
+    ):
+        loading.load(settings, lambda count: None)

@@ -1,0 +1,105 @@
+"""What can be loaded, and what is said when it cannot."""
+
+import dataclasses
+import shutil
+
+import pytest
+import torch
+from PIL import Image
+
+from pcevolve_server.diffusion import loading
+from pcevolve_server.diffusion.checker import ModelChecker
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.settings import ModelSettings, SafetyPolicy
+
+
+def load(**settings):
+    return loading.load(ModelSettings(**settings), lambda count: None)
+
+
+def test_a_hub_id_that_is_not_cached_is_named_with_how_to_fetch_it():
+    name = "nobody-at-all/no-such-model"
+    with pytest.raises(
+        ModelLoadError, match=f"cannot load the model {name}: .*`hf download {name} --local-dir DIR`"
+    ):
+        load(model=name, offline=True)
+
+
+@pytest.mark.parametrize("name", ["/no/such/dir", "./nothing", "~/nothing-here", "a/b/c"])
+def test_a_path_that_is_no_directory_is_not_looked_up_anywhere(name):
+    with pytest.raises(ModelLoadError, match="there is no directory"):
+        load(model=name)
+
+
+def test_a_directory_that_is_no_pipeline_is_refused(tmp_path):
+    with pytest.raises(ModelLoadError, match=r"cannot load the model .*model_index.json"):
+        load(model=str(tmp_path))
+
+
+def test_weights_that_are_pickled_are_refused_unless_allowed(tiny_model, tmp_path):
+    copy = tmp_path / "pickled"
+    shutil.copytree(tiny_model, copy)
+    (copy / "unet" / "diffusion_pytorch_model.safetensors").rename(
+        copy / "unet" / "diffusion_pytorch_model.bin"
+    )
+    with pytest.raises(ModelLoadError, match=r"cannot load the model .*safetensors"):
+        load(model=str(copy))
+
+
+def test_a_missing_device_is_named(tiny_model):
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    with pytest.raises(ModelLoadError, match="device cuda is not available"):
+        load(model=str(tiny_model), device="cuda")
+
+
+def test_an_unknown_default_scheduler_is_refused(tiny_model):
+    with pytest.raises(ModelLoadError, match="unknown scheduler"):
+        load(model=str(tiny_model), scheduler="nope")
+
+
+def test_a_default_scheduler_replaces_the_models_own(tiny_model):
+    assert type(load(model=str(tiny_model), scheduler="euler").scheduler).__name__ == "EulerDiscreteScheduler"
+
+
+def test_a_required_safety_checker_must_be_there(tiny_model):
+    with pytest.raises(ModelLoadError, match="has no safety checker"):
+        load(model=str(tiny_model), safety=SafetyPolicy.REQUIRED)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (ModelSettings(model="bundled"), "bundled"),
+        (ModelSettings(model="a/b"), "a/b"),
+        (ModelSettings(model="a/b", model_id="mine"), "mine"),
+    ],
+)
+def test_a_model_is_called_by_its_name(settings, expected):
+    assert loading.model_id(settings) == expected
+
+
+def test_a_local_model_is_called_by_its_directory(tiny_model):
+    settings = ModelSettings(model=str(tiny_model) + "/")
+    assert loading.model_id(settings) == "tiny"
+    assert loading.model_id(dataclasses.replace(settings, model_id="mine")) == "mine"
+
+
+class RedChecker(torch.nn.Module):
+    """Has the interface of Stable Diffusion's checker; refuses images that are mostly red."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
+
+    def forward(self, clip_input, images):
+        assert clip_input.dtype == torch.float64
+        return images, [bool(image[..., 0].mean() > 0.5) for image in images]
+
+
+def test_the_models_own_checker_is_asked_about_every_image():
+    from transformers import CLIPImageProcessor
+
+    checker = ModelChecker(RedChecker(), CLIPImageProcessor(size=16, crop_size=16))
+    pictures = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue", "white")]
+    assert checker.flagged(pictures) == [True, False, True]
