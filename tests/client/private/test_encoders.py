@@ -23,6 +23,15 @@ TINY_CLIP = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Several threads take minutes here when the machine is busy."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def picture(seed: int, size=(64, 64)) -> Image.Image:
     pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
     return Image.fromarray(pixels)
@@ -76,6 +85,15 @@ def test_replacing_one_record_leaves_every_other_embedding_bitwise_the_same(enco
     after = encoder.embed([*records[:2], Image.new("RGB", (64, 64), "white"), records[3]])
     assert np.array_equal(np.delete(before, 2, axis=0), np.delete(after, 2, axis=0))
     assert not np.array_equal(before[2], after[2])
+
+
+def test_several_threads_do_not_let_one_record_change_another(weights):
+    torch.set_num_threads(2)
+    encoder = load_encoder("bundled", weights["bundled"])
+    together = encoder.embed([picture(seed) for seed in range(4)])
+    alone = [encoder.embed([picture(seed)])[0] for seed in range(4)]
+    torch.set_num_threads(1)
+    assert np.array_equal(together, alone)
 
 
 def test_every_forward_pass_has_one_shape_however_many_images_there_are():
