@@ -1,0 +1,94 @@
+"""What every training script needs: a time budget, a learning rate that follows it, and averages."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from material import Facts
+from torch import Tensor, nn
+
+
+@dataclass
+class Clock:
+    """Wall time spent on a run, across restarts, against a fixed budget."""
+
+    budget_s: float
+    spent_before_s: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def spent_s(self) -> float:
+        return self.spent_before_s + time.monotonic() - self.started
+
+    @property
+    def progress(self) -> float:
+        """Return the share of the budget that is used, 0..1."""
+        return min(self.spent_s / self.budget_s, 1.0)
+
+    def eta(self) -> str:
+        left = max(self.budget_s - self.spent_s, 0)
+        return f"{left / 60:.1f} min left"
+
+
+def learning_rate(peak: float, progress: float, warm: float = 0.02) -> float:
+    """Return a cosine schedule over the time budget, with a short linear start."""
+    if progress < warm:
+        return peak * max(progress / warm, 0.02)
+    return peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (progress - warm) / (1 - warm))))
+
+
+class Average:
+    """Exponential moving average of parameters, warmed up so that early weights are forgotten."""
+
+    def __init__(self, modules: dict[str, nn.Module], decay: float) -> None:
+        self._decay, self._steps = decay, 0
+        self._modules = modules
+        self.shadow = {name: _copy(module) for name, module in modules.items()}
+
+    @torch.no_grad()
+    def update(self) -> None:
+        self._steps += 1
+        decay = min(self._decay, (1 + self._steps) / (10 + self._steps))
+        for name, module in self._modules.items():
+            for key, value in module.state_dict().items():
+                self.shadow[name][key].lerp_(value.float(), 1 - decay)
+
+    def state(self) -> dict[str, Any]:
+        return {"steps": self._steps, "shadow": self.shadow}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._steps, self.shadow = state["steps"], state["shadow"]
+
+
+def _copy(module: nn.Module) -> dict[str, Tensor]:
+    return {k: v.detach().float().clone() for k, v in module.state_dict().items()}
+
+
+def save_atomically(state: dict[str, Any], path: Path) -> None:
+    """Write a checkpoint so that an interrupted write leaves the old one intact."""
+    temporary = path.with_suffix(".tmp")
+    torch.save(state, temporary)
+    temporary.replace(path)
+
+
+def load_material(folder: Path) -> tuple[np.ndarray, list[Facts]]:
+    """Return the memory-mapped images and the facts that ``render.py`` wrote."""
+    images = np.load(folder / "images.npy", mmap_mode="r")
+    facts = [Facts(**entry) for entry in json.loads((folder / "labels.json").read_text())]
+    return images, facts
+
+
+def image_batches(images: np.ndarray, size: int, rng: np.random.Generator) -> Iterator[Tensor]:
+    """Yield endless random batches, float32 ``(size, 3, 64, 64)`` in -1..1, channels last."""
+    while True:
+        rows = np.sort(rng.integers(len(images), size=size))
+        batch = torch.from_numpy(images[rows]).permute(0, 3, 1, 2)
+        yield batch.float().div_(127.5).sub_(1)
