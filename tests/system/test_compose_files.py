@@ -1,0 +1,205 @@
+"""What the container files promise, read from the files themselves; needs no engine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from pcevolve_client.cli import app
+from pcevolve_server.settings import MIN_KEY_CHARS
+
+ROOT = Path(__file__).parents[2]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, Any] = COMPOSE["services"]
+SIDES = {"server": "api_server", "client": "client"}
+VARIABLE = re.compile(r"\$\{([A-Z_]+):-([^}]*)\}")
+
+
+def mounts(service: str) -> dict[str, str]:
+    """Target of every mount to its source, with ``:ro`` behind it if nothing can be written there."""
+    found = {}
+    for volume in SERVICES[service]["volumes"]:
+        if isinstance(volume, str):
+            source, _, target = volume.rpartition(":")
+            found[target] = source
+        else:
+            found[volume["target"]] = volume["source"] + (":ro" if volume["read_only"] else "")
+    return found
+
+
+def instructions(side: str) -> list[str]:
+    """A Dockerfile's instructions, one line each."""
+    text = (ROOT / "docker" / f"{side}.Dockerfile").read_text().replace("\\\n", " ")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def default(text: str) -> str:
+    return VARIABLE.sub(lambda match: match[2], text)
+
+
+def test_client_has_the_private_data_read_only() -> None:
+    assert mounts("client")["/private"] == "${PCEVOLVE_PRIVATE:-./docker/demo}:ro"
+
+
+@pytest.mark.parametrize("service", ["api", "folders"])
+def test_nobody_else_has_the_private_data(service: str) -> None:
+    assert "PRIVATE" not in str(SERVICES[service])
+    assert "/private" not in str(SERVICES[service])
+
+
+def test_server_has_no_mount_but_models_read_only() -> None:
+    assert mounts("api") == {"/models": "${PCEVOLVE_MODELS:-./docker/models}:ro"}
+
+
+@pytest.mark.parametrize("service", ["api", "client"])
+def test_both_sides_meet_on_the_internal_network_only(service: str) -> None:
+    assert COMPOSE["networks"]["wire"]["internal"] is True
+    assert SERVICES[service]["networks"] == ["wire"]
+    assert not {"network_mode", "extra_hosts", "links", "external_links"} & set(SERVICES[service])
+
+
+def test_helper_has_no_network() -> None:
+    assert SERVICES["folders"]["network_mode"] == "none"
+    assert "networks" not in SERVICES["folders"]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_no_port_leads_in(service: str) -> None:
+    assert not {"ports", "expose"} & set(SERVICES[service])
+
+
+@pytest.mark.parametrize("service", ["api", "client"])
+def test_names_are_not_looked_up_outside(service: str) -> None:
+    # Some engines forward lookups even from internal networks (CVE-2024-29018); 192.0.2.0/24 is nowhere (RFC 5737).
+    assert SERVICES[service]["dns"] == ["192.0.2.1"]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_container_is_confined(service: str) -> None:
+    its = SERVICES[service]
+    assert its["read_only"] is True
+    assert its["tmpfs"] == ["/tmp"]
+    assert its["cap_drop"] == ["ALL"]
+    assert its["security_opt"] == ["no-new-privileges:true"]
+    assert not {"privileged", "devices", "pid", "ipc", "userns_mode"} & set(its)
+
+
+def test_both_sides_are_ordinary_users_without_capabilities() -> None:
+    users = {name: default(SERVICES[name]["user"]).split(":") for name in ("api", "client")}
+    assert all(int(number) >= 1000 for pair in users.values() for number in pair)
+    assert users["api"] != users["client"]
+    assert "cap_add" not in SERVICES["api"]
+    assert "cap_add" not in SERVICES["client"]
+    assert SERVICES["folders"]["cap_add"] == ["CHOWN"]
+
+
+def test_client_waits_for_a_server_that_is_ready() -> None:
+    assert SERVICES["client"]["depends_on"]["api"] == {"condition": "service_healthy"}
+    assert any("/readyz" in line for line in instructions("server") if line.startswith("HEALTHCHECK"))
+
+
+def test_both_sides_use_one_key_that_the_server_accepts() -> None:
+    key = SERVICES["api"]["environment"]["PCEVOLVE_SERVER_API_KEY"]
+    assert key == SERVICES["client"]["environment"]["PCEVOLVE_API_KEY"]
+    assert len(default(key)) >= MIN_KEY_CHARS
+
+
+def test_ledger_outlives_the_containers() -> None:
+    assert mounts("client")["/state"] == "ledger"
+    assert "ledger" in COMPOSE["volumes"]
+    assert any("PCEVOLVE_LEDGER=/state/ledger.sqlite" in line for line in instructions("client"))
+
+
+def test_clients_command_is_one_that_the_client_understands() -> None:
+    name, *options = SERVICES["client"]["command"]
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    known = {flag for parameter in command.params for flag in parameter.opts}
+    assert {option.partition("=")[0] for option in options} <= known
+
+
+def test_compose_one_and_two_both_read_the_files() -> None:
+    # docker-compose 1.29 knows neither, and with a version it refuses conditions in depends_on.
+    assert not {"name", "version"} & set(COMPOSE)
+    assert not [name for name, service in SERVICES.items() if "gpus" in service]
+    assert ":+" not in (ROOT / "docker-compose.yml").read_text()
+
+
+def test_gpu_override_changes_the_server_alone() -> None:
+    override = yaml.safe_load((ROOT / "docker-compose.gpu.yml").read_text())
+    assert set(override) == {"services"}
+    assert set(override["services"]) == {"api"}
+    assert set(override["services"]["api"]) == {"environment", "deploy"}
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_image_gets_nothing_of_the_other_side(side: str) -> None:
+    other = next(folder for name, folder in SIDES.items() if name != side)
+    package = {"server": "pcevolve_client", "client": "pcevolve_server"}[side]
+    for line in instructions(side):
+        if line.startswith("HEALTHCHECK"):  # http.client is Python's
+            continue
+        assert not re.search(rf"\b({other}|{package})\b", line), line
+        assert not re.match(r"(ADD|COPY)\s+(--\S+\s+)*\.\s", line), line
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_last_stage_holds_what_was_installed_and_no_tools(side: str) -> None:
+    lines = instructions(side)
+    last = lines[max(number for number, line in enumerate(lines) if line.startswith("FROM")) :]
+    copies = [line.split()[1:] for line in last if line.startswith("COPY")]
+    assert copies == [
+        ["--from=dependencies", "/opt/pcevolve", "/opt/pcevolve"],
+        ["--from=code", "/code", "/opt/pcevolve"],
+    ]
+    user = next(line.split()[1] for line in last if line.startswith("USER"))
+    assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", user)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_everything_that_is_installed_is_checked_against_a_hash(side: str) -> None:
+    commands = [part for line in instructions(side) for part in re.split(r"&&|;", line)]
+    installs = [part for part in commands if re.search(r"\b(pip install|uv build)\b", part)]
+    assert len(installs) == 5
+    for install in installs:
+        ours = "--no-deps" in install and install.rstrip().endswith("wheels/*.whl")
+        assert ours or "--require-hashes" in install, install
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_images_start_from_the_public_base_and_name_no_other_host(side: str) -> None:
+    lines = instructions(side)
+    assert {line.split()[1] for line in lines if line.startswith("FROM")} - {"dependencies"} == {
+        "python:3.11-slim"
+    }
+    text = " ".join(lines)
+    assert "://" not in text
+    assert "index" not in text
+    assert not [line for line in lines if line.startswith(("ARG", "ADD"))]
+
+
+def test_nothing_is_sent_to_the_engine_but_sources_and_pins() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    rules = [line for line in lines if line and not line.startswith("#")]
+    assert rules[0] == "*"
+    assert {rule for rule in rules if rule.startswith("!")} == {
+        "!requirements.lock",
+        "!docker/uv.txt",
+        *(
+            f"!{part}/{what}"
+            for part in ("shared", "api_server", "client")
+            for what in ("pyproject.toml", "src")
+        ),
+    }
+
+
+def test_default_private_data_are_usable_and_labelled_blindly() -> None:
+    from pcevolve_client.private.dataset import load_folder
+
+    data = load_folder(ROOT / "docker" / "demo")
+    assert data.labels == ("type A", "type B", "type C")
+    assert [len(data.indices_of(label)) for label in data.labels] == [10, 10, 10]
