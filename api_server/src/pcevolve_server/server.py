@@ -1,6 +1,7 @@
 """One server process: socket, app, uvicorn; the composition root."""
 
 import logging
+import signal
 import socket
 from collections.abc import Callable
 
@@ -26,6 +27,9 @@ class _Process:
 
     def fail(self, failure: BaseException) -> None:
         self.failure = failure
+        self.stop()
+
+    def stop(self, *_: object) -> None:
         if self.server is not None:
             self.server.should_exit = True
 
@@ -59,6 +63,9 @@ def run(settings: Settings) -> None:
     )
     host, port = listener.getsockname()[:2]
     logger.info("listening", extra={"host": host, "port": port, "auth": bool(settings.api_key)})
+    # uvicorn raises the signal that stopped it once more when it is done; an orderly stop is no death.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, process.stop)
     process.server.run(sockets=[listener])
     if process.failure is not None:
         raise _explained(process.failure)

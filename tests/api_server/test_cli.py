@@ -1,0 +1,172 @@
+"""The command as a real process: exit codes, one-line errors, and a whole life over real HTTP."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from pcevolve_server.settings import API_KEY_VARIABLE
+from pcevolve_shared import images, wire
+
+COMMAND = Path(sys.executable).with_name("pcevolve-server")
+KEY = "correct-horse-battery-staple"
+
+
+def environment(**extra):
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PCEVOLVE_")}
+    return inherited | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"} | extra
+
+
+def run(*arguments, **extra):
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=400, env=environment(**extra)
+    )
+
+
+def assert_fails(done, code, message):
+    assert done.returncode == code, done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("pcevolve-server: ")]
+    assert len(lines) == 1
+    assert message in lines[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_help_names_every_option_without_importing_a_model_library():
+    done = run("serve", "--help", COLUMNS="200")
+    assert done.returncode == 0
+    for option in (
+        "--model",
+        "--device",
+        "--ip-adapter-scale",
+        "--safety-retries",
+        "--batching",
+        "--api-key-file",
+    ):
+        assert option in done.stdout
+    probe = "import sys, pcevolve_server.cli, pcevolve_server.server; print('torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", probe], text=True).strip() == "False"
+
+
+def test_the_key_cannot_be_given_where_other_users_see_it():
+    assert "--api-key " not in run("serve", "--help", COLUMNS="200").stdout
+
+
+@pytest.mark.parametrize(
+    "option", [("--port", "99999"), ("--max-batch", "0"), ("--batching", "maybe"), ("--nope",)]
+)
+def test_impossible_options_exit_with_2(option):
+    assert run("serve", *option).returncode == 2
+
+
+def test_listening_to_the_network_without_a_key_is_refused():
+    assert_fails(run("serve", "--host", "0.0.0.0"), 2, "refusing to listen on 0.0.0.0 without an API key")
+
+
+def test_an_open_key_file_is_refused(tmp_path):
+    key = tmp_path / "key"
+    key.write_text(KEY)
+    key.chmod(0o644)
+    assert_fails(run("serve", "--api-key-file", key), 2, "chmod 600")
+
+
+def test_a_taken_port_exits_with_4():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert_fails(run("serve", "--port", port), 4, f"cannot listen on 127.0.0.1:{port}")
+
+
+class Server:
+    """A server process, its log and its address."""
+
+    def __init__(self, log_path, *arguments, **extra):
+        self.log_path = log_path
+        with log_path.open("wb") as log:
+            self.process = subprocess.Popen(
+                [COMMAND, "serve", "--port", "0", *map(str, arguments)], stderr=log, env=environment(**extra)
+            )
+        self.url = f"http://127.0.0.1:{self.wait(self.port)}"
+
+    def log(self):
+        lines = self.log_path.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+    def port(self):
+        return next((entry["port"] for entry in self.log() if entry["event"] == "listening"), None)
+
+    def wait(self, condition, seconds=400):
+        deadline = time.monotonic() + seconds
+        while not (value := condition()):
+            assert self.process.poll() is None, self.log_path.read_text()
+            assert time.monotonic() < deadline, "waited in vain"
+            time.sleep(0.1)
+        return value
+
+    def call(self, path, body=None, key=KEY):
+        """Return status and body."""
+        data = None if body is None else body.model_dump_json(exclude_unset=True).encode()
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+        request = urllib.request.Request(self.url + path, data, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return response.status, response.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+@pytest.fixture(scope="module")
+def server(tiny_model, tmp_path_factory):
+    log = tmp_path_factory.mktemp("server") / "log"
+    running = Server(log, "--model", tiny_model, "--max-batch", 4, **{API_KEY_VARIABLE: KEY})
+    yield running
+    running.process.kill()
+    running.process.wait()
+
+
+@pytest.mark.usefixtures("server")  # both import torch for seconds: let them do so side by side
+def test_a_model_that_is_not_there_offline_exits_with_3_and_says_how_to_fetch_it():
+    name = "stable-diffusion-v1-5/no-such-model"
+    done = run("serve", "--model", name, "--port", 0)
+    assert_fails(done, 3, f"cannot load the model {name}")
+    assert f"hf download {name} --local-dir DIR" in done.stderr
+
+
+def test_a_real_server_lives_a_whole_life(server):
+    # The port answers long before the model does.
+    assert server.call(wire.HEALTH)[0] == 200
+    server.wait(lambda: server.call(wire.READY)[0] == 200)
+    (info,) = wire.ModelList.model_validate_json(server.call(wire.MODELS)[1]).root
+
+    ask = wire.TextToImageRequest(model=info.id, prompt="a secret cat", steps=4, seed=11, n=6)
+    status, first = server.call(wire.TEXT_TO_IMAGE, ask)
+    made = wire.BatchResponse.model_validate_json(first).images
+    assert (status, [image.seed for image in made]) == (200, [11, 12, 13, 14, 15, 16])
+    assert images.decode(images.from_base64(made[0].image)).size == (32, 32)
+    assert server.call(wire.TEXT_TO_IMAGE, ask)[1] == first
+
+    seen = set()
+    for strength in (0.0, 0.60, 0.62, 1.0):
+        body = wire.ImageToImageRequest(
+            model=info.id, prompt="dog", steps=10, seed=1, image=made[0].image, strength=strength
+        )
+        status, answer = server.call(wire.IMAGE_TO_IMAGE, body)
+        assert status == 200
+        seen.add(wire.ImageResponse.model_validate_json(answer).image)
+    assert len(seen) == 4
+
+    assert server.call(wire.TEXT_TO_IMAGE, ask, key="wrong")[0] == 401
+    assert server.stop() == 0
+    text = server.log_path.read_text()
+    assert all(json.loads(line) for line in text.splitlines())
+    assert not [word for word in ("secret", KEY, made[0].image[:40]) if word in text]
