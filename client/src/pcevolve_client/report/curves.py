@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
 from ..budget.accounting import composed
+from ..release import Receipt
 from .charts import Chart, Series
 from .records import RunRecords
 from .traffic import Traffic
@@ -44,11 +47,10 @@ def percent(value: float) -> str:
 
 def spent(records: RunRecords) -> list[Fraction]:
     """Pure-DP ε spent by the end of each iteration, exact."""
-    receipts = records.receipts.values()
-    return [
-        composed(each for each in receipts if each.iteration <= iteration)
-        for iteration in range(records.plan.iterations + 1)
-    ]
+    by_iteration: dict[int, list[Receipt]] = defaultdict(list)
+    for receipt in records.receipts.values():
+        by_iteration[receipt.iteration].append(receipt)
+    return list(accumulate(composed(by_iteration[t]) for t in range(records.plan.iterations + 1)))
 
 
 def curves(records: RunRecords, traffic: Traffic, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:

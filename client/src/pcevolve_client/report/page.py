@@ -78,10 +78,12 @@ def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str
         "manifest": records.manifest,
         "guarantee": guarantee,
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
-        "factor": math.exp(min(guarantee.epsilon_spent, 700)),
+        "factor": _factor(guarantee.epsilon_spent),
         "draws": len(receipts),
         "cost": float(cost),
+        "best": math.ceil(plan.candidates / 10),
         "lift": lift_top10(cost, plan.candidates),
+        "luck": lift_top10(Fraction(0), plan.candidates),
         "sheets": contact_sheets(records),
         "charts": curves(records, traffic, accuracy),
         "spent": [float(each) for each in spent(records)],
@@ -90,3 +92,11 @@ def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str
         "accuracy": accuracy,
         "host": urlsplit(plan.api).netloc,
     }
+
+
+def _factor(epsilon: float) -> str:
+    """Write e^ε for people."""
+    if epsilon > 20:
+        return f"10^{epsilon / math.log(10):.0f}"
+    value = math.exp(epsilon)
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from PIL import Image
 
@@ -18,7 +18,7 @@ from .records import RunRecords
 
 ROWS = 6  # iterations per class, the first and the last among them
 TILES_PER_ROW = 12
-TILES = 1000  # in the whole page; keeps it under 4 MB
+TILES = 500  # in the whole page; keeps it under 4 MB
 SIDE = 96  # pixels; shown at 64, sharp on dense screens
 JPEG_QUALITY = 80
 
@@ -98,12 +98,8 @@ def _row(records: RunRecords, iteration: int, label: str, per_row: int) -> Row:
     calls = [call for call in records.plan.round(iteration) if call.label == label]
     receipt = records.receipts.get((iteration + 1, label))
     chosen = _chosen(records, receipt, per_row)
-    shown = _first(records, calls, per_row)
-    kept = [replace(tile, receipt=receipt) if tile.id in chosen else tile for tile in shown]
-    missing = [tile for name, tile in chosen.items() if name not in {each.id for each in kept}]
-    others = [tile for tile in kept if tile.receipt is None]
-    dropped = {tile.id for tile in others[len(others) - len(missing) :]} if missing else set()
-    tiles = sorted([*missing, *(each for each in kept if each.id not in dropped)], key=lambda tile: tile.id)
+    others = [tile for tile in _first(records, calls, per_row) if tile.id not in chosen]
+    tiles = sorted([*chosen.values(), *others[: per_row - len(chosen)]], key=lambda tile: tile.id)
     return Row(iteration, calls[0].strength, tuple(tiles), receipt)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from ..egress.records import Answered, Failed, Released, Sent
 from ..egress.transcript import Entry
@@ -77,12 +78,8 @@ class Traffic:
 
     def cumulative(self) -> tuple[Sequence[int], Sequence[int]]:
         """Bytes sent and received by the end of each iteration."""
-        sent, received = [], []
-        for iteration in range(len(self._by_iteration)):
-            so_far = self._by_iteration[: iteration + 1]
-            sent.append(sum(each[0] for each in so_far))
-            received.append(sum(each[1] for each in so_far))
-        return sent, received
+        sent, received = zip(*self._by_iteration, strict=True)
+        return list(accumulate(sent)), list(accumulate(received))
 
     def _count(self, record: object) -> None:
         if isinstance(record, Released):
