@@ -192,10 +192,10 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
     Console().print(summary_table(summary))
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; every expected error is one line on stderr and an exit code."""
     try:
-        app()
+        app(arguments)
     except ClientError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

@@ -1,0 +1,143 @@
+"""Bad input: one clear line on stderr, an exit code, nothing spent, nothing overwritten, nothing sent."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from pcevolve_client.cli import main
+from system.conftest import Client, ServerProcess, class_folders
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    return class_folders(tmp_path / "private", seed=1)
+
+
+@pytest.fixture
+def refused(client: Client, private: Path, tmp_path: Path, capsys, monkeypatch) -> Callable[..., str]:
+    """Run in this process and return the one line of complaint."""
+
+    def attempt(code: int, **changes: object) -> str:
+        out = tmp_path / "out"
+        options = client.run_options(changes.pop("private", private), out, **changes)
+        with pytest.raises(SystemExit) as stop:
+            main([str(option) for option in options])
+        assert stop.value.code == code
+        complaint = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+        assert len(complaint) == 1
+        assert not (out / "release").exists()
+        assert not out.with_suffix(".ledger").exists() or _spent_nothing(out.with_suffix(".ledger"))
+        return complaint[0]
+
+    return attempt
+
+
+def _spent_nothing(ledger: Path) -> bool:
+    from pcevolve_client.budget.ledger import Ledger
+
+    return all(row.epsilon == 0 for row in Ledger(ledger).runs())
+
+
+def huge_png(path: Path) -> None:
+    """A PNG that claims 20,000 x 20,000 pixels in a few bytes."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 2, 0, 0, 0)
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(1000)))
+        + chunk(b"IEND", b"")
+    )
+
+
+def test_a_missing_directory(refused, tmp_path):
+    assert "nowhere" in refused(3, private=tmp_path / "nowhere")
+
+
+def test_one_class(refused, tmp_path):
+    assert "class" in refused(3, private=class_folders(tmp_path / "single", seed=1, labels=("type A",)))
+
+
+def test_an_empty_class(refused, private):
+    (private / "type C").mkdir()
+    assert "type C" in refused(3)
+
+
+def test_a_truncated_jpeg(refused, private):
+    Image.new("RGB", (200, 200), "red").save(private / "type A" / "x.jpg")
+    whole = (private / "type A" / "x.jpg").read_bytes()
+    (private / "type A" / "x.jpg").write_bytes(whole[: len(whole) // 2])
+    assert "x.jpg" in refused(3)
+
+
+def test_a_bomb_of_20000_by_20000_pixels(refused, private):
+    huge_png(private / "type B" / "bomb.png")
+    assert "bomb.png" in refused(3)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-3", "nan"])
+def test_an_epsilon_that_is_not_above_zero(refused, epsilon):
+    assert "epsilon must be a finite number above 0" in refused(2, epsilon=epsilon)
+
+
+def test_an_unreachable_api(refused):
+    assert "no usable answer from the API" in refused(6, api="http://127.0.0.1:9", first_contact=0.5)
+
+
+def test_a_dialect_that_lacks_strength(refused):
+    assert "dialect 'openai' lacks" in refused(2, dialect="openai")
+
+
+def test_an_option_out_of_bounds(refused):
+    assert "--relation" in refused(2, relation="sideways")
+
+
+def test_a_model_that_the_api_does_not_have(refused):
+    assert "the API has no model 'nope': it offers bundled" in refused(2, model="nope")
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(refused, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("years of work")
+    assert "holds something else" in refused(2)
+    assert (tmp_path / "out" / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_key_file_that_others_can_read(refused, tmp_path):
+    key = tmp_path / "key"
+    key.write_text("secret")
+    key.chmod(0o644)
+    assert "chmod 600" in refused(2, api_key_file=key)
+
+
+def test_a_wrong_key(tmp_path, private, refused):
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    for path in (right, wrong):
+        path.write_text(path.name * 8)
+        path.chmod(0o600)
+    server = ServerProcess(tmp_path / "locked.log", arguments=("--api-key-file", right))
+    server.start()
+    try:
+        complaint = refused(6, api=server.address, api_key_file=wrong)
+    finally:
+        server.kill()
+    assert "HTTP 401" in complaint
+    assert "check the API key" in complaint
+
+
+def test_a_private_process_error_is_one_line_without_a_traceback(client: Client, tmp_path):
+    done = client(*client.run_options(tmp_path / "nowhere", tmp_path / "out"))
+    assert done.returncode == 3
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()

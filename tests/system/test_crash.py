@@ -1,0 +1,111 @@
+"""kill -9, on either side, at any time: nothing is drawn twice, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from system.conftest import Client, ServerProcess, class_folders, events, receipts, released_files
+
+pytestmark = pytest.mark.system
+
+NOISE = {"insecure_noise_seed": 3}
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory, server: ServerProcess) -> Path:
+    """The same run, uninterrupted; seeded noise makes it comparable."""
+    root = tmp_path_factory.mktemp("reference")
+    client = Client(root, server.address)
+    done = client(*client.run_options(class_folders(root / "private", seed=1), root / "run", **NOISE))
+    assert done.returncode == 0, done.stderr
+    return root / "run"
+
+
+def lines(run: Path) -> int:
+    log = run / "transcript" / "log.jsonl"
+    return log.read_bytes().count(b"\n") if log.exists() else 0
+
+
+def wait_for_line(run: Path, number: int, process) -> None:
+    deadline = time.monotonic() + 300
+    while lines(run) < number and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def test_a_client_killed_three_times_ends_with_the_same_dataset(reference, client, tmp_path):
+    run = tmp_path / "run"
+    options = client.run_options(class_folders(tmp_path / "private", seed=1), run, **NOISE)
+    last = len(events(reference)) - 1
+    points = sorted(random.sample(range(3, last), 3))
+    for point in points:
+        process = client.start(*options, "--resume")
+        wait_for_line(run, point, process)
+        process.kill()
+        process.wait()
+    done = client(*options, "--resume")
+    assert done.returncode == 0, (points, done.stderr)
+    assert released_files(run) == released_files(reference), points
+    assert receipts(run) == receipts(reference), points
+    shown = client("budget", "show", "--ledger", run.with_suffix(".ledger"), "--json")
+    assert [(row["draws"], row["epsilon"]) for row in json.loads(shown.stdout)] == [(6, 10.0)]
+    assert client("audit", run).returncode == 0
+
+
+def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(client, tmp_path):
+    run = tmp_path / "run"
+    options = client.run_options(class_folders(tmp_path / "private", seed=1), run)
+    process = client.start(*options)
+    wait_for_line(run, 16, process)
+    process.kill()
+    process.wait()
+    before = receipts(run)
+    assert before
+    assert client(*options, "--resume").returncode == 0
+    assert receipts(run)[: len(before)] == before
+    assert json.loads((run / "summary.json").read_text())["epsilon_spent"] == 10
+
+
+@pytest.fixture
+def mortal(tmp_path):
+    """A server that this test may kill."""
+    process = ServerProcess(tmp_path / "mortal.log")
+    process.start()
+    yield process
+    process.kill()
+
+
+def test_a_client_waits_for_a_server_that_was_killed_and_finishes(reference, mortal, tmp_path):
+    client, run = Client(tmp_path, mortal.address), tmp_path / "run"
+    private = class_folders(tmp_path / "private", seed=1)
+    process = client.start(*client.run_options(private, run, patience=240, **NOISE))
+    wait_for_line(run, 12, process)
+    mortal.kill()
+    time.sleep(2)
+    assert process.poll() is None
+    mortal.start(ready=False)
+    _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 0, stderr
+    assert "the API is not answering" in stderr
+    assert released_files(run) == released_files(reference)
+    assert client("audit", run).returncode == 0
+
+
+def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference, mortal, tmp_path):
+    client, run = Client(tmp_path, mortal.address), tmp_path / "run"
+    private = class_folders(tmp_path / "private", seed=1)
+    process = client.start(*client.run_options(private, run, patience=2, **NOISE))
+    wait_for_line(run, 12, process)
+    mortal.kill()
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 6
+    assert "error: no usable answer from the API" in stderr
+    assert "--resume" in stderr
+    mortal.start()
+    done = client(*client.run_options(private, run, patience=60, **NOISE), "--resume")
+    assert done.returncode == 0, done.stderr
+    assert released_files(run) == released_files(reference)

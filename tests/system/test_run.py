@@ -1,0 +1,108 @@
+"""A whole run between real processes, and what a user does with its result."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+from pathlib import Path
+
+import datasets
+import pytest
+import torchvision
+
+from system.conftest import Client, ServerProcess, class_folders, events
+
+pytestmark = pytest.mark.system
+
+REPORTED = {
+    "method", "epsilon_budget", "epsilon_spent", "delta", "relation", "iterations", "classes",
+    "images_released", "requests", "bytes_sent", "bytes_received", "wall_seconds",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, server: ServerProcess) -> Path:
+    root = tmp_path_factory.mktemp("whole")
+    client = Client(root, server.address)
+    private = class_folders(root / "private", seed=1)
+    test = class_folders(root / "test", seed=2)
+    done = client(*client.run_options(private, root / "run", test=test), "--json")
+    assert done.returncode == 0, done.stderr
+    (root / "printed.json").write_text(done.stdout)
+    return root / "run"
+
+
+def test_the_summary_says_what_was_done_and_spent(run: Path):
+    summary = json.loads((run / "summary.json").read_text())
+    assert set(summary) >= REPORTED
+    assert summary["epsilon_spent"] == summary["epsilon_budget"] == 10
+    assert (summary["images_released"], summary["classes"], summary["iterations"]) == (8, 2, 3)
+    assert summary["requests"] == 1 + 4 * 2 * 2
+
+
+def test_accuracy_on_the_owners_test_data_is_printed_and_kept_private(run: Path):
+    printed = json.loads((run.parent / "printed.json").read_text())
+    assert len(printed["accuracy"]["final"]["seeds"]) >= 3
+    assert "accuracy" not in json.loads((run / "summary.json").read_text())
+    assert "accuracy" in json.loads((run / "private" / "evaluation.json").read_text())
+    assert stat.S_IMODE((run / "private").stat().st_mode) == 0o700
+
+
+def test_the_dataset_opens_with_torchvision(run: Path):
+    folder = torchvision.datasets.ImageFolder(str(run / "release"))
+    assert (folder.classes, len(folder)) == (["type A", "type B"], 8)
+
+
+def test_the_dataset_opens_with_hugging_face(run: Path, tmp_path: Path):
+    loaded = datasets.load_dataset(
+        "imagefolder", data_dir=str(run / "release"), split="train", cache_dir=str(tmp_path)
+    )
+    assert loaded.features["label"].names == ["type A", "type B"]
+    assert len(loaded) == 8
+    assert loaded[0]["image"].size == (64, 64)
+
+
+def test_nothing_private_is_in_what_may_be_shared(run: Path):
+    secrets = [path.read_bytes() for path in (run.parent / "private").rglob("*.png")]
+    for path in [*(run / "release").rglob("*"), *(run / "transcript").rglob("*"), run / "report.html"]:
+        if path.is_file():
+            data = path.read_bytes()
+            assert not any(secret in data for secret in secrets)
+            assert b"secret-1" not in data, path
+
+
+def test_the_audit_passes_and_fails_after_one_changed_byte(run: Path, client: Client, tmp_path: Path):
+    good = client("audit", run, "--json")
+    assert (good.returncode, json.loads(good.stdout)["holds"]) == (0, True), good.stderr
+    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    sent = next(
+        event for event in events(copy) if event["kind"] == "sent" and "image-to-image" in event["url"]
+    )
+    digest = sent["body"]["text"].split("{{sha256:")[1][:64]
+    image = copy / "transcript" / "bodies" / digest
+    data = bytearray(image.read_bytes())
+    data[len(data) // 2] ^= 1
+    image.write_bytes(data)
+    bad = client("audit", copy)
+    assert bad.returncode == 1
+    assert f"request {sent['slot']}" in bad.stderr
+
+
+def test_a_finished_run_is_not_overwritten(run: Path, client: Client):
+    before = (run / "summary.json").read_bytes()
+    again = client(*client.run_options(run.parent / "private", run))
+    assert again.returncode == 2
+    assert "is a finished run" in again.stderr
+    assert (run / "summary.json").read_bytes() == before
+
+
+def test_a_second_run_on_the_same_data_is_told_what_was_spent(run: Path, client: Client, tmp_path: Path):
+    options = client.run_options(
+        run.parent / "private", tmp_path / "second", ledger=run.with_suffix(".ledger")
+    )
+    refused = client(*options)
+    assert refused.returncode == 4
+    assert "earlier runs already spent epsilon=10 on these data" in refused.stderr
+    shown = client("budget", "show", "--ledger", run.with_suffix(".ledger"), "--json")
+    assert [row["epsilon"] for row in json.loads(shown.stdout)] == [10.0, 0.0]
