@@ -237,6 +237,36 @@ def test_a_full_queue_answers_429_with_retry_after(serve, fake, wait):
         assert int(response.headers["Retry-After"]) >= 1
 
 
+def test_a_caller_who_hangs_up_leaves_the_queue(client, fake, wait):
+    body = json.dumps(ASK | {"seed": 1}).encode()
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": wire.TEXT_TO_IMAGE,
+        "query_string": b"",
+        "headers": [(b"content-type", b"application/json")],
+    }
+    messages = [{"type": "http.disconnect"}, {"type": "http.request", "body": body}]
+    statuses = []
+
+    async def receive():
+        return messages.pop()
+
+    async def send(message):
+        statuses.append(message.get("status"))
+
+    fake.gate.clear()
+    first = threading.Thread(target=client.post, args=(wire.TEXT_TO_IMAGE,), kwargs={"json": ASK})
+    first.start()
+    wait(lambda: fake.batches)
+    client.portal.call(client.app, scope, receive, send)
+    fake.gate.set()
+    first.join()
+    client.post(wire.TEXT_TO_IMAGE, json=ASK | {"seed": 2})
+    assert statuses[0] == 499
+    assert [[task.seed for task in batch] for batch in fake.batches] == [[7], [2]]
+
+
 def test_a_failing_model_answers_500_without_its_message_and_goes_on(client):
     response = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"prompt": "explode"})
     error_in(response, 500, "generation_failed")

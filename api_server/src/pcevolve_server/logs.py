@@ -49,6 +49,7 @@ def configure(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(True)
     # Every request is logged once, by the middleware, without its query string.
     logging.getLogger("uvicorn.access").disabled = True
     for noisy in ("httpx", "httpcore", "urllib3", "filelock", "uvicorn.error"):
