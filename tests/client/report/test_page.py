@@ -203,6 +203,16 @@ def test_an_image_that_no_receipt_names_is_told_instead_of_a_reassurance(finishe
     assert "They were not sent" not in shown.text
 
 
+def test_a_request_outside_the_plan_is_listed_as_such(finished: Make):
+    root = finished()
+
+    def change(events: list[Event]) -> list[Event]:
+        return [{**event, "slot": "more"} if event.get("slot") == "hello" else event for event in events]
+
+    forge(root, change)
+    assert "NOT IN THE PLAN 1 1 0 0" in page(root).text
+
+
 def test_accuracy_is_shown_only_when_it_is_given_and_then_said_to_be_public(finished: Make):
     root = finished()
     assert "Accuracy" not in page(root).text

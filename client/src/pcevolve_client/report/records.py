@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from http import HTTPStatus
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -95,7 +96,7 @@ class RunRecords:
     def _answers(self) -> dict[str, list[Answered]]:
         by_slot: dict[str, list[Answered]] = {}
         for entry in self.entries:
-            if isinstance(entry.record, Answered) and entry.record.status == 200:
+            if isinstance(entry.record, Answered) and entry.record.status == HTTPStatus.OK:
                 by_slot.setdefault(entry.record.slot, []).append(entry.record)
         return by_slot
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from itertools import accumulate
 
-from ..egress.records import Answered, Failed, Released, Sent
+from ..egress.gate import HELLO
+from ..egress.records import Answered, Failed, Record, Released, Sent
 from ..egress.transcript import Entry
 from ..plan import Call, PublicPlan
 from ..release import Receipt
@@ -14,6 +16,7 @@ from ..release import Receipt
 GREETING = "greeting (list of models)"
 CREATE = "text-to-image"
 VARY = "image-to-image"
+UNPLANNED = "NOT IN THE PLAN"
 
 
 @dataclass
@@ -48,7 +51,7 @@ class Traffic:
 
     def __init__(self, entries: Iterable[Entry], plan: PublicPlan) -> None:
         self._plan = plan
-        self._kinds = {name: Kind(name) for name in (GREETING, CREATE, VARY)}
+        self._kinds = {name: Kind(name) for name in (GREETING, CREATE, VARY, UNPLANNED)}
         self._by_iteration = [[0, 0] for _ in range(plan.iterations + 1)]
         self._received: set[str] = set()
         self._receipts: dict[tuple[int, str], Receipt] = {}
@@ -81,19 +84,16 @@ class Traffic:
         sent, received = zip(*self._by_iteration, strict=True)
         return list(accumulate(sent)), list(accumulate(received))
 
-    def _count(self, record: object) -> None:
-        if isinstance(record, Released):
-            self._receipts[record.receipt.iteration, record.receipt.label] = record.receipt
-        elif isinstance(record, Sent):
-            self._count_sent(record)
-        elif isinstance(record, Answered):
-            kind = self._kind(record.slot)
-            kind.bytes_received += record.wire_bytes
-            kind.unanswered += record.status != 200
-            self._by_iteration[self._iteration(record.slot)][1] += record.wire_bytes
-            self._received.update(record.body.files)
-        elif isinstance(record, Failed):
-            self._kind(record.slot).unanswered += 1
+    def _count(self, record: Record) -> None:
+        match record:
+            case Released(receipt=receipt):
+                self._receipts[receipt.iteration, receipt.label] = receipt
+            case Sent():
+                self._count_sent(record)
+            case Answered():
+                self._count_answered(record)
+            case Failed(slot=slot):
+                self._kind(slot).unanswered += 1
 
     def _count_sent(self, sent: Sent) -> None:
         kind = self._kind(sent.slot)
@@ -104,6 +104,13 @@ class Traffic:
         self._by_iteration[self._iteration(sent.slot)][0] += sent.wire_bytes
         allowed = self._allowed(self._plan.calls.get(sent.slot))
         self.unexplained += len(set(sent.body.files) - (allowed & self._received))
+
+    def _count_answered(self, answer: Answered) -> None:
+        kind = self._kind(answer.slot)
+        kind.bytes_received += answer.wire_bytes
+        kind.unanswered += answer.status != HTTPStatus.OK
+        self._by_iteration[self._iteration(answer.slot)][1] += answer.wire_bytes
+        self._received.update(answer.body.files)
 
     def _allowed(self, call: Call | None) -> set[str]:
         receipt = None if call is None else self._receipts.get((call.iteration, call.label))
@@ -117,5 +124,5 @@ class Traffic:
     def _kind(self, slot: str) -> Kind:
         call = self._plan.calls.get(slot)
         if call is None:
-            return self._kinds[GREETING]
+            return self._kinds[GREETING if slot == HELLO else UNPLANNED]
         return self._kinds[CREATE if call.parent is None else VARY]
