@@ -17,7 +17,6 @@ from .evolve import Judge
 from .methods.method import Method
 from .plan import PublicPlan
 from .private.dataset import PrivateDataset, load_folder
-from .private.digits import load_digits
 from .private.encoders import Encoder, load_encoder
 from .private.judge import PrivateJudge, UniformJudge
 from .private.sources import DigitsSource, parse_source
@@ -95,6 +94,8 @@ def _mechanism(secure: ExponentialMechanism | UniformChoice, seed: int | None) -
 def _load(settings: RunSettings) -> tuple[PrivateDataset, PrivateDataset | None, bool]:
     source = parse_source(settings.private)
     if isinstance(source, DigitsSource):
+        from .private.digits import load_digits  # scikit-learn takes seconds to load
+
         data, rest = load_digits(settings.shots, source.names, SPLIT_SEED)
         return data, rest, True
     data = load_folder(source.path)

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+
 from pcevolve_client.budget.ledger import Ledger, Limits
 from pcevolve_client.budget.mechanisms import ExponentialMechanism
-from pcevolve_client.errors import BudgetError
+from pcevolve_client.errors import BudgetError, DataError
 from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.private.judge import PrivateJudge
 from pcevolve_client.release import Candidate, Query
 from pcevolve_shared import images
-from PIL import Image
 
 RUN = "0" * 32
 
@@ -89,6 +90,14 @@ def test_a_paid_query_is_answered_without_looking_again(tmp_path):
 def test_without_budget_nothing_is_released(tmp_path):
     with pytest.raises(BudgetError, match="nothing was drawn"):
         judge(tmp_path, 10_001).release(Query(RUN, 1, "red"), POOL)
+
+
+def test_a_private_image_without_an_embedding_stops_the_run_before_anything_is_drawn(tmp_path):
+    blind = MeanColour()
+    blind.embed = lambda pictures: np.full((len(pictures), 3), np.nan)
+    with pytest.raises(DataError, match="cannot embed a private image"):
+        judge(tmp_path, 1, blind).release(Query(RUN, 1, "red"), POOL)
+    assert judge(tmp_path, 1).account.receipts() == ()
 
 
 def test_the_judge_does_not_show_what_it_holds(tmp_path):

@@ -13,14 +13,18 @@ from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import opendp.prelude as dp
 from numpy.typing import NDArray
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_noisy_max
+from opendp.measures import zero_concentrated_divergence
+from opendp.metrics import linf_distance
+from opendp.mod import enable_features
 
 from .accounting import below
 
 FloatArray = NDArray[np.float64]
 
-dp.enable_features("contrib")
+enable_features("contrib")  # noisy max is one of OpenDP's contributed, proof-carrying mechanisms
 
 
 class Mechanism(Protocol):
@@ -74,9 +78,9 @@ class ExponentialMechanism:
     def measurement(epsilon: Fraction) -> Any:  # noqa: ANN401 - OpenDP ships no types
         """The OpenDP measurement; its zCDP map says ``epsilon**2 / 8``, the mark of bounded range."""
         scale = math.nextafter(2 / below(epsilon), math.inf)
-        domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-        metric = dp.linf_distance(T=float, monotonic=False)
-        return dp.m.make_noisy_max(domain, metric, dp.zero_concentrated_divergence(), scale=scale)
+        domain = vector_domain(atom_domain(T=float, nan=False))
+        metric = linf_distance(T=float, monotonic=False)
+        return make_noisy_max(domain, metric, zero_concentrated_divergence(), scale=scale)
 
 
 class UniformChoice:

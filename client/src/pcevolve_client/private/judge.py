@@ -14,6 +14,7 @@ import numpy as np
 
 from ..budget.ledger import Account, Cost
 from ..budget.mechanisms import FloatArray, Mechanism
+from ..errors import DataError
 from ..evolve import Population
 from ..pictures import picture
 from ..release import Candidate, Chosen, Query, Receipt
@@ -68,8 +69,16 @@ class PrivateJudge:
 
     @cached_property
     def _centres(self) -> FloatArray:
-        """Mean embedding of each class, float64 ``(classes, d)``. Private."""
+        """Mean embedding of each class, float64 ``(classes, d)``. Private.
+
+        Raises:
+            DataError: A private image has no embedding; nothing was drawn.
+        """
         embedded = self.encoder.embed(self.data.images)
+        if not np.isfinite(embedded).all():
+            raise DataError(
+                f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"
+            )
         return np.stack(
             [embedded[self.data.targets == each].mean(axis=0) for each in range(len(self.data.labels))]
         )

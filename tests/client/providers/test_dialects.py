@@ -1,0 +1,69 @@
+"""Dialects: calls to bytes and back, without any I/O."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from pcevolve_client.errors import EgressError, ProviderReplyError, UsageError
+from pcevolve_client.methods import method
+from pcevolve_client.providers import dialect
+from pcevolve_client.providers.dialect import require
+from pcevolve_client.release import PublicPrompt
+from pcevolve_shared import wire
+from support.provider import png
+from support.runs import small_plan
+
+PLAN = small_plan()
+CREATE = next(iter(PLAN.round(0)))
+VARY = next(iter(PLAN.round(1)))
+PROMPT = PublicPrompt.of(PLAN, "cut")
+B64 = base64.b64encode(png(1)).decode()
+
+
+def test_native_requests_satisfy_the_wire_contract():
+    created = dialect("getimg").encode(PLAN, CREATE, PROMPT, None)
+    varied = dialect("getimg").encode(PLAN, VARY, PROMPT, png(1))
+    one = wire.TextToImageRequest.model_validate_json(created.body)
+    two = wire.ImageToImageRequest.model_validate_json(varied.body)
+    assert (created.path, varied.path) == (wire.TEXT_TO_IMAGE, wire.IMAGE_TO_IMAGE)
+    assert (one.prompt, one.n, one.width) == ("A leather texture image with cut", 2, 16)
+    assert (two.strength, two.image) == (0.8, B64)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>busy</html>",
+        b"{}",
+        b'{"images":[],"cost":0}',
+        b'{"images":[{"image":"not base64!","seed":1},{"image":"AAAA","seed":2}],"cost":0}',
+        b'{"images":[{"image":"AAAA","seed":1},{"image":"AAAA","seed":2}],"cost":NaN}',
+    ],
+)
+def test_an_answer_that_breaks_the_contract_is_refused_without_repeating_it(body):
+    with pytest.raises(ProviderReplyError) as error:
+        dialect("getimg").decode(CREATE, body)
+    assert "busy" not in str(error.value)
+
+
+def test_openai_can_create():
+    openai = dialect("openai")
+    body = json.dumps({"created": 1, "data": [{"b64_json": B64}, {"b64_json": B64}]}).encode()
+    assert openai.decode(CREATE, body) == [png(1), png(1)]
+    assert json.loads(openai.encode(PLAN, CREATE, PROMPT, None).body)["size"] == "16x16"
+
+
+def test_openai_cannot_vary_and_says_so_before_anything_is_paid():
+    with pytest.raises(UsageError, match="dialect 'openai' lacks seed, steps, strength, vary"):
+        require(dialect("openai"), set(method("pcevolve").needs))
+    require(dialect("openai"), set(method("t2i").needs))
+    with pytest.raises(EgressError, match="cannot vary"):
+        dialect("openai").encode(PLAN, VARY, PROMPT, png(1))
+
+
+def test_an_unknown_dialect_is_refused_with_the_choices():
+    with pytest.raises(UsageError, match="choose one of getimg, openai"):
+        dialect("klingon")

@@ -1,0 +1,78 @@
+"""The release folder: clean images, an honest card, all or nothing."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from pcevolve_client.methods import method
+from pcevolve_client.publish import Release, card, clean_image, publish, published_files
+from pcevolve_client.release import Candidate, Chosen, Receipt
+from pcevolve_shared import images
+from support.provider import png
+from support.runs import RUN_ID, small_plan
+
+
+def tagged() -> bytes:
+    import io
+
+    note = PngInfo()
+    note.add_text("Comment", "tracking-id-77")
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(buffer, "PNG", pnginfo=note)
+    return buffer.getvalue()
+
+
+BYTES = {"a": tagged(), "b": png(1), "c": b"not an image"}
+
+
+def release(**plan: object) -> Release:
+    def one(name: str, label: str) -> Candidate:
+        return Candidate(f"i002-{name}", label, 2, None, name, "image/png")
+
+    population = {"cut": (one("a", "cut"), one("c", "cut")), "good": (one("b", "good"),)}
+    receipt = Receipt(RUN_ID, 1, "cut", (Chosen("x", "0"),), "exponential", "5/2", "replace-one")
+    return Release(small_plan(**plan), method("pcevolve"), population, (receipt, receipt), "f" * 64, 9)
+
+
+def test_metadata_that_the_provider_put_in_is_gone():
+    assert b"tracking-id-77" in BYTES["a"]
+    cleaned = clean_image(BYTES["a"])
+    assert b"tracking-id-77" not in cleaned
+    assert images.decode(cleaned).getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_what_is_not_an_image_is_left_out_and_named(tmp_path):
+    publish(tmp_path / "release", release(), BYTES.__getitem__)
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    assert manifest["unreadable"] == ["i002-c"]
+    assert [each["candidate"] for each in published_files(tmp_path / "release")] == ["i002-a", "i002-b"]
+
+
+def test_the_card_states_guarantee_and_assumptions():
+    text = card(release(), 2)
+    assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
+    assert "class names: cut, good" in text
+    assert "INSECURE" not in text
+    assert release().spent == Fraction(5)
+
+
+def test_an_insecure_run_is_marked_everywhere(tmp_path):
+    publish(tmp_path / "release", release(noise="INSECURE-seeded"), BYTES.__getitem__)
+    assert "INSECURE" in (tmp_path / "release" / "README.md").read_text()
+    assert "INSECURE" in json.loads((tmp_path / "release" / "manifest.json").read_text())["marks"][0]
+
+
+def test_a_crash_while_writing_leaves_no_release(tmp_path):
+    def broken(digest: str) -> bytes:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        publish(tmp_path / "release", release(), broken)
+    assert not (tmp_path / "release").exists()
+    publish(tmp_path / "release", release(), BYTES.__getitem__)
+    assert (tmp_path / "release" / "cut").is_dir()
