@@ -7,6 +7,7 @@ about them may be shown.
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
@@ -17,10 +18,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from .console import error_console
 from .errors import UsageError
 from .evaluation.accuracy import AccuracyTest
+from .folder import RunFolder
 from .private.dataset import PrivateDataset
 from .report import AccuracyPoint, write_report
 from .run import Outcome, execute
@@ -54,9 +57,14 @@ def demonstrate(out: Path) -> dict[str, Any]:
     """
     started = time.monotonic()
     console = error_console()
-    out.mkdir(parents=True, exist_ok=True)
-    with _server(out / "server.log") as address:
-        console.print(f"API server at {address}, a process of its own; it logs to {out / 'server.log'}")
+    done = _shown_before(out)
+    if done is not None:
+        console.print(
+            f"{out} holds a finished demonstration: here it is again; remove the folder to run it anew"
+        )
+        return done
+    with _server(out, _port(out)) as address:
+        console.print(f"API server at {address}, a process of its own; it logs to {_log(out)}")
         main = execute(_settings(out, out, address, "pcevolve"), resume=True)
         console.print("\nThe same once more without looking at the private data, for comparison:")
         control = execute(_settings(out, out / "controls" / "random", address, "random"), resume=True)
@@ -84,16 +92,39 @@ def _points(name: str, scores: Scores) -> list[AccuracyPoint]:
     return [AccuracyPoint(name, t, each.mean, each.sem) for t, each in enumerate(scores.by_iteration)]
 
 
+def _shown_before(out: Path) -> dict[str, Any] | None:
+    """The summary of a demonstration that ran to its end, measurements included."""
+    path = RunFolder(out).summary
+    summary: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return summary if "accuracy" in summary else None
+
+
+def _port(out: Path) -> int:
+    """The port of a demonstration that was cut off, because its plan names it; else any free one."""
+    config = RunFolder(out).config
+    stored = urlsplit(RunSettings.load(config).api).port if config.exists() else None
+    if stored is not None:
+        return stored
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _log(out: Path) -> Path:
+    return out.with_name(f"{out.name}-server.log")
+
+
 @contextmanager
-def _server(log: Path) -> Iterator[str]:
-    """Start the API server on a free loopback port and stop it in the end."""
+def _server(out: Path, port: int) -> Iterator[str]:
+    """Start the API server on loopback and stop it in the end."""
     command = shutil.which(SERVER, path=str(Path(sys.executable).parent)) or shutil.which(SERVER)
     if command is None:
         raise UsageError(
             f"{SERVER} is not installed here: the demonstration needs both distributions (make install)"
         )
-    port = _free_port()
-    with log.open("ab") as sink:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with _log(out).open("ab") as sink:
         arguments = [command, "serve", "--model", "bundled", "--host", "127.0.0.1", "--port", str(port)]
         process = subprocess.Popen(arguments, stdout=sink, stderr=sink)  # noqa: S603 - our own command
     try:
@@ -104,10 +135,3 @@ def _server(log: Path) -> Iterator[str]:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

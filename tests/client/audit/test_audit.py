@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from pcevolve_client.audit import audit
 from pcevolve_shared import images
 from support.forge import Event, forge, rewritten_body
