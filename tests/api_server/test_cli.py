@@ -134,7 +134,6 @@ def server(tiny_model, tmp_path_factory):
     running.process.wait()
 
 
-@pytest.mark.usefixtures("server")  # both import torch for seconds: let them do so side by side
 def test_a_model_that_is_not_there_offline_exits_with_3_and_says_how_to_fetch_it():
     name = "stable-diffusion-v1-5/no-such-model"
     done = run("serve", "--model", name, "--port", 0)

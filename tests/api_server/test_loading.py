@@ -7,6 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
+from pcevolve_server import sources
 from pcevolve_server.diffusion import loading
 from pcevolve_server.diffusion.checker import ModelChecker
 from pcevolve_server.errors import ModelLoadError
@@ -23,6 +24,16 @@ def test_a_hub_id_that_is_not_cached_is_named_with_how_to_fetch_it():
         ModelLoadError, match=f"cannot load the model {name}: .*`hf download {name} --local-dir DIR`"
     ):
         load(model=name, offline=True)
+
+
+@pytest.mark.parametrize("name", ["nobody-at-all/no-such-model", "not a hub id"])
+def test_offline_a_model_that_is_not_cached_is_missed_before_any_library_is_imported(name):
+    with pytest.raises(ModelLoadError, match=f"cannot load the model {name}: .*hf download"):
+        sources.check(ModelSettings(model=name, offline=True))
+
+
+def test_a_local_model_passes_the_early_check(tiny_model):
+    sources.check(ModelSettings(model=str(tiny_model), offline=True))
 
 
 @pytest.mark.parametrize("name", ["/no/such/dir", "./nothing", "~/nothing-here", "a/b/c"])
@@ -76,13 +87,13 @@ def test_a_required_safety_checker_must_be_there(tiny_model):
     ],
 )
 def test_a_model_is_called_by_its_name(settings, expected):
-    assert loading.model_id(settings) == expected
+    assert sources.model_id(settings) == expected
 
 
 def test_a_local_model_is_called_by_its_directory(tiny_model):
     settings = ModelSettings(model=str(tiny_model) + "/")
-    assert loading.model_id(settings) == "tiny"
-    assert loading.model_id(dataclasses.replace(settings, model_id="mine")) == "mine"
+    assert sources.model_id(settings) == "tiny"
+    assert sources.model_id(dataclasses.replace(settings, model_id="mine")) == "mine"
 
 
 class RedChecker(torch.nn.Module):

@@ -65,31 +65,17 @@ def serve(
     log_level: options.MinLogLevel = options.LogLevel.INFO,
 ) -> None:
     """Load a model and answer requests until SIGTERM."""
+    loading = ModelSettings(
+        model=model, model_id=model_id, device=device, scheduler=scheduler, adapter=ip_adapter,
+        adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
+        offline=offline, allow_pickle=allow_pickle, threads=threads,
+    )  # fmt: skip
     settings = Settings(
-        model=ModelSettings(
-            model=model,
-            model_id=model_id,
-            device=device,
-            scheduler=scheduler,
-            adapter=ip_adapter,
-            adapter_scale=ip_adapter_scale,
-            safety=safety_checker,
-            safety_retries=safety_retries,
-            offline=offline,
-            allow_pickle=allow_pickle,
-            threads=threads,
-        ),
-        host=host,
-        port=port,
+        model=loading, host=host, port=port,
         api_key=read_api_key(api_key_file, os.environ.get(API_KEY_VARIABLE, "")),
-        max_batch=max_batch,
-        batching=batching,
-        queue_limit=queue_limit,
-        max_pixels=max_pixels,
-        default_steps=default_steps,
-        default_guidance=default_guidance,
-        shutdown_seconds=shutdown_seconds,
-    )
+        max_batch=max_batch, batching=batching, queue_limit=queue_limit, max_pixels=max_pixels,
+        default_steps=default_steps, default_guidance=default_guidance, shutdown_seconds=shutdown_seconds,
+    )  # fmt: skip
     # FastAPI and uvicorn take most of a second to import: not for --help.
     from pcevolve_server import logs, server
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from pcevolve_server import sources
 from pcevolve_server.app import create_app
 from pcevolve_server.errors import BindError, ModelLoadError, ServerError
 from pcevolve_server.generator import Generator
@@ -43,6 +44,7 @@ def run(settings: Settings) -> None:
     """
 
     def load(count_rejected: Callable[[int], None]) -> Generator:
+        sources.check(settings.model)
         # torch takes seconds to import: not before the port is open, and never for --help.
         from pcevolve_server.diffusion import loading
 

@@ -2,14 +2,15 @@
 
 import logging
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 
 import diffusers
+import huggingface_hub.utils
 import torch
 import transformers
 from diffusers import DiffusionPipeline, SchedulerMixin
 
+from pcevolve_server import sources
 from pcevolve_server.diffusion import schedulers
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.checker import ModelChecker
@@ -23,7 +24,6 @@ from pcevolve_shared.wire import ModelInfo, Pipeline, Resolution
 
 logger = logging.getLogger(__name__)
 
-BUNDLED = "bundled"
 # Above this, one image's decoding fills a GPU by itself and a whole batch's would not fit.
 _SLICED_DECODING_PIXELS = 256 * 256
 # What the libraries raise for a missing, partial or malformed model, as far as they document it.
@@ -56,20 +56,14 @@ def load(settings: ModelSettings, count_rejected: Callable[[int], None]) -> Gene
     )
 
 
-def model_id(settings: ModelSettings) -> str:
-    """Return what callers write in ``model``."""
-    if settings.model_id:
-        return settings.model_id
-    path = Path(settings.model).expanduser()
-    return path.resolve().name if path.is_dir() else settings.model
-
-
 def _quieten_libraries() -> None:
     """Keep the libraries from quoting prompts in warnings and from drawing bars into the JSON log."""
-    diffusers.utils.logging.set_verbosity_error()
-    diffusers.utils.logging.disable_progress_bar()
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
+    for log in (diffusers.utils.logging, transformers.utils.logging):
+        log.set_verbosity_error()
+        log.disable_progress_bar()
+        log.disable_default_handler()
+        log.enable_propagation()
+    huggingface_hub.utils.logging.set_verbosity_error()
 
 
 def _device(name: str) -> torch.device:
@@ -86,7 +80,7 @@ def _device(name: str) -> torch.device:
 def _pipeline(settings: ModelSettings, device: torch.device) -> DiffusionPipeline:
     try:
         pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(
-            _source(settings.model),
+            sources.locate(settings.model),
             dtype=torch.float16 if device.type == "cuda" else torch.float32,
             # Pickled weights run code when they are read.
             use_safetensors=None if settings.allow_pickle else True,
@@ -94,33 +88,9 @@ def _pipeline(settings: ModelSettings, device: torch.device) -> DiffusionPipelin
         )
         pipeline.to(device)
     except _LOAD_ERRORS as error:
-        raise ModelLoadError(_advice(settings.model, "model", error)) from error
+        raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
-
-
-def _source(name: str) -> str:
-    """Return the directory or hub id behind a name from the command line."""
-    if name == BUNDLED:
-        return str(resources.files("pcevolve_server") / BUNDLED)
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return str(path)
-    if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ModelLoadError(f"there is no directory {name}")
-    return name
-
-
-def _advice(name: str, what: str, error: Exception) -> str:
-    reason = " ".join(str(error).split())[:300]
-    if name == BUNDLED or Path(name).expanduser().exists():
-        return f"cannot load the {what} {name}: {reason}"
-    return (
-        f"cannot load the {what} {name}: it is neither a local directory nor in the local cache, and could not"
-        f" be fetched from the hub. On a machine with network access run `hf download {name} --local-dir DIR`"
-        f" (older: `huggingface-cli download {name} --local-dir DIR`), then pass DIR instead of {name}."
-        f" Cause: {type(error).__name__}: {reason}"
-    )
 
 
 def _adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
@@ -132,7 +102,7 @@ def _adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | 
             source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
         )
     except _LOAD_ERRORS as error:
-        raise ModelLoadError(_advice(settings.adapter, "IP-Adapter", error)) from error
+        raise ModelLoadError(sources.advice(settings.adapter, "IP-Adapter", error)) from error
     local = Path(settings.adapter).expanduser()
     return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
 
@@ -147,7 +117,7 @@ def _adapter_place(name: str, xl: bool) -> tuple[str, str, str]:
     if file.is_file():
         return str(file.parent), "", file.name
     subfolder, weights = ("sdxl_models", "sdxl") if xl else ("models", "sd15")
-    return _source(name), subfolder, f"ip-adapter_{weights}.safetensors"
+    return sources.locate(name), subfolder, f"ip-adapter_{weights}.safetensors"
 
 
 def _detach_checker(settings: ModelSettings, pipeline: DiffusionPipeline) -> ModelChecker | None:
@@ -186,7 +156,7 @@ def _generator(
 def _info(
     settings: ModelSettings, pipeline: DiffusionPipeline, adapter: Adapter | None, scheduler: SchedulerMixin
 ) -> ModelInfo:
-    identity = model_id(settings)
+    identity = sources.model_id(settings)
     denoiser = getattr(pipeline, "unet", None) or pipeline.transformer
     sample = denoiser.config.sample_size
     height, width = sample if isinstance(sample, list | tuple) else (sample, sample)

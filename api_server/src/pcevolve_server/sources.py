@@ -1,0 +1,66 @@
+"""Where a model's files are, told without importing a model library: its absence should show at once."""
+
+from importlib import resources
+from pathlib import Path
+
+from huggingface_hub import constants, try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
+
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.settings import ModelSettings
+
+BUNDLED = "bundled"
+
+
+def check(settings: ModelSettings) -> None:
+    """Fail early where the slow way, through the model libraries, could only fail.
+
+    Raises:
+        ModelLoadError: No such directory, or a hub id that is not cached and must not be fetched.
+    """
+    source = locate(settings.model)
+    if Path(source).is_dir() or not (settings.offline or constants.HF_HUB_OFFLINE):
+        return
+    try:
+        cached = try_to_load_from_cache(source, "model_index.json")
+    except HFValidationError as error:
+        raise ModelLoadError(advice(source, "model", error)) from error
+    if not isinstance(cached, str):
+        raise ModelLoadError(advice(source, "model", FileNotFoundError("not cached, and the hub is off")))
+
+
+def locate(name: str) -> str:
+    """Return the directory or hub id behind a name from the command line.
+
+    Raises:
+        ModelLoadError: It can only be a directory and there is none.
+    """
+    if name == BUNDLED:
+        return str(resources.files("pcevolve_server") / BUNDLED)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return str(path)
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelLoadError(f"there is no directory {name}")
+    return name
+
+
+def advice(name: str, what: str, error: Exception) -> str:
+    """Return what to tell whoever started the server about a ``what`` that cannot be loaded."""
+    reason = " ".join(str(error).split())[:300]
+    if name == BUNDLED or Path(name).expanduser().exists():
+        return f"cannot load the {what} {name}: {reason}"
+    return (
+        f"cannot load the {what} {name}: it is neither a local directory nor in the local cache, and could not"
+        f" be fetched from the hub. On a machine with network access run `hf download {name} --local-dir DIR`"
+        f" (older: `huggingface-cli download {name} --local-dir DIR`), then pass DIR instead of {name}."
+        f" Cause: {type(error).__name__}: {reason}"
+    )
+
+
+def model_id(settings: ModelSettings) -> str:
+    """Return what callers write in ``model``."""
+    if settings.model_id:
+        return settings.model_id
+    path = Path(settings.model).expanduser()
+    return path.resolve().name if path.is_dir() else settings.model
