@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import diffusers
-import huggingface_hub.utils
 import torch
 import transformers
 from diffusers import DiffusionPipeline, SchedulerMixin
@@ -63,7 +62,7 @@ def _quieten_libraries() -> None:
         log.disable_progress_bar()
         log.disable_default_handler()
         log.enable_propagation()
-    huggingface_hub.utils.logging.set_verbosity_error()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
 def _device(name: str) -> torch.device:
