@@ -45,11 +45,16 @@ class Candidate:
     digest: str
     media_type: str
 
+    @staticmethod
+    def name(call: Call, index: int) -> str:
+        """Id of the ``index``-th output of a call."""
+        return f"i{call.iteration:03d}-{call.slot.split('/')[1]}-{call.first + index:05d}"
+
     @classmethod
     def received(cls, call: Call, index: int, parent: str | None, data: bytes, media_type: str) -> Self:
         """Name the ``index``-th output of a call."""
         return cls(
-            id=f"i{call.iteration:03d}-{call.slot.split('/')[1]}-{call.first + index:05d}",
+            id=cls.name(call, index),
             label=call.label,
             iteration=call.iteration,
             parent=parent,

@@ -18,6 +18,7 @@ from pcevolve_client.errors import (
 from pcevolve_client.providers.dialect import WireRequest
 from pcevolve_client.providers.getimg import GetimgDialect
 from pcevolve_client.release import Candidate, Prototype, PublicPrompt, Query
+from pcevolve_shared import images
 from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, small_plan
 
@@ -232,3 +233,21 @@ def test_an_absurd_retry_after_does_not_stop_the_run_for_long(tmp_path):
     assert pauses[0] == 60
     assert pauses[1] == 7
     assert pauses[2] < 5
+
+
+@pytest.mark.parametrize("spelling", ["short", "escaped"])
+def test_an_unusual_but_honest_answer_does_not_break_the_run(tmp_path, spelling):
+    def unusual(request):
+        if request.method == "GET":
+            return None
+        count = json.loads(request.body)["n"]
+        text = "AAAA" if spelling == "short" else images.to_base64(png(5))
+        made = [{"image": text, "seed": k} for k in range(count)]
+        body = json.dumps({"images": made, "cost": 0} if count > 1 else {**made[0], "cost": 0})
+        return Incoming(200, (), body.replace("/", "\\/").encode())
+
+    run = SmallRun.open(tmp_path, provider=FakeProvider(unusual))
+    made = first_round(run)
+    assert all(run.transcript.bodies.file(each.digest) for each in made["cut"])
+    run.close()
+    assert first_round(SmallRun.open(tmp_path)) == made

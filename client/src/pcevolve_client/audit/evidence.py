@@ -10,7 +10,7 @@ from typing import Any
 
 from ..egress.bodies import Bodies, BodyRef
 from ..egress.records import Answered, Finished, Opened, Planned, Released, Sent
-from ..egress.transcript import BODIES, LOG, Entry, read
+from ..egress.transcript import BODIES, LOG, Entry, files_of, read
 from ..errors import TranscriptError
 from ..plan import PublicPlan
 from ..publish import MANIFEST
@@ -100,6 +100,6 @@ class Evidence:
 
     def stray_files(self) -> list[str]:
         """Files in the transcript that no line refers to."""
-        known = {f"{BODIES}/{name}" for ref in self.refs() for name in ref.files} | {LOG}
+        known = {f"{BODIES}/{name}" for each in self.entries for name in files_of(each.record)} | {LOG}
         found = (path for path in self.folder.rglob("*") if not path.is_dir() or path.is_symlink())
         return sorted({path.relative_to(self.folder).as_posix() for path in found} - known)

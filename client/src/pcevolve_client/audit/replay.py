@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from ..egress.bodies import Bodies
-from ..egress.gate import HELLO
-from ..egress.records import Answered, Header, Released, Sent
+from ..egress.records import HELLO, Answered, Header, Received, Released, Sent
 from ..egress.transport import HIDDEN, Address
 from ..errors import ClientError, ProviderReplyError
 from ..plan import Call, PublicPlan
@@ -30,6 +29,7 @@ class Replay:
     dialect: Dialect
     answered: int = 0
     received: dict[str, Candidate] = field(default_factory=dict)
+    outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     receipts: dict[tuple[int, str], Receipt] = field(default_factory=dict)
 
     @property
@@ -46,6 +46,8 @@ class Replay:
                 self.receipts[record.receipt.iteration, record.receipt.label] = record.receipt
             elif isinstance(record, Answered):
                 self._learn(record, slots)
+            elif isinstance(record, Received) and record.outputs != self.outputs.get(record.slot):
+                yield f"answer {record.slot} (line {entry.seq + 1}): brought other outputs than are on record"
             elif isinstance(record, Sent):
                 fault = self._fault(record, slots)
                 if fault is not None:
@@ -67,9 +69,9 @@ class Replay:
             made = self.dialect.decode(call, self.bodies.get(answer.body))
         except ProviderReplyError:
             return
-        for index, data in enumerate(made):
-            candidate = Candidate.received(call, index, None, data, "")
-            self.received[candidate.id] = candidate
+        named = [Candidate.received(call, index, None, data, "") for index, data in enumerate(made)]
+        self.received.update((each.id, each) for each in named)
+        self.outputs[call.slot] = tuple(each.digest for each in named)
         self.answered += 1
 
     def _fault(self, sent: Sent, slots: list[str]) -> str | None:

@@ -59,6 +59,10 @@ class Bodies:
             self._write(body)
         return BodyRef(sha256=digest, size=len(body), text=text)
 
+    def keep(self, data: bytes) -> str:
+        """Store one output durably and return its digest."""
+        return self._write(data)
+
     def get(self, ref: BodyRef) -> bytes:
         """Put a body together again.
 

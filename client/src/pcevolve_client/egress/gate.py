@@ -18,12 +18,11 @@ from ..errors import EgressError, ProviderRefusedError, ProviderReplyError
 from ..plan import Call, PublicPlan
 from ..providers.dialect import Dialect, WireRequest
 from ..release import Candidate, Prototype, PublicPrompt, Receipt
-from .records import Answered, Failed, Finished, Opened, Planned, Released, Sent
+from .records import HELLO, Answered, Failed, Finished, Opened, Planned, Received, Released, Sent
 from .retry import Busy, Patience
 from .transcript import Transcript
 from .transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 
-HELLO: Final = "hello"
 RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -92,11 +91,7 @@ class Gate:
         if made is None:
             answer = self._post(call.slot, self._address.outgoing(request), self._patience)
             made = self._dialect.decode(call, answer.body)
-        parent = None if prototype is None else prototype.candidate.id
-        named = tuple(
-            Candidate.received(call, index, parent, data, _media_type(data))
-            for index, data in enumerate(made)
-        )
+        named = self._named(call, made, None if prototype is None else prototype.candidate.id)
         self._known.update((each.id, each) for each in named)
         self._next = max(self._next, self._order[call.slot] + 1)
         return named
@@ -144,6 +139,16 @@ class Gate:
             except ProviderReplyError:
                 continue
         return None
+
+    def _named(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
+        """Store what came back, on record, and give it its names."""
+        digests = tuple(self._transcript.bodies.keep(data) for data in made)
+        if self._transcript.outputs(call.slot) != digests:
+            self._transcript.append(Received(slot=call.slot, outputs=digests))
+        return tuple(
+            Candidate.received(call, index, parent, data, _media_type(data))
+            for index, data in enumerate(made)
+        )
 
     def _post(self, slot: str, outgoing: Outgoing, patience: Patience) -> Incoming:
         return patience.insist(lambda: self._once(slot, outgoing))

@@ -14,6 +14,7 @@ from .bodies import BodyRef, Digest
 
 Header = tuple[str, str]
 GENESIS = "0" * 64
+HELLO = "hello"
 
 
 class _Record(BaseModel):
@@ -67,6 +68,14 @@ class Answered(_Record):
     wire_bytes: Annotated[int, Field(ge=0)]
 
 
+class Received(_Record):
+    """The outputs that an answer brought, by digest and in order; each is a stored file."""
+
+    kind: Literal["received"] = "received"
+    slot: str
+    outputs: tuple[Digest, ...]
+
+
 class Failed(_Record):
     """Nothing usable came back for the last ``sent``."""
 
@@ -82,7 +91,7 @@ class Finished(_Record):
     sent: int
 
 
-Record = Opened | Planned | Released | Sent | Answered | Failed | Finished
+Record = Opened | Planned | Released | Sent | Answered | Received | Failed | Finished
 _ADAPTER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 

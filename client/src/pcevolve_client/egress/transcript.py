@@ -19,7 +19,19 @@ from ..errors import TranscriptError
 from ..plan import PublicPlan
 from ..release import Receipt
 from .bodies import Bodies, sync_folder
-from .records import GENESIS, Answered, Line, Planned, Record, Released, Sent, digest, from_event, to_event
+from .records import (
+    GENESIS,
+    Answered,
+    Line,
+    Planned,
+    Received,
+    Record,
+    Released,
+    Sent,
+    digest,
+    from_event,
+    to_event,
+)
 
 LOG = "log.jsonl"
 BODIES = "bodies"
@@ -54,6 +66,13 @@ def read(folder: Path) -> Iterator[Entry]:
         yield Entry(number, record, previous)
 
 
+def files_of(record: Record) -> tuple[str, ...]:
+    """Digests of the stored files that a record refers to."""
+    if isinstance(record, Received):
+        return record.outputs
+    return record.body.files if isinstance(record, Sent | Answered) else ()
+
+
 def _lines(folder: Path) -> list[bytes]:
     try:
         return (folder / LOG).read_bytes().splitlines(keepends=True)
@@ -78,6 +97,7 @@ class Transcript:
         self._drop_torn_line()
         self.entries: list[Entry] = []
         self._answers: dict[str, list[Answered]] = defaultdict(list)
+        self._outputs: dict[str, tuple[str, ...]] = {}
         self._receipts: set[Receipt] = set()
         for entry in read(folder):
             self._index(entry)
@@ -105,16 +125,20 @@ class Transcript:
         """All requests, in order."""
         return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
 
-    def received(self) -> list[Answered]:
+    def answered(self) -> list[Answered]:
         """All answers, in order, whatever their status."""
         return [entry.record for entry in self.entries if isinstance(entry.record, Answered)]
+
+    def outputs(self, slot: str) -> tuple[str, ...] | None:
+        """Digests of what a slot's answer brought, if that is on record."""
+        return self._outputs.get(slot)
 
     def counted(self) -> dict[str, int]:
         """Requests and bytes that crossed the wire, attempts that failed included."""
         return {
             "requests": len(self.sent()),
             "bytes_sent": sum(each.wire_bytes for each in self.sent()),
-            "bytes_received": sum(each.wire_bytes for each in self.received()),
+            "bytes_received": sum(each.wire_bytes for each in self.answered()),
         }
 
     def plan(self) -> PublicPlan | None:
@@ -127,14 +151,15 @@ class Transcript:
 
     def prune(self) -> None:
         """Remove stored files that no line refers to."""
-        refs = [request.body for request in self.sent()] + [answer.body for answer in self.received()]
-        self.bodies.keep_only({each for ref in refs for each in ref.files})
+        self.bodies.keep_only({name for entry in self.entries for name in files_of(entry.record)})
 
     def _index(self, entry: Entry) -> None:
         self.entries.append(entry)
         record = entry.record
         if isinstance(record, Answered) and record.status == HTTPStatus.OK:
             self._answers[record.slot].append(record)
+        if isinstance(record, Received):
+            self._outputs[record.slot] = record.outputs
         if isinstance(record, Released):
             self._receipts.add(record.receipt)
 

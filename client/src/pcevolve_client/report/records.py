@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from http import HTTPStatus
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..egress.bodies import Bodies, Digest
-from ..egress.records import Answered, Planned, Released
+from ..egress.records import Planned, Received, Released
 from ..egress.transcript import BODIES, Entry, read
 from ..errors import TranscriptError, UsageError
-from ..plan import Call, PublicPlan, Relation
+from ..plan import PublicPlan, Relation
 from ..publish import MANIFEST
 from ..release import Receipt
 
@@ -93,21 +91,10 @@ class RunRecords:
         return {(each.iteration, each.label): each for each in found}
 
     @cached_property
-    def _answers(self) -> dict[str, list[Answered]]:
-        by_slot: dict[str, list[Answered]] = {}
-        for entry in self.entries:
-            if isinstance(entry.record, Answered) and entry.record.status == HTTPStatus.OK:
-                by_slot.setdefault(entry.record.slot, []).append(entry.record)
-        return by_slot
-
-    def bodies_of(self, call: Call) -> Iterator[bytes]:
-        """Every answer that the provider gave to a call, oldest first.
-
-        Raises:
-            TranscriptError: A stored body is missing or was changed.
-        """
-        for answer in self._answers.get(call.slot, []):
-            yield self.bodies.get(answer.body)
+    def outputs(self) -> dict[str, tuple[str, ...]]:
+        """Digests of what each call of the plan brought, in order."""
+        found = (each.record for each in self.entries if isinstance(each.record, Received))
+        return {each.slot: each.outputs for each in found}
 
 
 def _manifest(path: Path) -> Manifest:

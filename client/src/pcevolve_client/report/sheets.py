@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PIL import Image
 
-from pcevolve_shared import images
-
+from ..pictures import picture
 from ..plan import Call
 from ..release import Candidate, Chosen, Receipt
-from .answers import images_in
 from .records import RunRecords
 
 ROWS = 6  # iterations per class, the first and the last among them
@@ -80,17 +78,14 @@ def evenly(count: int, wanted: int) -> list[int]:
     return [round(place * (count - 1) / (wanted - 1)) for place in range(wanted)]
 
 
-def thumbnail(data: bytes | None) -> str | None:
+def thumbnail(data: bytes) -> str | None:
     """Make a small JPEG of received bytes; None for what is not an image within the wire's limits."""
-    try:
-        picture = None if data is None else images.decode(data)
-    except images.ImageError:
+    shown = picture(data)
+    if shown is None:
         return None
-    if picture is None:
-        return None
-    picture.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+    shown.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=JPEG_QUALITY, optimize=True)
+    shown.save(buffer, "JPEG", quality=JPEG_QUALITY, optimize=True)
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
@@ -111,18 +106,9 @@ def _chosen(records: RunRecords, receipt: Receipt | None, limit: int) -> dict[st
 
 def _first(records: RunRecords, calls: Sequence[Call], count: int) -> list[Tile]:
     """The first candidates of a class, in the order of the plan."""
-    tiles: list[Tile] = []
-    for call in calls:
-        for name, data in _received(records, call):
-            if len(tiles) == count:
-                return tiles
-            tiles.append(Tile(name, thumbnail(data)))
-    return tiles
-
-
-def _received(records: RunRecords, call: Call) -> Iterator[tuple[str, bytes | None]]:
-    """Name what came back for a call, as the gate did: from the first answer that can be read."""
-    found = (images_in(body, call.count) for body in records.bodies_of(call))
-    usable = next((each for each in found if each is not None), None)
-    for index, data in enumerate(usable or [None] * call.count):
-        yield Candidate.received(call, index, None, data or b"", "").id, data
+    named = [
+        (Candidate.name(call, index), digest)
+        for call in calls
+        for index, digest in enumerate(records.outputs.get(call.slot, ()))
+    ]
+    return [Tile(name, thumbnail(records.bodies.file(digest))) for name, digest in named[:count]]

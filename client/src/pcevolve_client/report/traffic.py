@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import accumulate
 
-from ..egress.gate import HELLO
-from ..egress.records import Answered, Failed, Record, Released, Sent
+from ..egress.records import HELLO, Answered, Failed, Record, Released, Sent
 from ..egress.transcript import Entry
 from ..plan import Call, PublicPlan
 from ..release import Receipt
