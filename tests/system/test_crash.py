@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from system.conftest import Client, ServerProcess, class_folders, events, receipts, released_files
+from system.conftest import (
+    RUN_SECONDS,
+    Client,
+    ServerProcess,
+    class_folders,
+    events,
+    receipts,
+    released_files,
+)
 
 pytestmark = pytest.mark.system
 
@@ -107,5 +116,23 @@ def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference
     assert "--resume" in stderr
     mortal.start()
     done = client(*client.run_options(private, run, patience=60, **NOISE), "--resume")
+    assert done.returncode == 0, done.stderr
+    assert released_files(run) == released_files(reference)
+
+
+def test_a_disk_that_fills_up_is_one_clear_line_and_the_run_can_be_resumed(reference, client, tmp_path):
+    run = tmp_path / "run"
+    options = client.run_options(class_folders(tmp_path / "private", seed=1), run, **NOISE)
+    starved = subprocess.run(
+        ["sh", "-c", 'trap "" XFSZ; ulimit -f 40; exec "$@"', "sh", *client.command(*options)],
+        env=client.environment(),
+        capture_output=True,
+        text=True,
+        timeout=RUN_SECONDS,
+    )
+    assert starved.returncode in {1, 4}, starved.stderr
+    assert starved.stderr.splitlines()[-1].startswith("error: ")
+    assert "Traceback" not in starved.stderr
+    done = client(*options, "--resume")
     assert done.returncode == 0, done.stderr
     assert released_files(run) == released_files(reference)

@@ -199,3 +199,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ClientError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as error:  # a full disk, a folder that may not be written
+        print(f"error: {error}; what was paid for is on record, continue with --resume", file=sys.stderr)
+        sys.exit(1)
