@@ -35,7 +35,7 @@ ENV PATH=/opt/pcevolve/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUF
     PCEVOLVE_SERVER_HOST=0.0.0.0 PCEVOLVE_SERVER_PORT=8000
 USER 10001:10001
 EXPOSE 8000
-HEALTHCHECK --interval=5s --timeout=5s --start-period=10m --retries=6 CMD ["python", "-c", "\
+HEALTHCHECK --interval=10s --timeout=8s --start-period=10m --retries=6 CMD ["python", "-c", "\
 import http.client; c = http.client.HTTPConnection('127.0.0.1', 8000, timeout=4); \
 c.request('GET', '/readyz'); raise SystemExit(c.getresponse().status != 200)"]
 ENTRYPOINT ["pcevolve-server"]
