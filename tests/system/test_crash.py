@@ -69,7 +69,7 @@ def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(cli
     run = tmp_path / "run"
     options = client.run_options(class_folders(tmp_path / "private", seed=1), run)
     process = client.start(*options)
-    wait_for_line(run, 16, process)
+    wait_for_line(run, 26, process)
     process.kill()
     process.wait()
     before = receipts(run)
@@ -92,7 +92,7 @@ def test_a_client_waits_for_a_server_that_was_killed_and_finishes(reference, mor
     client, run = Client(tmp_path, mortal.address), tmp_path / "run"
     private = class_folders(tmp_path / "private", seed=1)
     process = client.start(*client.run_options(private, run, patience=240, **NOISE))
-    wait_for_line(run, 12, process)
+    wait_for_line(run, 20, process)
     mortal.kill()
     time.sleep(2)
     assert process.poll() is None
@@ -108,7 +108,7 @@ def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference
     client, run = Client(tmp_path, mortal.address), tmp_path / "run"
     private = class_folders(tmp_path / "private", seed=1)
     process = client.start(*client.run_options(private, run, patience=2, **NOISE))
-    wait_for_line(run, 12, process)
+    wait_for_line(run, 20, process)
     mortal.kill()
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 6

@@ -12,6 +12,7 @@ from pcevolve_shared import images
 
 from .. import methods
 from ..budget.accounting import composed
+from ..egress.records import Answered, Sent
 from ..errors import ClientError
 from ..plan import PublicPlan
 from ..providers import dialect
@@ -52,7 +53,7 @@ def audit(root: Path) -> list[Finding]:
         (
             "every recorded body is complete and unchanged, and nothing else is stored",
             _bodies,
-            len(evidence.refs()),
+            evidence.bodies_on_record,
         ),
         (
             "every request is what the public plan and its receipt give, byte for byte",
@@ -93,11 +94,13 @@ def _anchored(evidence: Evidence) -> Iterator[str]:
 
 
 def _bodies(evidence: Evidence) -> Iterator[str]:
-    for ref in evidence.refs():
-        try:
-            evidence.bodies.get(ref)
-        except ClientError as error:
-            yield str(error)
+    for entry in evidence.entries:
+        if isinstance(entry.record, Sent | Answered):
+            try:
+                evidence.bodies.get(entry.record.body)
+            except ClientError as error:
+                kind = "request" if isinstance(entry.record, Sent) else "answer"
+                yield f"{kind} {entry.record.slot} (line {entry.seq + 1}): {error}"
     for name in evidence.stray_files():
         yield f"transcript/{name} belongs to no record"
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..egress.bodies import Bodies, BodyRef
+from ..egress.bodies import Bodies
 from ..egress.records import Answered, Finished, Opened, Planned, Released, Sent
 from ..egress.transcript import BODIES, LOG, Entry, files_of, read
 from ..errors import TranscriptError
@@ -94,9 +94,10 @@ class Evidence:
         except (ValueError, KeyError, TypeError) as error:
             raise TranscriptError(f"{path.name} is damaged") from error
 
-    def refs(self) -> list[BodyRef]:
-        """Every recorded body."""
-        return [each.record.body for each in self.entries if isinstance(each.record, (Sent, Answered))]
+    @property
+    def bodies_on_record(self) -> int:
+        """How many requests and answers there are."""
+        return sum(isinstance(each.record, Sent | Answered) for each in self.entries)
 
     def stray_files(self) -> list[str]:
         """Files in the transcript that no line refers to."""
