@@ -85,6 +85,8 @@ def serve(
 
 def main() -> None:
     """Run the command line; one clear line on stderr and an exit code for every expected failure."""
+    # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except ServerError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -194,6 +195,8 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; every expected error is one line on stderr and an exit code."""
+    # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app(arguments)
     except ClientError as error:
