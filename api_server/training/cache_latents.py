@@ -56,7 +56,7 @@ def main() -> None:
     table = np.asarray(tokens.input_ids, np.uint16).reshape(len(facts), VARIANTS, MAX_TOKENS)
     np.save(args.out / "tokens.npy", table)
     (args.out / "families.json").write_text(json.dumps([entry.family for entry in facts]))
-    print(f"{len(tokenizer)} tokens; longest prompt {(table[..., -1] != table[..., -2]).sum()} at the limit")
+    print(f"{len(tokenizer)} tokens", flush=True)
     if args.vae:
         encode(AutoencoderKL.from_pretrained(args.vae).eval(), images, args.out)
 

@@ -20,8 +20,10 @@ def assemble(vae: Path, tokenizer: Path, checkpoint: Path) -> StableDiffusionPip
     shadow = torch.load(checkpoint, weights_only=True)["average"]["shadow"]
     unet.load_state_dict(shadow["unet"])
     text.load_state_dict(shadow["text_encoder"])
+    autoencoder = AutoencoderKL.from_pretrained(vae)
+    autoencoder.register_to_config(_name_or_path="bundled")  # not the path on this machine
     return StableDiffusionPipeline(
-        vae=AutoencoderKL.from_pretrained(vae),
+        vae=autoencoder,
         text_encoder=text,
         tokenizer=words,
         unet=unet,
@@ -40,8 +42,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     pipeline = assemble(args.vae, args.cache / "tokenizer", args.checkpoint)
-    pipeline.to(torch.float16).save_pretrained(args.out)
-    size = sum(path.stat().st_size for path in args.out.rglob("*") if path.is_file())
+    # transformers loads a model in the precision of its file, diffusers in float32: a plain
+    # ``from_pretrained`` only gives one precision throughout if the text encoder stays float32.
+    pipeline.unet.half()
+    pipeline.vae.half()
+    pipeline.save_pretrained(args.out)
+    files = [path for path in args.out.rglob("*") if path.is_file()]
+    for path in files:
+        path.chmod(0o644)
+    size = sum(path.stat().st_size for path in files)
     print(f"{size / 1e6:.2f} MB in {args.out}")
     if size > SIZE_LIMIT:
         raise SystemExit(f"larger than {SIZE_LIMIT / 1e6:.0f} MB")

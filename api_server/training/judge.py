@@ -68,7 +68,7 @@ def train(steps: int, seed: int) -> Judge:
         images, classes = glyph_batch(rng, 96, held_out=step % 2 == 1)
         loss = tf.cross_entropy(judge(images), classes, label_smoothing=0.05)
         optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        torch.autograd.backward(loss)
         optimiser.step()
         decay.step()
         if step % 50 == 0:

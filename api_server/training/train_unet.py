@@ -1,7 +1,7 @@
-"""Train the UNet and the text encoder jointly on cached latents; resumable, bounded by wall time.
+"""Train the UNet on cached latents; resumable, bounded by wall time.
 
 v-prediction on a cosine schedule with more weight on high noise, 10 % prompt dropout for
-classifier-free guidance, an exponential moving average of both networks, glyphs first.
+classifier-free guidance, an exponential moving average. ``--text`` gives the words, which stay frozen.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from diffusers import DDIMScheduler, UNet2DConditionModel
 from diffusers.models.attention_processor import AttnProcessor
 from runs import Average, Clock, learning_rate, save_atomically
 from tokenizer import MAX_TOKENS
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as tf
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 
@@ -40,6 +41,8 @@ def build_unet() -> UNet2DConditionModel:
         norm_num_groups=16,
         addition_embed_type="text",
         addition_embed_type_num_heads=4,
+        # Words reach every residual block through the time embedding; let them scale, not only shift.
+        resnet_time_scale_shift="scale_shift",
     )
     return unet
 
@@ -108,61 +111,91 @@ class Material:
 
 
 def noised(
-    latents: Tensor, schedule: DDIMScheduler, rng: np.random.Generator
+    latents: Tensor, schedule: DDIMScheduler, tilt: float, rng: np.random.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return noisy latents, their timesteps and the velocity to predict."""
-    # The exponent tilts the draw towards high noise, where the class is decided.
-    share = torch.from_numpy(rng.random(len(latents)) ** 0.7)
+    # An exponent below 1 tilts the draw towards high noise, where the class is decided.
+    share = torch.from_numpy(rng.random(len(latents)) ** tilt)
     steps = (share * schedule.config.num_train_timesteps).long().clamp(max=999)
     noise = torch.randn_like(latents)
     return schedule.add_noise(latents, noise, steps), steps, schedule.get_velocity(latents, noise, steps)
 
 
-def train(args: argparse.Namespace) -> None:
-    """Train until the time budget is used; the checkpoint holds the averages to export."""
-    material = Material.load(args.cache)
-    tokenizer = CLIPTokenizer.from_pretrained(args.cache / "tokenizer")
-    unet, text, schedule = build_unet(), build_text_encoder(tokenizer), scheduler()
+def build(args: argparse.Namespace, tokenizer: CLIPTokenizer) -> dict[str, nn.Module]:
+    """Return both networks; with ``--text`` the words are given and frozen."""
+    unet, text = build_unet(), build_text_encoder(tokenizer)
     # The fused CPU attention has a slow backward pass: a quarter of the step for 64 positions.
     unet.set_attn_processor(AttnProcessor())
-    modules = {"unet": unet, "text_encoder": text}
-    empty = torch.tensor(tokenizer("", padding="max_length", max_length=MAX_TOKENS).input_ids)
-    parameters = [p for m in modules.values() for p in m.parameters()]
-    print(f"parameters: {sum(p.numel() for p in parameters):,}", flush=True)
-    optimiser = torch.optim.AdamW(parameters, lr=args.lr, weight_decay=0.01, betas=(0.9, 0.99))
-    average, step, clock, running = Average(modules, args.ema), 0, Clock(args.minutes * 60), 1.0
-    args.out.mkdir(parents=True, exist_ok=True)
-    checkpoint = args.out / "checkpoint.pt"
-    if checkpoint.exists():
-        state = torch.load(checkpoint, weights_only=True)
-        for name, module in modules.items():
+    if args.text:
+        warm = torch.load(args.text, weights_only=True)
+        text.load_state_dict(warm["text_encoder"])
+        unet.add_embedding.load_state_dict(warm["add_embedding"])
+        # At the UNet's learning rate, a few hundred noisy steps would erase what the words mean.
+        text.requires_grad_(False)
+        unet.add_embedding.requires_grad_(False)
+    return {"unet": unet, "text_encoder": text}
+
+
+class Run:
+    """Networks, optimiser, average and counters: what a checkpoint holds."""
+
+    def __init__(self, args: argparse.Namespace, modules: dict[str, nn.Module]) -> None:
+        self.modules = modules
+        self.parameters = [p for m in modules.values() for p in m.parameters() if p.requires_grad]
+        self.optimiser = torch.optim.AdamW(self.parameters, lr=args.lr, weight_decay=0.01, betas=(0.9, 0.99))
+        self.average = Average(modules, args.ema)
+        self.clock, self.step = Clock(args.minutes * 60), 0
+        args.out.mkdir(parents=True, exist_ok=True)
+        self._file = args.out / "checkpoint.pt"
+        if self._file.exists():
+            self._restore(torch.load(self._file, weights_only=True))
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        for name, module in self.modules.items():
             module.load_state_dict(state[name])
-        optimiser.load_state_dict(state["optimiser"])
-        average.restore(state["average"])
-        step, clock.spent_before_s = state["step"], state["spent_s"]
-    rng = np.random.default_rng([args.seed, step])
-    while clock.progress < 1:
-        optimiser.param_groups[0]["lr"] = learning_rate(args.lr, clock.progress)
-        share = 0.85 if clock.progress < args.glyphs_first else 0.62
-        latents, tokens = material.batch(args.batch, share, empty, rng)
-        noisy, steps, wanted = noised(latents, schedule, rng)
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.average.restore(state["average"])
+        self.step, self.clock.spent_before_s = state["step"], state["spent_s"]
+
+    def save(self) -> None:
+        state: dict[str, Any] = {name: module.state_dict() for name, module in self.modules.items()}
+        state |= {"optimiser": self.optimiser.state_dict(), "average": self.average.state()}
+        save_atomically({**state, "step": self.step, "spent_s": self.clock.spent_s}, self._file)
+
+    def learn(self, loss: Tensor, rate: float) -> None:
+        """Take one optimiser step and update the average."""
+        self.optimiser.param_groups[0]["lr"] = rate
+        self.optimiser.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        self.optimiser.step()
+        self.average.update()
+        self.step += 1
+
+
+def train(args: argparse.Namespace) -> None:
+    """Train until the time budget is used; the checkpoint holds the averages to export."""
+    material, schedule = Material.load(args.cache), scheduler()
+    tokenizer = CLIPTokenizer.from_pretrained(args.cache / "tokenizer")
+    empty = torch.tensor(tokenizer("", padding="max_length", max_length=MAX_TOKENS).input_ids)
+    modules = build(args, tokenizer)
+    run, running = Run(args, modules), 1.0
+    print(f"parameters: {sum(p.numel() for p in run.parameters):,}", flush=True)
+    rng = np.random.default_rng([args.seed, run.step])
+    while run.clock.progress < 1:
+        latents, tokens = material.batch(args.batch, args.glyphs, empty, rng)
+        noisy, steps, wanted = noised(latents, schedule, args.tilt, rng)
         with torch.autocast("cpu", torch.bfloat16):
-            words = text(tokens).last_hidden_state
-            predicted = unet(noisy, steps, words).sample
+            words = modules["text_encoder"](tokens).last_hidden_state
+            predicted = modules["unet"](noisy, steps, words).sample
         loss = tf.mse_loss(predicted.float(), wanted)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimiser.step()
-        average.update()
-        step += 1
+        run.learn(loss, learning_rate(args.lr, run.clock.progress))
         running += (loss.item() - running) * 0.01
-        if step % 50 == 0:
-            print(f"step {step} loss {running:.4f}, {clock.eta()}", flush=True)
-        if step % 200 == 0 or clock.progress >= 1:
-            state = {name: module.state_dict() for name, module in modules.items()}
-            state |= {"optimiser": optimiser.state_dict(), "average": average.state()}
-            save_atomically({**state, "step": step, "spent_s": clock.spent_s}, checkpoint)
+        if run.step % 50 == 0:
+            print(f"step {run.step} loss {running:.4f}, {run.clock.eta()}", flush=True)
+        if run.step % 200 == 0:
+            run.save()
+    run.save()
 
 
 def main() -> None:
@@ -173,7 +206,9 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--lr", type=float, default=1.2e-3)
     parser.add_argument("--ema", type=float, default=0.999)
-    parser.add_argument("--glyphs-first", type=float, default=0.25, help="share of the run with 85 %% glyphs")
+    parser.add_argument("--glyphs", type=float, default=0.75, help="share of glyphs in a batch")
+    parser.add_argument("--tilt", type=float, default=0.6, help="below 1: more high-noise timesteps")
+    parser.add_argument("--text", type=Path, help="words to start from, written by train_text.py")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

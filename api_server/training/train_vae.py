@@ -103,7 +103,7 @@ def train(args: argparse.Namespace) -> None:
         with torch.autocast("cpu", torch.bfloat16):
             loss, error = loss_of(vae, crop(batch, args.seed + step))
         optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(vae.parameters(), 1.0)
         optimiser.step()
         step += 1

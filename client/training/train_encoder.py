@@ -124,7 +124,7 @@ def train(args: argparse.Namespace) -> Student:
         batch = torch.from_numpy(images[rows]).permute(0, 3, 1, 2).float() / 255
         loss, hits = loss_of(student, augment(batch, rng), targets, rows)
         optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(student.parameters(), 2.0)
         optimiser.step()
         step += 1

@@ -49,7 +49,7 @@ def _template(domain: str, label: str, rng: Rng) -> str:
     """The forms ``A {domain} image with {label}`` and close relatives."""
     roll = rng.random()
     if roll < 0.7:
-        return f"{_article(domain)} image with {label}".capitalize()
+        return f"{_article(domain).capitalize()} image with {label}"
     if roll < 0.8:
         return f"{_article(domain)} image of {label}"
     if roll < 0.9:
