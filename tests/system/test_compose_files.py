@@ -28,7 +28,7 @@ def mounts(service: str) -> dict[str, str]:
             source, _, target = volume.rpartition(":")
             found[target] = source
         else:
-            found[volume["target"]] = volume["source"] + (":ro" if volume["read_only"] else "")
+            found[volume["target"]] = volume["source"] + (":ro" if volume.get("read_only") else "")
     return found
 
 
