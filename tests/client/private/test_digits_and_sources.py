@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve_client.errors import DataError, UsageError
@@ -94,6 +94,7 @@ def test_unreadable_source_is_refused(text):
 
 
 @given(st.text())
+@example("~0")
 def test_any_text_is_a_source_or_a_usage_error(text):
     try:
         source = parse_source(text)

@@ -44,7 +44,7 @@ def parse_source(text: str) -> FolderSource | DigitsSource:
         raise UsageError("private data: give a folder, or digits, or digits:3,5,8")
     kind, colon, choice = text.partition(":")
     if kind != "digits":
-        return FolderSource(Path(text).expanduser())
+        return FolderSource(Path(text))
     items = choice.split(",") if colon else [str(digit) for digit in range(10)]
     names: dict[int, str] = {}
     for item in items:
