@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .egress.records import Planned
-from .egress.transcript import LOG, read
+from .egress.transcript import LOG, plan_of, read
 from .errors import UsageError
 
 
@@ -98,7 +97,7 @@ class RunFolder:
     def _has_plan(self) -> bool:
         if not (self.transcript / LOG).exists():
             return False
-        return any(isinstance(entry.record, Planned) for entry in read(self.transcript))
+        return plan_of(read(self.transcript)) is not None
 
     def _clear_false_start(self) -> None:
         """A run that never fixed its plan has sent no prompt and paid nothing: begin afresh."""

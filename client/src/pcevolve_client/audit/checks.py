@@ -58,7 +58,7 @@ def audit(root: Path) -> list[Finding]:
         (
             "every request is what the public plan and its receipt give, byte for byte",
             _requests,
-            len(evidence.sent),
+            evidence.requests,
         ),
         ("the receipts pay for every draw, once, at the planned price", _receipts, len(evidence.receipts)),
         ("the dataset is the provider's last answer, and nothing else", _dataset, _listed(evidence)),

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..egress.bodies import Bodies
-from ..egress.records import Answered, Finished, Opened, Planned, Released, Sent
-from ..egress.transcript import BODIES, LOG, Entry, files_of, read
+from ..egress.records import Answered, Finished, Opened, Released, Sent
+from ..egress.transcript import BODIES, LOG, Entry, files_of, plan_of, read
 from ..errors import TranscriptError
 from ..plan import PublicPlan
 from ..publish import MANIFEST
@@ -61,7 +61,7 @@ class Evidence:
     @cached_property
     def plan(self) -> PublicPlan | None:
         """The plan, if the run came that far."""
-        return next((each.record.plan for each in self.entries if isinstance(each.record, Planned)), None)
+        return plan_of(self.entries)
 
     @cached_property
     def finished(self) -> bool:
@@ -73,10 +73,10 @@ class Evidence:
         """All releases on record, in order."""
         return tuple(each.record.receipt for each in self.entries if isinstance(each.record, Released))
 
-    @cached_property
-    def sent(self) -> tuple[tuple[int, Sent], ...]:
-        """All requests with their line numbers, from 1."""
-        return tuple((each.seq + 1, each.record) for each in self.entries if isinstance(each.record, Sent))
+    @property
+    def requests(self) -> int:
+        """How many requests were sent."""
+        return sum(isinstance(each.record, Sent) for each in self.entries)
 
     @cached_property
     def manifest(self) -> dict[str, Any] | None:
@@ -89,10 +89,12 @@ class Evidence:
         if not path.exists():
             return None
         try:
-            loaded = json.loads(path.read_bytes())
-            return {**loaded, **{key: loaded[key] for key in ("plan", "guarantee", "transcript", "files")}}
-        except (ValueError, KeyError, TypeError) as error:
+            loaded: dict[str, Any] = json.loads(path.read_bytes())
+        except ValueError as error:
             raise TranscriptError(f"{path.name} is damaged") from error
+        if not isinstance(loaded, dict) or not {"plan", "guarantee", "transcript", "files"} <= loaded.keys():
+            raise TranscriptError(f"{path.name} is damaged")
+        return loaded
 
     @property
     def bodies_on_record(self) -> int:

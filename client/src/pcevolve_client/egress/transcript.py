@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
@@ -64,6 +64,11 @@ def read(folder: Path) -> Iterator[Entry]:
             raise TranscriptError(f"transcript line {number + 1} does not follow the line before it")
         previous = digest(raw)
         yield Entry(number, record, previous)
+
+
+def plan_of(entries: Iterable[Entry]) -> PublicPlan | None:
+    """The plan that a run's records fix, if it came that far."""
+    return next((each.record.plan for each in entries if isinstance(each.record, Planned)), None)
 
 
 def files_of(record: Record) -> tuple[str, ...]:
@@ -143,7 +148,7 @@ class Transcript:
 
     def plan(self) -> PublicPlan | None:
         """The plan on record, if the run came that far."""
-        return next((each.record.plan for each in self.entries if isinstance(each.record, Planned)), None)
+        return plan_of(self.entries)
 
     def has(self, receipt: Receipt) -> bool:
         """Whether a receipt is on record."""

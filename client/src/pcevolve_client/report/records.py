@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..egress.bodies import Bodies, Digest
-from ..egress.records import Planned, Received, Released
-from ..egress.transcript import BODIES, Entry, read
+from ..egress.records import Received, Released
+from ..egress.transcript import BODIES, Entry, plan_of, read
 from ..errors import TranscriptError, UsageError
 from ..plan import PublicPlan, Relation
 from ..publish import MANIFEST
@@ -76,7 +76,7 @@ class RunRecords:
         """
         folder = root / "transcript"
         entries = tuple(read(folder))
-        plan = next((each.record.plan for each in entries if isinstance(each.record, Planned)), None)
+        plan = plan_of(entries)
         manifest = root / "release" / MANIFEST
         if plan is None or not manifest.is_file():
             raise UsageError(
