@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve_client.report.charts import HEIGHT, WIDTH, Chart, Series, ticks
@@ -28,6 +28,9 @@ def test_there_are_few_ticks_for_any_scale(top, wanted):
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=30))
+@example([5e-324])
+@example([2.3e-308])
+@example([9e-308])
 def test_every_point_lies_on_the_paper(values):
     line = Series("line", tuple(enumerate(values)))
     chart = Chart("title", "summary", [line], max(values), str)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -107,9 +108,9 @@ class Chart:
 
 def ticks(top: float, wanted: int) -> list[float]:
     """Round numbers from zero to at least ``top``, about ``wanted`` steps."""
-    if top <= 0:
-        return [0.0, 1.0]
     rough = top / wanted
+    if rough < sys.float_info.min:  # nothing, or too little to have a power of ten
+        return [0.0, 1.0]
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough * (1 - 1e-9))
     return [place * step for place in range(math.ceil(top / step - 1e-9) + 1)]
