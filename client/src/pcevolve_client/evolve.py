@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from .plan import Call, PublicPlan
-from .release import Candidate, Prototype, PublicPrompt, Query, Receipt
+from .release import Candidate, Prototype, PublicEcho, PublicPrompt, Query, Receipt
 
 Population = Mapping[str, tuple[Candidate, ...]]
 """Candidates of each class, by label, in the order of the plan."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What a release chooses from.
+
+    Attributes:
+        candidates: Of each class.
+        views: Lookahead: the variations by which a candidate is judged, by its id; empty without lookahead.
+    """
+
+    candidates: Population
+    views: Population = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """What came out.
+
+    Attributes:
+        populations: Of every iteration, the initial one first.
+        dataset: The synthetic dataset.
+        receipts: Of every release, in order.
+    """
+
+    populations: tuple[Population, ...]
+    dataset: Population
+    receipts: tuple[Receipt, ...]
 
 
 class Generator(Protocol):
@@ -19,16 +48,16 @@ class Generator(Protocol):
         """Text-to-image: ``call.count`` new candidates."""
         ...
 
-    def vary(self, call: Call, prompt: PublicPrompt, prototype: Prototype) -> tuple[Candidate, ...]:
-        """Image-to-image: ``call.count`` variations of a released prototype."""
+    def vary(self, call: Call, prompt: PublicPrompt, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
+        """Image-to-image: ``call.count`` variations of a released prototype, or of what the plan itself names."""
         ...
 
 
 class Judge(Protocol):
     """The private side: looks at all candidates, releases a few under differential privacy."""
 
-    def release(self, query: Query, population: Population) -> Receipt:
-        """Choose the prototypes of one class; the same query always gets the same receipt."""
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Choose the prototypes of every class; the same query always gets the same receipt."""
         ...
 
 
@@ -44,48 +73,84 @@ class Watcher(Protocol):
         ...
 
 
-def evolve(plan: PublicPlan, generator: Generator, judge: Judge, watcher: Watcher) -> list[Population]:
-    """Run the whole plan.
-
-    Returns:
-        The population of every iteration, the initial one first; the last one is the synthetic dataset.
-    """
-    history = [_initial(plan, generator, watcher)]
-    for iteration in range(1, plan.iterations + 1):
-        receipts = {}
-        for label in plan.labels:
-            receipts[label] = judge.release(Query(plan.run_id, iteration, label), history[-1])
-            watcher.released(receipts[label])
-        history.append(_variations(plan, generator, watcher, iteration, history[-1], receipts))
-    return history
+def evolve(plan: PublicPlan, generator: Generator, judge: Judge, watcher: Watcher) -> Evolved:
+    """Run the whole plan."""
+    return _Evolution(plan, generator, judge, watcher).run()
 
 
-def _initial(plan: PublicPlan, generator: Generator, watcher: Watcher) -> Population:
-    made: dict[str, tuple[Candidate, ...]] = dict.fromkeys(plan.labels, ())
-    for call in plan.round(0):
-        made[call.label] += generator.create(call, PublicPrompt.of(plan, call.label))
-        watcher.generated(call)
-    return made
+@dataclass
+class _Evolution:
+    """A run of the loop and what it has made so far."""
+
+    plan: PublicPlan
+    generator: Generator
+    judge: Judge
+    watcher: Watcher
+    populations: list[Population] = field(default_factory=list)
+    views: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    receipts: list[Receipt] = field(default_factory=list)
+    known: dict[str, Candidate] = field(default_factory=dict)
+
+    def run(self) -> Evolved:
+        """Every round, then the dataset."""
+        self._populate(0)
+        for iteration in range(1, self.plan.iterations + 1):
+            self._release(iteration)
+            self._populate(iteration)
+        return Evolved(tuple(self.populations), self._dataset(), tuple(self.receipts))
+
+    def _populate(self, iteration: int) -> None:
+        """Make a population, and look ahead on it."""
+        self.populations.append(self._made(self.plan.round(iteration)))
+        for call in self.plan.looks(iteration):
+            source = call.source or ""
+            self.views[source] = self.views.get(source, ()) + self._answer(call)
+
+    def _release(self, iteration: int) -> Receipt:
+        """Let the private side choose from the pool."""
+        shown = self.populations if self.plan.pool == "all" else self.populations[-1:]
+        pool = Pool(joined(self.plan.labels, shown), self.views)
+        receipt = self.judge.release(Query(self.plan.run_id, iteration), pool)
+        self.watcher.released(receipt)
+        self.receipts.append(receipt)
+        return receipt
+
+    def _dataset(self) -> Population:
+        """The last population, with its extensions; or what a last release keeps of all rounds."""
+        plan = self.plan
+        if plan.releases and plan.releases[-1] > plan.iterations:
+            receipt = self._release(plan.releases[-1])
+            return {label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels}
+        return joined(plan.labels, [self.populations[-1], self._made(plan.extensions())])
+
+    def _made(self, calls: Iterable[Call]) -> Population:
+        made: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())
+        for call in calls:
+            made[call.label] += self._answer(call)
+        return made
+
+    def _answer(self, call: Call) -> tuple[Candidate, ...]:
+        prompt = PublicPrompt.of(self.plan, call.label)
+        source = self._source(call)
+        if source is None:
+            made = self.generator.create(call, prompt)
+        else:
+            made = self.generator.vary(call, prompt, source)
+        self.known.update((each.id, each) for each in made)
+        self.watcher.generated(call)
+        return made
+
+    def _source(self, call: Call) -> Prototype | PublicEcho | None:
+        """What a call varies, found by id, never by position in a listing."""
+        if call.source is not None:
+            return PublicEcho(self.known[call.source])
+        if call.parent is None:
+            return None
+        receipt = self.receipts[-1]
+        return Prototype(self.known[receipt.of(call.label)[call.parent].id], receipt)
 
 
-def _variations(
-    plan: PublicPlan,
-    generator: Generator,
-    watcher: Watcher,
-    iteration: int,
-    parents: Population,
-    receipts: Mapping[str, Receipt],
-) -> Population:
-    made: dict[str, tuple[Candidate, ...]] = dict.fromkeys(plan.labels, ())
-    for call in plan.round(iteration):
-        prototype = _prototype(call, parents, receipts[call.label])
-        made[call.label] += generator.vary(call, PublicPrompt.of(plan, call.label), prototype)
-        watcher.generated(call)
-    return made
-
-
-def _prototype(call: Call, parents: Population, receipt: Receipt) -> Prototype:
-    """The prototype that a call varies, found by id, never by position."""
-    chosen = receipt.chosen[call.parent or 0]
-    candidate = next(each for each in parents[call.label] if each.id == chosen.id)
-    return Prototype(candidate, receipt)
+def joined(labels: Iterable[str], populations: Iterable[Population]) -> Population:
+    """Several populations as one, class by class, the oldest first."""
+    several = list(populations)
+    return {label: tuple(each for one in several for each in one[label]) for label in labels}

@@ -16,11 +16,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from .privacy import Budget, Relation
+
 TEMPLATE = "A {domain} image with {label}"
+STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x"}
 
 Label = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^/\\\x00-\x1f.][^/\\\x00-\x1f]*$")]
 ExactEpsilon = Annotated[str, Field(pattern=r"^\d{1,60}(/[1-9]\d{0,59})?$")]
-Relation = Literal["replace-one", "add-remove"]
+Purpose = Literal["create", "vary", "look", "extend"]
 
 
 @dataclass(frozen=True)
@@ -28,17 +31,22 @@ class Call:
     """One request of the plan, before any private choice is filled in.
 
     Attributes:
-        slot: Unique name; also the order of sending.
-        iteration: 0 for text-to-image, 1..T for variations.
+        slot: Unique name.
+        purpose: ``create`` (text-to-image), ``vary`` (a released prototype), ``look`` (lookahead: every candidate
+            of a population, so that it is judged by what it would become) or ``extend`` (more samples: every image
+            of the last population once more).
+        iteration: 0 for text-to-image, else the round that the images belong to.
         label: Class that the images are for.
-        first: Index of the first image within its class and iteration.
+        first: Index of the first image within its class and stage.
         count: Images asked for.
         seed: Wire seed of the first image; image k uses ``seed + k`` modulo 2**32.
         strength: Image-to-image strength in [0, 1]; None for text-to-image.
-        parent: Which of the class's released prototypes is varied; None for text-to-image.
+        parent: For ``vary``: which of the class's released prototypes it is.
+        source: For ``look`` and ``extend``: id of the candidate that is varied; public.
     """
 
     slot: str
+    purpose: Purpose
     iteration: int
     label: str
     first: int
@@ -46,6 +54,12 @@ class Call:
     seed: int
     strength: float | None = None
     parent: int | None = None
+    source: str | None = None
+
+    def output(self, index: int) -> str:
+        """Id of the ``index``-th image that the call brings."""
+        stage, of_class, _ = self.slot.split("/")
+        return f"{stage}-{of_class}-{self.first + index:06d}"
 
 
 class PublicPlan(BaseModel):
@@ -53,7 +67,7 @@ class PublicPlan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: Literal["pcevolve-plan/1"] = "pcevolve-plan/1"
+    format: Literal["pcevolve-plan/2"] = "pcevolve-plan/2"
     run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     run_seed: Annotated[int, Field(ge=0, lt=2**32)]
     api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
@@ -61,11 +75,18 @@ class PublicPlan(BaseModel):
     model: Annotated[str, Field(min_length=1, max_length=200)]
     method: str
     domain: Annotated[str, Field(min_length=1, max_length=200)]
-    labels: Annotated[tuple[Label, ...], Field(min_length=2, max_length=1000)]
+    labels: Annotated[tuple[Label, ...], Field(min_length=1, max_length=1000)]
     prompt_template: Annotated[str, Field(max_length=1000)] = TEMPLATE
     negative_prompt: Annotated[str, Field(max_length=1000)] = ""
     candidates: Annotated[int, Field(ge=1, le=10_000)] = 100
+    initial: Annotated[int, Field(ge=1, le=100_000)]
     prototypes: Annotated[int, Field(ge=1, le=10_000)] = 1
+    lookahead: Annotated[int, Field(ge=0, le=100)] = 0
+    more: Annotated[int, Field(ge=0, le=1000)] = 0
+    pool: Literal["latest", "all"] = "latest"
+    keep: Literal["last", "selected"] = "last"
+    threshold: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    calibration: Literal["tight", "published"] = "tight"
     iterations: Annotated[int, Field(ge=0, le=1000)] = 20
     strengths: tuple[Annotated[float, Field(ge=0, le=1)], ...]
     guidance: Annotated[float, Field(ge=0, le=50)] = 7.5
@@ -87,47 +108,99 @@ class PublicPlan(BaseModel):
             raise ValueError("strengths: one per iteration is needed")
         if len(set(self.labels)) != len(self.labels):
             raise ValueError("labels: two classes have the same name")
-        if "{label}" not in self.prompt_template:
+        if "{label}" not in self.prompt_template and len(self.labels) > 1:
             raise ValueError(
                 "prompt_template: '{label}' is missing, so all classes would get the same prompt"
             )
         if self.candidates % self.prototypes:
             raise ValueError("candidates: must be a multiple of the prototypes per class")
+        if self.keep == "selected" and self.more:
+            raise ValueError("more: a dataset that is selected from all rounds cannot be extended")
         return self
 
     @property
-    def epsilon_budget(self) -> Fraction:
-        """Total pure-DP budget of the run, exact."""
-        return Fraction(self.epsilon)
+    def budget(self) -> Budget:
+        """Total privacy budget of the run, exact."""
+        return Budget(Fraction(self.epsilon), self.delta)
+
+    @property
+    def releases(self) -> tuple[int, ...]:
+        """Iterations for which something is released: one per round, and one for a dataset that is selected."""
+        return tuple(range(1, self.iterations + 1 + (self.keep == "selected" and self.iterations > 0)))
+
+    def wanted(self, iteration: int) -> int:
+        """How many candidates of each class a release names."""
+        return self.prototypes if iteration <= self.iterations else self.candidates
 
     def prompt(self, label: str) -> str:
         """The public text prompt of a class."""
         words = {"domain": self.domain, "label": label}
         return re.sub(r"\{(domain|label)\}", lambda match: words[match[1]], self.prompt_template)
 
-    def image_seed(self, iteration: int, label: str, first: int) -> int:
-        """Wire seed of a call: a hash of public values, never of anything private."""
-        text = f"{self.run_seed}/{iteration}/{self.labels.index(label)}/{first}"
+    def public_seed(self, *of: str | int) -> int:
+        """A 32-bit seed for one public purpose: a hash of public values, never of anything private."""
+        text = "/".join(str(each) for each in (self.run_seed, *of))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
     def round(self, iteration: int) -> Iterator[Call]:
-        """The calls of one iteration, in sending order: by class, then by prototype, then by batch."""
-        share = self.candidates // (self.prototypes if iteration else 1)
-        for index, label in enumerate(self.labels):
-            for start in range(0, self.candidates, share):
+        """The calls that make a population, in sending order: by class, then by prototype, then by batch."""
+        total = self.candidates if iteration else self.initial
+        share = total // self.prototypes if iteration else total
+        for label in self.labels:
+            for start in range(0, total, share):
                 for first in range(start, start + share, self.batch):
-                    yield Call(
-                        slot=f"i{iteration:03d}/c{index:03d}/n{first:05d}",
-                        iteration=iteration,
-                        label=label,
-                        first=first,
-                        count=min(self.batch, start + share - first),
-                        seed=self.image_seed(iteration, label, first),
+                    yield self._call(
+                        "vary" if iteration else "create",
+                        iteration,
+                        label,
+                        first,
+                        min(self.batch, start + share - first),
                         strength=self.strengths[iteration - 1] if iteration else None,
                         parent=start // share if iteration else None,
                     )
 
+    def looks(self, iteration: int) -> Iterator[Call]:
+        """Lookahead on a population: ``lookahead`` variations of every candidate, in public order."""
+        if self.lookahead and iteration < self.iterations:
+            yield from self._echoes("look", iteration, self.lookahead, self.strengths[iteration])
+
+    def extensions(self) -> Iterator[Call]:
+        """More samples: ``more`` variations of every image of the last population, in public order."""
+        if self.more and self.iterations:
+            yield from self._echoes("extend", self.iterations, self.more, self.strengths[-1])
+
+    def _echoes(self, purpose: Purpose, iteration: int, copies: int, strength: float) -> Iterator[Call]:
+        """``copies`` variations of every image of a population."""
+        places: dict[str, int] = dict.fromkeys(self.labels, 0)
+        for call in self.round(iteration):
+            for index in range(call.count):
+                start = places[call.label]
+                places[call.label] += copies
+                for first in range(start, start + copies, self.batch):
+                    count = min(self.batch, start + copies - first)
+                    yield self._call(
+                        purpose, iteration, call.label, first, count, strength=strength, source=call.output(index)
+                    )
+
+    def _call(
+        self,
+        purpose: Purpose,
+        iteration: int,
+        label: str,
+        first: int,
+        count: int,
+        strength: float | None = None,
+        parent: int | None = None,
+        source: str | None = None,
+    ) -> Call:
+        stage = f"{STAGES[purpose]}{iteration:03d}"
+        place = self.labels.index(label)
+        slot = f"{stage}/c{place:03d}/n{first:06d}"
+        seed = self.public_seed(stage, place, first)
+        return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source)
+
     @cached_property
     def calls(self) -> dict[str, Call]:
         """Every call of the run by slot, in sending order."""
-        return {call.slot: call for t in range(self.iterations + 1) for call in self.round(t)}
+        made = [call for t in range(self.iterations + 1) for call in (*self.round(t), *self.looks(t))]
+        return {call.slot: call for call in (*made, *self.extensions())}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from typing import Any, Self
 
 from .errors import EgressError
-from .plan import Call, ExactEpsilon, PublicPlan, Relation
+from .plan import Call, PublicPlan
+from .privacy import Event, Relation
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Candidate:
     Attributes:
         id: Unique in the run: the slot and the place in the answer that brought it.
         label: Class it was asked for.
-        iteration: Round that made it.
+        iteration: Round that made it; 0 for text-to-image.
         parent: Id of the candidate that it varies; None for text-to-image.
         digest: SHA-256 of the received bytes, hex.
         media_type: What the bytes are.
@@ -45,16 +45,11 @@ class Candidate:
     digest: str
     media_type: str
 
-    @staticmethod
-    def name(call: Call, index: int) -> str:
-        """Id of the ``index``-th output of a call."""
-        return f"i{call.iteration:03d}-{call.slot.split('/')[1]}-{call.first + index:05d}"
-
     @classmethod
     def received(cls, call: Call, index: int, parent: str | None, data: bytes, media_type: str) -> Self:
         """Name the ``index``-th output of a call."""
         return cls(
-            id=cls.name(call, index),
+            id=call.output(index),
             label=call.label,
             iteration=call.iteration,
             parent=parent,
@@ -65,22 +60,20 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Query:
-    """One question to the private data: who of a class's candidates becomes a prototype.
+    """One question to the private data: who of each class's candidates becomes a prototype.
 
     Attributes:
         run_id: The run that asks.
-        iteration: Round for which the prototypes are chosen (1..T).
-        label: Class.
+        iteration: Round for which the prototypes are chosen (1..T), or T+1 for the choice of the dataset.
     """
 
     run_id: str
     iteration: int
-    label: str
 
     @property
     def key(self) -> str:
         """Unique name of the question within its run."""
-        return f"{self.iteration:03d}/{self.label}"
+        return f"{self.iteration:04d}"
 
 
 @dataclass(frozen=True)
@@ -92,36 +85,39 @@ class Chosen:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """What a release chose from one class, in the order in which the plan's calls use it."""
+
+    label: str
+    chosen: tuple[Chosen, ...]
+
+
+@dataclass(frozen=True)
 class Receipt:
-    """Proof that a release was drawn and paid for in one committed transaction; public.
+    """Proof that a round's release was drawn and paid for in one committed transaction; public.
 
     Attributes:
         run_id: Run it belongs to.
-        iteration: Round whose requests it allows.
-        label: Class whose requests it allows.
-        chosen: The prototypes, in the order in which the plan's calls use them.
-        mechanism: Name of the mechanism that drew them.
-        epsilon: Exact pure-DP cost as a fraction, ``"1/4"``.
-        relation: Neighbour relation under which the cost holds.
+        iteration: Round whose requests it allows; T+1 for the choice of the dataset.
+        choices: The prototypes, class by class, in the plan's order of classes.
+        events: What was done to the private data for it; the accountants say what that costs.
+        relation: Neighbour relation under which the events' parameters hold.
     """
 
     run_id: str
     iteration: int
-    label: str
-    chosen: tuple[Chosen, ...]
-    mechanism: str
-    epsilon: ExactEpsilon
+    choices: tuple[Choice, ...]
+    events: tuple[Event, ...]
     relation: Relation
+
+    def of(self, label: str) -> tuple[Chosen, ...]:
+        """What was chosen from a class; nothing for a class that it does not know."""
+        return next((each.chosen for each in self.choices if each.label == label), ())
 
     @property
     def id(self) -> str:
         """Digest of the receipt's content."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
-
-    @property
-    def cost(self) -> Fraction:
-        """Exact pure-DP cost."""
-        return Fraction(self.epsilon)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -134,8 +130,11 @@ class Receipt:
         Raises:
             KeyError, TypeError: The values are not those of a receipt.
         """
-        chosen = tuple(Chosen(**each) for each in values["chosen"])
-        return cls(**{**values, "chosen": chosen})
+        choices = tuple(
+            Choice(each["label"], tuple(Chosen(**one) for one in each["chosen"])) for each in values["choices"]
+        )
+        events = tuple(Event(**each) for each in values["events"])
+        return cls(**{**values, "choices": choices, "events": events})
 
 
 @dataclass(frozen=True)
@@ -149,10 +148,15 @@ class Prototype:
         """Refuse a candidate that the receipt does not name.
 
         Raises:
-            EgressError: The receipt is for another candidate, class or round.
+            EgressError: The receipt is for another candidate, class or an earlier round.
         """
-        named = {(each.id, each.digest) for each in self.receipt.chosen}
-        fits = self.receipt.label == self.candidate.label
-        fits = fits and self.receipt.iteration == self.candidate.iteration + 1
-        if not fits or (self.candidate.id, self.candidate.digest) not in named:
+        named = Chosen(self.candidate.id, self.candidate.digest) in self.receipt.of(self.candidate.label)
+        if not named or self.receipt.iteration <= self.candidate.iteration:
             raise EgressError(f"candidate {self.candidate.id} has no receipt for its class and iteration")
+
+
+@dataclass(frozen=True)
+class PublicEcho:
+    """A candidate that the public plan sends back whatever the private data are (lookahead, more samples)."""
+
+    candidate: Candidate

@@ -1,8 +1,11 @@
-"""PCEvolve (Zhang et al., ICML 2025, Algorithm 1): one prototype per class by the exponential mechanism."""
+"""PCEvolve (Zhang et al., ICML 2025, Algorithm 1) and the ablations of its Table 3."""
 
 from __future__ import annotations
 
-from ..budget.mechanisms import ExponentialMechanism
+from dataclasses import replace
+
+from ..budget.calibration import exponential_per_class
+from ..budget.lift import exponential_lift
 from .method import Method
 
 METHOD = Method(
@@ -13,7 +16,28 @@ METHOD = Method(
         "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under "
         "replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
     ),
-    mechanism=ExponentialMechanism,
-    utility="pcevolve",
-    iterations=20,
+    selector="contrastive",
+    spending=exponential_per_class,
+    lift=exponential_lift,
+)
+
+ABLATIONS = (
+    replace(
+        METHOD,
+        name="pcevolve-g",
+        summary="PCEvolve without the similarity calibrator: utility g, the contrastive filter alone",
+        selector="filter",
+    ),
+    replace(
+        METHOD,
+        name="pcevolve-h",
+        summary="PCEvolve without the contrastive filter: utility h, the similarity calibrator alone",
+        selector="unfiltered",
+    ),
+    replace(
+        METHOD,
+        name="pcevolve-exp",
+        summary="PCEvolve with the plain similarity exp(-d) of its equation 2 in place of the calibrator",
+        selector="plain-distance",
+    ),
 )

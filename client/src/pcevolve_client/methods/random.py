@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ..budget.mechanisms import UniformChoice
+from ..budget.calibration import nothing
+from ..budget.lift import uniform_lift
 from .method import Method
 
 METHOD = Method(
     name="random",
     summary="random control: the same loop, prototypes drawn uniformly, private data never looked at",
     guarantee="0-DP: no draw depends on the private data, under either neighbour relation",
-    mechanism=UniformChoice,
-    utility=None,
-    iterations=20,
+    selector=None,
+    spending=nothing,
+    lift=uniform_lift,
 )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from ..budget.mechanisms import UniformChoice
-from .method import Method
+from ..budget.calibration import nothing
+from ..budget.lift import uniform_lift
+from .method import Method, always
 
 METHOD = Method(
     name="t2i",
     summary="text-to-image only: no evolution, private data never looked at",
     guarantee="0-DP: nothing depends on the private data, under either neighbour relation",
-    mechanism=UniformChoice,
-    utility=None,
-    iterations=0,
+    selector=None,
+    spending=nothing,
+    lift=uniform_lift,
+    rounds=always(0),
     needs=frozenset({"create"}),
 )

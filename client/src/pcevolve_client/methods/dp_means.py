@@ -1,0 +1,26 @@
+"""DP class means: one Gaussian release of what each class looks like; every selection after it is free."""
+
+from __future__ import annotations
+
+from ..budget.calibration import gaussian_once
+from ..budget.lift import means_lift
+from .method import Method, always, linear
+
+METHOD = Method(
+    name="dp-means",
+    summary="DP class means: released once with Gaussian noise; all selections follow from them at no further cost",
+    guarantee=(
+        "(epsilon, delta)-DP by one Gaussian release of the sums of clipped, publicly centred embeddings of all "
+        "classes together, of L2 sensitivity R under add-remove and 2 R under replace-one, R being the public clip "
+        "radius; every selection is post-processing of it"
+    ),
+    selector="means",
+    spending=gaussian_once,
+    lift=means_lift,
+    rounds=always(3),
+    delta=1e-5,
+    prototypes=10,
+    schedule=linear(0.7, 0.5),
+    pool="all",
+    keep="selected",
+)

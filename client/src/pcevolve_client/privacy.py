@@ -1,0 +1,74 @@
+"""The vocabulary of privacy: relations, budgets, and the events that spend them. Values only, no arithmetic of loss.
+
+An event says what happened; ``budget.accountants`` says what it costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
+
+Relation = Literal["replace-one", "add-remove"]
+"""``replace-one``: one privacy unit changed, labels included. ``add-remove``: one unit more or less."""
+
+MechanismName = Literal["exponential", "permute-and-flip", "gaussian", "uniform", "post-processing"]
+ExactNumber = Annotated[str, Field(pattern=r"^\d{1,400}(/[1-9]\d{0,399})?$")]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An (ε, δ) guarantee, or a limit on one.
+
+    Attributes:
+        epsilon: Exact, > 0.
+        delta: In [0, 1); 0 for pure differential privacy.
+    """
+
+    epsilon: Fraction
+    delta: float = 0.0
+
+
+@dataclass(frozen=True)
+class Event:
+    """One kind of access to the private data, and how often it was made in a row.
+
+    The parameter already accounts for the neighbour relation of the run that made the access:
+
+    - ``exponential``: the bounded range η of the draw, in nats: log-ratios of the probabilities under two
+      neighbouring datasets span at most η over all outcomes (Dong, Durfee & Rogers 2020). Implies η-DP.
+    - ``permute-and-flip``: pure ε.
+    - ``gaussian``: the noise multiplier, standard deviation of the noise over L2 sensitivity.
+    - ``uniform``, ``post-processing``: "0"; the private data are not looked at.
+
+    Attributes:
+        mechanism: What was run.
+        parameter: Exact non-negative fraction, ``"1/4"``.
+        count: Times in a row, each possibly chosen after seeing the one before (adaptive composition).
+    """
+
+    mechanism: MechanismName
+    parameter: ExactNumber = "0"
+    count: Annotated[int, Field(ge=1, le=10**9)] = 1
+
+    @property
+    def value(self) -> Fraction:
+        """The parameter as a number."""
+        return Fraction(self.parameter)
+
+    @property
+    def free(self) -> bool:
+        """Whether it does not look at the private data."""
+        return self.mechanism in ("uniform", "post-processing")
+
+    def on_group(self, size: int) -> Self:
+        """The same event for ``size`` privacy units that change together (group privacy)."""
+        if self.free or size == 1:
+            return self
+        value = self.value / size if self.mechanism == "gaussian" else self.value * size
+        return replace(self, parameter=str(value))
+
+
+FREE = Event("post-processing")
