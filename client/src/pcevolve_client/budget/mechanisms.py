@@ -11,6 +11,7 @@ import hashlib
 import math
 import secrets
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -126,13 +127,15 @@ class SeededNoise:
 
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
         """See ``Noise.exponential``; adding Gumbel noise and taking the maximum is the same distribution."""
-        exponents = _finite_scores(scores) / _scale(rate)
-        return int(np.argmax(exponents + self._generator("exponential", key).gumbel(size=len(scores))))
+        exponents = _finite_scores(scores) / noise_scale(rate)
+        noise = self._generator("exponential", key).gumbel(size=len(exponents))
+        return int(np.argmax(exponents + noise))
 
     def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
         """See ``Noise.permute_and_flip``; exponential noise and the maximum is the same (Ding et al. 2021)."""
-        exponents = _finite_scores(scores) / _scale(rate)
-        return int(np.argmax(exponents + self._generator("permute-and-flip", key).exponential(size=len(scores))))
+        exponents = _finite_scores(scores) / noise_scale(rate)
+        noise = self._generator("permute-and-flip", key).exponential(size=len(exponents))
+        return int(np.argmax(exponents + noise))
 
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
         """See ``Noise.gaussian``."""
@@ -156,16 +159,27 @@ def clamped(scores: FloatArray, low: float = 0.0, high: float = 1.0) -> FloatArr
     return np.clip(np.nan_to_num(scores, nan=low, posinf=high, neginf=low), low, high)
 
 
+def noise_scale(rate: Fraction) -> float:
+    """The smallest float that is not below ``1 / rate``: rounding adds noise and never costs privacy."""
+    if rate <= 0:
+        raise ValueError(f"the rate of a draw must be above 0, not {rate}")
+    scale = float(1 / rate)
+    return scale if Fraction(scale) >= 1 / rate else math.nextafter(scale, math.inf)
+
+
+@lru_cache(maxsize=32)  # a measurement has no state
 def exponential_measurement(rate: Fraction) -> Any:  # noqa: ANN401 - OpenDP ships no types
     """OpenDP's exponential mechanism; its privacy map says η²/8 zCDP, the mark of a bounded range η."""
     return _noisy_max(zero_concentrated_divergence(), rate)
 
 
+@lru_cache(maxsize=32)
 def permute_and_flip_measurement(rate: Fraction) -> Any:  # noqa: ANN401
     """OpenDP's permute-and-flip; its privacy map says ε."""
     return _noisy_max(max_divergence(), rate)
 
 
+@lru_cache(maxsize=32)
 def gaussian_measurement(sigma: float) -> Any:  # noqa: ANN401
     """OpenDP's Gaussian mechanism; its privacy map says 1/(2z²) zCDP.
 
@@ -178,19 +192,13 @@ def gaussian_measurement(sigma: float) -> Any:  # noqa: ANN401
 
 def _noisy_max(divergence: Any, rate: Fraction) -> Any:  # noqa: ANN401
     # Not monotonic: that only makes OpenDP's map the dearer of the two; the draw itself is the same.
-    return make_noisy_max(_vectors(), linf_distance(T=float, monotonic=False), divergence, scale=_scale(rate))
+    return make_noisy_max(
+        _vectors(), linf_distance(T=float, monotonic=False), divergence, scale=noise_scale(rate)
+    )
 
 
 def _vectors() -> Any:  # noqa: ANN401
     return vector_domain(atom_domain(T=float, nan=False))
-
-
-def _scale(rate: Fraction) -> float:
-    """The smallest float that is not below ``1 / rate``: rounding adds noise and never costs privacy."""
-    if rate <= 0:
-        raise ValueError(f"the rate of a draw must be above 0, not {rate}")
-    scale = float(1 / rate)
-    return scale if Fraction(scale) >= 1 / rate else math.nextafter(scale, math.inf)
 
 
 def _positive(sigma: float) -> float:
