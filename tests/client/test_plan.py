@@ -17,6 +17,7 @@ def test_every_class_gets_its_images_in_every_iteration(candidates, batch, itera
     plan = small_plan(
         labels=tuple(f"c{k}" for k in range(classes)),
         candidates=candidates,
+        initial=candidates + 2,
         batch=batch,
         iterations=iterations,
         strengths=(0.8,) * iterations,
@@ -25,7 +26,7 @@ def test_every_class_gets_its_images_in_every_iteration(candidates, batch, itera
     for call in plan.calls.values():
         assert 1 <= call.count <= batch
         made[call.iteration, call.label] += call.count
-    expected = {(t, label): candidates for t in range(iterations + 1) for label in plan.labels}
+    expected = {(t, label): candidates + 2 * (t == 0) for t in range(iterations + 1) for label in plan.labels}
     assert made == expected
 
 
@@ -39,6 +40,31 @@ def test_several_prototypes_share_the_candidates_evenly(prototypes, batch):
     assert shares == dict.fromkeys(range(prototypes), 12 // prototypes)
 
 
+@given(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4), st.integers(1, 4))
+def test_lookahead_and_extensions_vary_every_image_in_public_order(looks, more, batch, candidates):
+    plan = small_plan(candidates=candidates, initial=candidates, lookahead=looks, more=more, batch=batch)
+    made = [call.output(index) for call in plan.calls.values() for index in range(call.count)]
+    assert len(made) == len(set(made))
+    varied: Counter[tuple[str, str | None]] = Counter()
+    for call in plan.calls.values():
+        if call.source is not None:
+            assert made.index(call.source) < made.index(call.output(0))
+            varied[call.purpose, call.source] += call.count
+    per_class = {"look": 2 * candidates * looks, "extend": candidates * more}
+    for purpose, copies in (("look", looks), ("extend", more)):
+        counts = [count for (kind, _), count in varied.items() if kind == purpose]
+        assert set(counts) <= {copies}
+        assert sum(counts) == 2 * per_class[purpose]
+
+
+def test_a_selected_dataset_takes_one_more_release():
+    assert small_plan().releases == (1, 2)
+    plan = small_plan(keep="selected")
+    assert plan.releases == (1, 2, 3)
+    assert [plan.wanted(t) for t in plan.releases] == [1, 1, 3]
+    assert small_plan(keep="selected", iterations=0, strengths=()).releases == ()
+
+
 def test_wire_seeds_come_from_the_public_seed_alone():
     assert [c.seed for c in small_plan().round(0)] == [c.seed for c in small_plan(run_id="f" * 32).round(0)]
     assert [c.seed for c in small_plan().round(0)] != [c.seed for c in small_plan(run_seed=8).round(0)]
@@ -47,7 +73,8 @@ def test_wire_seeds_come_from_the_public_seed_alone():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"labels": ("cut",)}, "at least 2 items"),
+        ({"labels": ()}, "at least 1 item"),
+        ({"keep": "selected", "more": 2}, "cannot be extended"),
         ({"labels": ("cut", "cut")}, "same name"),
         ({"labels": ("../x", "cut")}, "pattern"),
         ({"strengths": (0.8,)}, "one per iteration"),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 
 import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from pcevolve_client.methods import method
+from pcevolve_client.privacy import Event
 from pcevolve_client.publish import Release, card, clean_image, publish, published_files
-from pcevolve_client.release import Candidate, Chosen, Receipt
+from pcevolve_client.release import Candidate, Receipt
 from pcevolve_shared import images
 from support.provider import png
 from support.runs import RUN_ID, small_plan
@@ -35,8 +35,9 @@ def release(**plan: object) -> Release:
         return Candidate(f"i002-{name}", label, 2, None, name, "image/png")
 
     population = {"cut": (one("a", "cut"), one("c", "cut")), "good": (one("b", "good"),)}
-    receipt = Receipt(RUN_ID, 1, "cut", (Chosen("x", "0"),), "exponential", "5/2", "replace-one")
-    return Release(small_plan(**plan), method("pcevolve"), population, (receipt, receipt), "f" * 64, 9)
+    events = (Event("exponential", "5/4", count=2),)
+    receipts = tuple(Receipt(RUN_ID, t, (), events, "replace-one") for t in (1, 2))
+    return Release(small_plan(**plan), method("pcevolve"), population, receipts, "f" * 64, 9)
 
 
 def test_metadata_that_the_provider_put_in_is_gone():
@@ -58,7 +59,7 @@ def test_the_card_states_guarantee_and_assumptions():
     assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
     assert "class names: cut, good" in text
     assert "INSECURE" not in text
-    assert release().spent == Fraction(5)
+    assert release().guarantee["epsilon_spent"] == 5
 
 
 def test_an_insecure_run_is_marked_everywhere(tmp_path):

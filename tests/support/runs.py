@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from pcevolve_client.budget.ledger import Account, Ledger, Limits
-from pcevolve_client.budget.mechanisms import UniformChoice
+from pcevolve_client.budget.mechanisms import SecureNoise
 from pcevolve_client.egress.gate import Gate
 from pcevolve_client.egress.retry import Patience
 from pcevolve_client.egress.transcript import Transcript
 from pcevolve_client.egress.transport import Address, Transport
-from pcevolve_client.evolve import Population, evolve
+from pcevolve_client.evolve import Evolved, Judge, evolve
 from pcevolve_client.methods import method
 from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.privacy import Budget
 from pcevolve_client.private.judge import UniformJudge
 from pcevolve_client.providers import dialect
 from pcevolve_client.providers.remote import RemoteGenerator
@@ -52,6 +53,7 @@ def small_plan(**changes: object) -> PublicPlan:
         "domain": "leather texture",
         "labels": ("cut", "good"),
         "candidates": 3,
+        "initial": 3,
         "iterations": 2,
         "strengths": (0.8, 0.78),
         "width": 16,
@@ -74,6 +76,7 @@ class SmallRun:
     account: Account
     transcript: Transcript
     gate: Gate
+    judge: Judge
 
     @classmethod
     def open(
@@ -86,30 +89,32 @@ class SmallRun:
         """Open or reopen a run in a folder."""
         plan = plan or small_plan()
         ledger = Ledger(root / "private" / "ledger.sqlite")
-        limits = Limits(Fraction(10), Fraction(10))
-        account = ledger.enrol(plan.run_id, [b"unit 1", b"unit 2"], plan.relation, limits)
+        limits = Limits(Budget(Fraction(10)), Budget(Fraction(10)))
+        account = ledger.enrol(plan.run_id, [[b"unit 1"], [b"unit 2"]], plan.relation, limits)
         transcript = Transcript(root / "transcript")
         patience = Patience(seconds=5, first=1, sleep=sleep)
         gate = Gate(transcript, dialect(plan.dialect), ADDRESS, provider or FakeProvider(), patience)
         gate.hello(plan.run_id)
         gate.begin(plan, account.committed)
-        return cls(root, plan, ledger, account, transcript, gate)
+        return cls(root, plan, ledger, account, transcript, gate, UniformJudge(account, SecureNoise(), plan))
 
-    def evolve(self) -> list[Population]:
-        """The whole loop, with the blind judge."""
+    def evolve(self) -> Evolved:
+        """The whole loop; with the blind judge, unless it was given another."""
         generator = RemoteGenerator(
             self.plan, dialect(self.plan.dialect), self.gate, self.transcript.bodies.file
         )
-        return evolve(self.plan, generator, UniformJudge(self.account, UniformChoice()), Silent())
+        return evolve(self.plan, generator, self.judge, Silent())
 
-    def finish(self) -> list[Population]:
+    def finish(self) -> Evolved:
         """The whole run, down to the release folder."""
-        history = self.evolve()
+        evolved = self.evolve()
+        for receipt in evolved.receipts:
+            self.gate.record(receipt)
         self.gate.finish()
-        facts = (self.account.receipts(), self.transcript.head, len(self.transcript.entries))
-        release = Release(self.plan, method(self.plan.method), history[-1], *facts)
+        facts = (evolved.receipts, self.transcript.head, len(self.transcript.entries))
+        release = Release(self.plan, method(self.plan.method), evolved.dataset, *facts)
         publish(self.root / "release", release, self.transcript.bodies.file)
-        return history
+        return evolved
 
     def close(self) -> None:
         """Close files, as the end of a process does."""

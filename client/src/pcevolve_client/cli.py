@@ -29,6 +29,11 @@ app = typer.Typer(
 budget_app = typer.Typer(help="What was spent, and on which data.", no_args_is_help=True)
 app.add_typer(budget_app, name="budget")
 
+METHODS_HELP = (
+    "auto (chosen from public sizes), dp-means, jvem, pe, pe-em, pcevolve, pcevolve-g, pcevolve-h, pcevolve-exp, "
+    "pcevolve-gm, random (control) or t2i (no evolution)."
+)
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
 
 
@@ -48,12 +53,26 @@ def run(
     domain: Annotated[str, typer.Option(help="Public words for what the images show: 'leather texture'.")],
     out: Annotated[Path, typer.Option(help="Folder of the run; nothing in it is ever overwritten.")],
     epsilon: Annotated[str, typer.Option(help="Total privacy budget of the run, > 0.")] = "10",
-    method: Annotated[
-        str, typer.Option(help="pcevolve, random (control) or t2i (no evolution).")
-    ] = "pcevolve",
+    delta: Annotated[
+        float | None, typer.Option(min=0, help="Total delta, < 1; the method's own if not given (0 or 1e-5).")
+    ] = None,
+    method: Annotated[str, typer.Option(help=METHODS_HELP)] = "auto",
+    calibration: Annotated[
+        str, typer.Option(help="tight, or published: the paper's own looser calibration of its noise.")
+    ] = "tight",
     relation: Annotated[
         str, typer.Option(help="Neighbour relation: replace-one or add-remove.")
     ] = "replace-one",
+    unit_map: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file that groups images into privacy units, e.g. patients: columns file,patient."
+        ),
+    ] = None,
+    unlabelled: Annotated[
+        bool,
+        typer.Option("--unlabelled", help="Take all images of --private as one class, whatever the folders."),
+    ] = False,
     api: Annotated[str, typer.Option(help="Address of the image API.")] = "http://127.0.0.1:8000",
     api_key_file: Annotated[
         Path | None, typer.Option(help="File with the API key (mode 600); or set PCEVOLVE_API_KEY.")
@@ -64,6 +83,31 @@ def run(
     iterations: Annotated[
         int | None, typer.Option(min=1, help="Evolution rounds, T; the method's own if not given.")
     ] = None,
+    initial: Annotated[
+        int | None,
+        typer.Option(min=1, help="Text-to-image candidates per class to begin with; the method's own."),
+    ] = None,
+    prototypes: Annotated[
+        int | None, typer.Option(min=1, help="Prototypes per class and round; the method's own if not given.")
+    ] = None,
+    lookahead: Annotated[
+        int,
+        typer.Option(min=0, help="Judge each candidate by the mean embedding of this many variations of it."),
+    ] = 0,
+    more: Annotated[
+        int,
+        typer.Option(min=0, help="Enlarge the dataset by this many variations of every image, at no cost."),
+    ] = 0,
+    pool: Annotated[
+        str | None, typer.Option(help="What may be chosen: the latest generation, or all; the method's own.")
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="The dataset: the last generation, or selected from all; the method's own."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, help="H of Private Evolution, subtracted from noisy votes.")
+    ] = None,
     shots: Annotated[
         int, typer.Option(min=1, help="Nominal private images per class, K; assumed public.")
     ] = 10,
@@ -73,10 +117,11 @@ def run(
     prompt_template: Annotated[str, typer.Option(help="Prompt with {domain} and {label}.")] = TEMPLATE,
     negative_prompt: Annotated[str, typer.Option(help="What images should not show.")] = "",
     strength_start: Annotated[
-        float, typer.Option(min=0, max=1, help="Image-to-image strength at first.")
-    ] = 0.8,
-    strength_step: Annotated[float, typer.Option(min=0, max=1, help="Less of it each iteration.")] = 0.02,
-    strength_floor: Annotated[float, typer.Option(min=0, max=1, help="But never below this.")] = 0.6,
+        float | None, typer.Option(min=0, max=1, help="Image-to-image strength at first; the method's own.")
+    ] = None,
+    strength_end: Annotated[
+        float | None, typer.Option(min=0, max=1, help="And in the last iteration.")
+    ] = None,
     guidance: Annotated[float, typer.Option(min=0, help="Guidance scale.")] = 7.5,
     steps: Annotated[int, typer.Option(min=1, help="Denoising steps.")] = 50,
     size: Annotated[int | None, typer.Option(help="Pixels per side; the model's own if not given.")] = None,
@@ -92,6 +137,10 @@ def run(
     lifetime_epsilon: Annotated[
         str | None,
         typer.Option(help="Most that all runs together may spend on these data; --epsilon if not given."),
+    ] = None,
+    lifetime_delta: Annotated[
+        float | None,
+        typer.Option(min=0, help="Delta at which --lifetime-epsilon holds; --delta if not given."),
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for one answer.")] = 600.0,
     patience: Annotated[float, typer.Option(help="Seconds to keep retrying one request.")] = 300.0,

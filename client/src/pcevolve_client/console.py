@@ -19,7 +19,9 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from .budget.accountants import epsilon
 from .plan import Call, PublicPlan
+from .privacy import Event
 from .release import Receipt
 
 LINE_SECONDS = 10.0
@@ -50,7 +52,7 @@ class RunProgress:
         self._task = self._bar.add_task(title, total=total)
         self._plan, self._title, self._console, self._total = plan, title, console, total
         self._done, self._started, self._said = 0, time.monotonic(), time.monotonic()
-        self._spent = 0.0
+        self._events: list[Event] = []
 
     @contextmanager
     def shown(self) -> Iterator[RunProgress]:
@@ -61,9 +63,8 @@ class RunProgress:
     def generated(self, call: Call) -> None:
         """See ``Watcher.generated``."""
         self._done += call.count
-        stage = (
-            f"{self._title}: iteration {call.iteration}/{self._plan.iterations}, ε {self._spent:.3g} spent"
-        )
+        spent = epsilon(self._events, self._plan.delta)
+        stage = f"{self._title}: iteration {call.iteration}/{self._plan.iterations}, ε {spent:.3g} spent"
         self._bar.update(self._task, completed=self._done, description=stage)
         if not self._console.is_terminal and time.monotonic() - self._said > LINE_SECONDS:
             self._said = time.monotonic()
@@ -72,7 +73,7 @@ class RunProgress:
 
     def released(self, receipt: Receipt) -> None:
         """See ``Watcher.released``."""
-        self._spent += float(receipt.cost)
+        self._events.extend(receipt.events)
 
 
 def facts(title: str, rows: dict[str, Any]) -> Table:
@@ -90,7 +91,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},
         "method": summary["method"],
         "iterations": summary["iterations"],
-        "epsilon": f"{summary['epsilon_spent']:g} spent of {summary['epsilon_budget']:g} "
+        "epsilon": f"{summary['epsilon_spent']:.6g} spent of {summary['epsilon_budget']:g} "
         f"(delta {summary['delta']:g}, {summary['relation']})",
         "images released": released,
         "requests": summary["requests"],

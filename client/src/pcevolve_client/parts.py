@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 from . import methods
 from .budget.accounting import parse_epsilon
+from .budget.calibration import Scope
 from .budget.ledger import Account, Limits
-from .budget.mechanisms import ExponentialMechanism, InsecureSeeded, Mechanism, UniformChoice
+from .budget.mechanisms import Noise, SecureNoise, SeededNoise
 from .egress.transcript import Transcript
 from .egress.transport import Address
 from .errors import UsageError
 from .evolve import Judge
 from .methods.method import Method
 from .plan import PublicPlan
-from .private.dataset import PrivateDataset, load_folder
+from .privacy import Budget
+from .private.dataset import PrivateDataset, load_folder, load_unlabelled
 from .private.encoders import Encoder, load_encoder
 from .private.judge import PrivateJudge, UniformJudge
+from .private.selectors import SELECTORS
 from .private.sources import DigitsSource, parse_source
+from .private.units import with_units
 from .providers import dialect as find_dialect
 from .providers.dialect import Dialect, require
 from .settings import RunSettings
@@ -30,10 +33,26 @@ SPLIT_SEED = 0
 
 @dataclass(frozen=True, repr=False)
 class Parts:
-    """What a run is made of. ``test_is_public`` allows figures about the test data to be shown."""
+    """What a run is made of.
+
+    Attributes:
+        method: How prototypes are chosen.
+        reason: Why ``auto`` chose it; empty when the user did.
+        iterations: T.
+        noise: Where the randomness of releases comes from.
+        dialect: How the API speaks.
+        address: Where it is.
+        data: The private images.
+        test: Held-out images, if there are any.
+        test_is_public: Whether figures about them may be shown.
+        encoder: Embeds both sides.
+        limits: What may be spent.
+    """
 
     method: Method
-    mechanism: Mechanism
+    reason: str
+    iterations: int
+    noise: Noise
     dialect: Dialect
     address: Address
     data: PrivateDataset
@@ -49,46 +68,59 @@ class Parts:
         Raises:
             UsageError, DataError, ModelError: What is wrong, in one line.
         """
-        epsilon = parse_epsilon(settings.epsilon)
-        lifetime = parse_epsilon(settings.lifetime_epsilon) if settings.lifetime_epsilon else epsilon
-        method = methods.method(settings.method)
+        limits = _limits(settings)
+        methods.default_delta(settings.method)  # refuses an unknown method before anything is loaded
         spoken = find_dialect(settings.dialect)
-        require(spoken, set(method.needs))
         address = Address(settings.api, settings.key())
         data, test, public = _load(settings)
+        scope = Scope(
+            relation=settings.relation,
+            iterations=settings.iterations or 1,
+            classes=len(data.labels),
+            shots=settings.shots,
+            candidates=settings.candidates,
+        )
+        method, reason = methods.resolved(settings.method, limits.run, scope)
+        require(spoken, set(method.needs))
+        rounds = method.rounds(limits.run, scope)
         return cls(
             method=method,
-            mechanism=_mechanism(method.mechanism(), settings.insecure_noise_seed),
+            reason=reason,
+            iterations=(settings.iterations or rounds) if rounds else 0,
+            noise=SecureNoise()
+            if settings.insecure_noise_seed is None
+            else SeededNoise(settings.insecure_noise_seed),
             dialect=spoken,
             address=address,
             data=data,
             test=test,
             test_is_public=public,
             encoder=load_encoder(settings.encoder, settings.encoder_weights, settings.device),
-            limits=Limits(run=epsilon, lifetime=lifetime),
+            limits=limits,
         )
-
-    def query_cost(self, plan: PublicPlan) -> Fraction:
-        """Pure-DP cost of each draw of a plan."""
-        return self.method.query_cost(plan.epsilon_budget, plan.iterations, len(plan.labels))
 
     def judge(self, plan: PublicPlan, account: Account, transcript: Transcript) -> Judge:
         """The side that looks at candidates: the private one, or the control's blind one."""
-        if self.method.utility is None:
-            return UniformJudge(account, self.mechanism)
+        if self.method.selector is None:
+            return UniformJudge(account, self.noise, plan)
         return PrivateJudge(
             data=self.data,
             encoder=self.encoder,
             received=transcript.bodies.file,
             account=account,
-            mechanism=self.mechanism,
-            epsilon=self.query_cost(plan),
-            utility=self.method.utility,
+            noise=self.noise,
+            plan=plan,
+            selector=SELECTORS[self.method.selector](),
+            events=self.method.planned(plan),
         )
 
 
-def _mechanism(secure: ExponentialMechanism | UniformChoice, seed: int | None) -> Mechanism:
-    return secure if seed is None else InsecureSeeded(seed, secure)
+def _limits(settings: RunSettings) -> Limits:
+    epsilon = parse_epsilon(settings.epsilon)
+    delta = settings.delta if settings.delta is not None else methods.default_delta(settings.method)
+    lifetime = parse_epsilon(settings.lifetime_epsilon) if settings.lifetime_epsilon else epsilon
+    lifetime_delta = settings.lifetime_delta if settings.lifetime_delta is not None else delta
+    return Limits(run=Budget(epsilon, delta), lifetime=Budget(lifetime, lifetime_delta))
 
 
 def _load(settings: RunSettings) -> tuple[PrivateDataset, PrivateDataset | None, bool]:
@@ -96,15 +128,24 @@ def _load(settings: RunSettings) -> tuple[PrivateDataset, PrivateDataset | None,
     if isinstance(source, DigitsSource):
         from .private.digits import load_digits  # scikit-learn takes seconds to load
 
+        if settings.unit_map or settings.unlabelled:
+            raise UsageError("--unit-map and --unlabelled are for a folder of images, not for the digits")
         data, rest = load_digits(settings.shots, source.names, SPLIT_SEED)
         return data, rest, True
-    data = load_folder(source.path)
+    if settings.unlabelled:
+        data = load_unlabelled(source.path, settings.domain)
+    else:
+        data = load_folder(source.path)
+    if settings.unit_map:
+        data = with_units(data, settings.unit_map)
     return data, _load_test(settings.test, data), False
 
 
 def _load_test(path: str | None, data: PrivateDataset) -> PrivateDataset | None:
     if path is None:
         return None
+    if len(data.labels) == 1:
+        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
     test = load_folder(Path(path), unique=False)
     if test.labels != data.labels:
         raise UsageError(f"--test {path} must have the same class folders as --private")

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from .privacy import Budget, Relation
 
 TEMPLATE = "A {domain} image with {label}"
+UNLABELLED_TEMPLATE = "A {domain} image"
 STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x"}
 
 Label = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^/\\\x00-\x1f.][^/\\\x00-\x1f]*$")]
@@ -179,7 +180,13 @@ class PublicPlan(BaseModel):
                 for first in range(start, start + copies, self.batch):
                     count = min(self.batch, start + copies - first)
                     yield self._call(
-                        purpose, iteration, call.label, first, count, strength=strength, source=call.output(index)
+                        purpose,
+                        iteration,
+                        call.label,
+                        first,
+                        count,
+                        strength=strength,
+                        source=call.output(index),
                     )
 
     def _call(

@@ -5,29 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pcevolve_shared import images
 
-from .budget.accounting import composed
+from .budget.accountants import epsilon
 from .egress.bodies import sync_folder
 from .evolve import Population
 from .methods.method import Method
 from .plan import PublicPlan
 from .release import Candidate, Receipt
 
-FORMAT = "pcevolve-manifest/1"
+FORMAT = "pcevolve-manifest/2"
 MANIFEST = "manifest.json"
 CARD = "README.md"
 
 
 @dataclass(frozen=True)
 class Release:
-    """What is published: the last population and the public facts about how it came to be."""
+    """What is published: the dataset and the public facts about how it came to be."""
 
     plan: PublicPlan
     method: Method
@@ -37,9 +36,22 @@ class Release:
     transcript_lines: int
 
     @property
-    def spent(self) -> Fraction:
-        """Pure-DP ε of all releases."""
-        return composed(self.receipts)
+    def guarantee(self) -> dict[str, Any]:
+        """The promise in figures."""
+        return guarantee(self.plan, self.receipts)
+
+
+def guarantee(plan: PublicPlan, receipts: Iterable[Receipt]) -> dict[str, Any]:
+    """The promise in figures, as plan and receipts give it; ``epsilon_spent`` holds at ``delta``."""
+    events = [event for receipt in receipts for event in receipt.events]
+    return {
+        "epsilon_budget": float(plan.budget.epsilon),
+        "epsilon_spent": epsilon(events, plan.delta),
+        "delta": plan.delta,
+        "relation": plan.relation,
+        "unit": plan.unit,
+        "events": [asdict(event) for event in events],
+    }
 
 
 def assumptions(plan: PublicPlan) -> list[str]:
@@ -124,12 +136,7 @@ def _manifest(release: Release, files: list[dict[str, str]], unreadable: list[st
         "marks": marks(plan),
         "plan": plan.model_dump(mode="json"),
         "guarantee": {
-            "epsilon_budget": float(plan.epsilon_budget),
-            "epsilon_spent": float(release.spent),
-            "epsilon_spent_exact": str(release.spent),
-            "delta": plan.delta,
-            "relation": plan.relation,
-            "unit": plan.unit,
+            **release.guarantee,
             "statement": release.method.guarantee,
             "assumed_public": assumptions(plan),
         },
@@ -150,7 +157,7 @@ def card(release: Release, images_released: int) -> str:
         f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
         f"and selected by private images under differential privacy. No private image is in here, and none was "
         f"sent to the API.\n\n"
-        f"## Guarantee\n\nepsilon = {float(release.spent):g}, delta = {plan.delta:g}, neighbour relation "
+        f"## Guarantee\n\nepsilon = {release.guarantee['epsilon_spent']:g}, delta = {plan.delta:g}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
         f"{release.method.guarantee}.\n\n"
         f"## Assumed to be public\n\n{assumed}\n\n"

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 from rich.console import Console
 
-from .budget.accounting import lift_top10
+from .budget.accountants import epsilon
 from .budget.ledger import Account, Ledger
 from .console import RunProgress, error_console, facts
 from .egress.bodies import write_durably
@@ -23,11 +23,11 @@ from .egress.retry import Patience
 from .egress.transcript import Transcript
 from .egress.transport import HttpTransport
 from .errors import UsageError
-from .evolve import Population, evolve
+from .evolve import Evolved, evolve
 from .folder import RunFolder
-from .methods.method import annealed
+from .methods.method import Method, Schedule, scope_of
 from .parts import Parts
-from .plan import PublicPlan
+from .plan import TEMPLATE, UNLABELLED_TEMPLATE, PublicPlan
 from .providers.dialect import ModelSize
 from .providers.remote import RemoteGenerator
 from .publish import Release, assumptions, marks, publish, published_files
@@ -44,7 +44,7 @@ class Outcome:
     folder: RunFolder
     parts: Parts
     plan: PublicPlan
-    history: tuple[Population, ...]
+    evolved: Evolved
     summary: dict[str, Any]
 
 
@@ -74,23 +74,25 @@ def execute(settings: RunSettings, resume: bool = False) -> Outcome:
     console = error_console()
     with folder.claimed(resume), _session(settings, parts, folder, console) as session:
         console.print(facts("Before anything is spent", promise(parts, session.plan, session.account)))
-        history = _evolved(session, console)
-        summary = _finished(session, history[-1], started)
-    return Outcome(folder, parts, session.plan, history, summary)
+        evolved = _evolved(session, console)
+        summary = _finished(session, evolved, started)
+    return Outcome(folder, parts, session.plan, evolved, summary)
 
 
 def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
     """What the owner should know before a run: price, guarantee, what it is worth."""
-    cost = parts.query_cost(plan)
-    before = account.spent_before()
+    events = [event for each in parts.method.planned(plan).values() for event in each]
+    paid = tuple(event for event in events if not event.free)
+    first = next((each for each in parts.method.planned(plan).values() if not all(e.free for e in each)), ())
+    lift = parts.method.lift(first, scope_of(plan))
     return {
-        "method": parts.method.summary,
-        "guarantee": f"epsilon {float(plan.epsilon_budget if cost else 0):g}, delta {plan.delta:g}, "
+        "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),
+        "guarantee": f"epsilon {epsilon(paid, plan.delta):.6g}, delta {plan.delta:g}, "
         f"{plan.relation}, unit: one {plan.unit}",
-        "spent before on these data": f"epsilon {float(before):g}",
-        "draws": f"{plan.iterations * len(plan.labels)} at epsilon {float(cost):.4g} each",
-        "selection lift": f"the best tenth of the candidates holds at most {lift_top10(cost, plan.candidates):.1%} "
-        "of the probability of a draw (uniform: 10%)",
+        "spent before on these data": f"epsilon {account.spent_before():.6g}",
+        "accesses": f"{sum(event.count for event in paid)} to the private data, in {plan.iterations} rounds",
+        "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
+        "(luck: 10%)",
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
         f"{sum(call.count for call in plan.calls.values())} images",
@@ -114,8 +116,8 @@ def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Co
         gate = Gate(transcript, parts.dialect, parts.address, transport, patience)
         run_id = _run_id(transcript)
         plan = _plan(settings, parts, run_id, gate.hello(run_id))
-        account = ledger.enrol(run_id, parts.data.units, plan.relation, parts.limits)
-        account.require(parts.query_cost(plan) * plan.iterations * len(plan.labels))
+        account = ledger.enrol(run_id, parts.data.unit_digests(), plan.relation, parts.limits, plan.unit)
+        account.require([event for each in parts.method.planned(plan).values() for event in each])
         settings.save(folder.config)
         gate.begin(plan, account.committed)
         yield _Session(parts, folder, plan, gate, transcript, account)
@@ -140,20 +142,27 @@ def _plan(settings: RunSettings, parts: Parts, run_id: str, hello: bytes) -> Pub
     """
     size = parts.dialect.native_size(settings.model, hello) or FALLBACK_SIZE
     shared = set(PublicPlan.model_fields) & set(RunSettings.model_fields)
-    wanted = settings.iterations if settings.iterations is not None else parts.method.iterations
-    iterations = wanted if parts.method.iterations else 0
-    strength = (settings.strength_start, settings.strength_step, settings.strength_floor)
-    values = settings.model_dump(include=shared) | {
+    method, chosen = parts.method, settings.model_dump(include=shared, exclude_none=True)
+    values = chosen | {
         "run_id": run_id,
         "run_seed": settings.seed,
+        "method": method.name,
         "labels": parts.data.labels,
-        "iterations": iterations,
-        "strengths": annealed(iterations, *strength),
+        "unit": parts.data.unit_name,
+        "iterations": parts.iterations,
+        "strengths": _schedule(settings, method).over(parts.iterations),
+        "initial": settings.initial or settings.candidates * method.initial,
+        "prototypes": settings.prototypes or method.prototypes or settings.candidates,
+        "pool": settings.pool or method.pool,
+        "keep": settings.keep or method.keep,
+        "threshold": method.threshold if settings.threshold is None else settings.threshold,
+        "prompt_template": _template(settings),
         "width": settings.size or size.width,
         "height": settings.size or size.height,
         "batch": settings.batch if "batch" in parts.dialect.capabilities else 1,
-        "epsilon": str(parts.limits.run),
-        "noise": parts.mechanism.noise,
+        "epsilon": str(parts.limits.run.epsilon),
+        "delta": parts.limits.run.delta,
+        "noise": parts.noise.source,
     }
     try:
         return PublicPlan(**values)
@@ -161,32 +170,43 @@ def _plan(settings: RunSettings, parts: Parts, run_id: str, hello: bytes) -> Pub
         raise UsageError(first_fault(error)) from None
 
 
-def _evolved(session: _Session, console: Console) -> tuple[Population, ...]:
+def _schedule(settings: RunSettings, method: Method) -> Schedule:
+    """The method's strengths, unless the user names others."""
+    own, start, end = method.schedule, settings.strength_start, settings.strength_end
+    if start is None and end is None:
+        return own
+    return Schedule(own.start if start is None else start, own.end if end is None else end, own.step)
+
+
+def _template(settings: RunSettings) -> str:
+    """The prompt; images without labels have nothing but the domain's words."""
+    unlabelled = settings.unlabelled and settings.prompt_template == TEMPLATE
+    return UNLABELLED_TEMPLATE if unlabelled else settings.prompt_template
+
+
+def _evolved(session: _Session, console: Console) -> Evolved:
     parts, plan, received = session.parts, session.plan, session.transcript.bodies.file
     generator = RemoteGenerator(plan, parts.dialect, session.gate, received)
     progress = RunProgress(plan, parts.method.name, console)
     with progress.shown():
-        return tuple(
-            evolve(plan, generator, parts.judge(plan, session.account, session.transcript), progress)
-        )
+        return evolve(plan, generator, parts.judge(plan, session.account, session.transcript), progress)
 
 
-def _finished(session: _Session, last: Population, started: float) -> dict[str, Any]:
+def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, Any]:
     """Close the record and write what the run was for."""
     plan, transcript, folder = session.plan, session.transcript, session.folder
+    for receipt in evolved.receipts:
+        session.gate.record(receipt)
     session.gate.finish()
     lines = len(transcript.entries)
-    release = Release(plan, session.parts.method, last, session.account.receipts(), transcript.head, lines)
+    release = Release(plan, session.parts.method, evolved.dataset, evolved.receipts, transcript.head, lines)
     if not folder.finished:
         publish(folder.release, release, transcript.bodies.file)
     write_report(folder.root)
     summary = {
         "method": plan.method,
         "marks": marks(plan),
-        "epsilon_budget": float(plan.epsilon_budget),
-        "epsilon_spent": float(release.spent),
-        "delta": plan.delta,
-        "relation": plan.relation,
+        **{name: value for name, value in release.guarantee.items() if name != "events"},
         "iterations": plan.iterations,
         "classes": len(plan.labels),
         "images_released": len(published_files(folder.release)),

@@ -27,12 +27,9 @@ class Scores:
     @classmethod
     def of(cls, outcome: Outcome, test: AccuracyTest, every: bool) -> Scores:
         """Score a run; all its populations, or the first and the last only."""
-        history = (
-            outcome.history
-            if every or len(outcome.history) < 2
-            else (outcome.history[0], outcome.history[-1])
-        )
-        return cls(tuple(_accuracy(outcome, population, test) for population in history))
+        every_set = [*outcome.evolved.populations[:-1], outcome.evolved.dataset]
+        wanted = every_set if every else [outcome.evolved.populations[0], outcome.evolved.dataset]
+        return cls(tuple(_accuracy(outcome, population, test) for population in wanted))
 
     def as_json(self) -> dict[str, Any]:
         """The initial (text-to-image only) and the final dataset."""

@@ -7,13 +7,14 @@ import secrets
 import stat
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import UsageError
-from .plan import TEMPLATE, Relation
+from .plan import TEMPLATE
+from .privacy import Relation
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
 
@@ -36,21 +37,31 @@ class RunSettings(BaseModel):
     out: Path
     domain: Annotated[str, Field(min_length=1)]
     epsilon: str = "10"
+    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
     relation: Relation = "replace-one"
-    method: str = "pcevolve"
+    unit_map: Path | None = None
+    unlabelled: bool = False
+    method: str = "auto"
+    calibration: Literal["tight", "published"] = "tight"
     test: str | None = None
     api: str = "http://127.0.0.1:8000"
     api_key_file: Path | None = None
     dialect: str = "getimg"
     model: str = "bundled"
-    candidates: int = 100
-    iterations: int | None = None
+    candidates: Annotated[int, Field(ge=1)] = 100
+    iterations: Annotated[int, Field(ge=1)] | None = None
+    initial: Annotated[int, Field(ge=1)] | None = None
+    prototypes: Annotated[int, Field(ge=1)] | None = None
+    lookahead: Annotated[int, Field(ge=0)] = 0
+    more: Annotated[int, Field(ge=0)] = 0
+    pool: Literal["latest", "all"] | None = None
+    keep: Literal["last", "selected"] | None = None
+    threshold: Annotated[float, Field(ge=0)] | None = None
     shots: Annotated[int, Field(ge=1)] = 10
     prompt_template: str = TEMPLATE
     negative_prompt: str = ""
-    strength_start: Annotated[float, Field(ge=0, le=1)] = 0.8
-    strength_step: Annotated[float, Field(ge=0, le=1)] = 0.02
-    strength_floor: Annotated[float, Field(ge=0, le=1)] = 0.6
+    strength_start: Annotated[float, Field(ge=0, le=1)] | None = None
+    strength_end: Annotated[float, Field(ge=0, le=1)] | None = None
     guidance: float = 7.5
     steps: int = 50
     size: Annotated[int, Field(ge=8, le=4096)] | None = None
@@ -61,6 +72,7 @@ class RunSettings(BaseModel):
     device: str = "auto"
     ledger: Path = Field(default_factory=default_ledger)
     lifetime_epsilon: str | None = None
+    lifetime_delta: Annotated[float, Field(ge=0, lt=1)] | None = None
     timeout: Annotated[float, Field(gt=0)] = 600.0
     patience: Annotated[float, Field(ge=0)] = 300.0
     first_contact: Annotated[float, Field(ge=0)] = 10.0

@@ -13,7 +13,7 @@ from pcevolve_client.audit import audit
 from pcevolve_shared import images
 from support.forge import Event, forge, rewritten_body
 from support.provider import png
-from support.runs import SmallRun
+from support.runs import SmallRun, small_plan
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,48 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run.finish()
     run.close()
     return root
+
+
+VARIANTS = {
+    "lookahead": {"lookahead": 2},
+    "more samples": {"more": 2},
+    "all generations": {"pool": "all", "initial": 5},
+    "selected dataset": {"pool": "all", "keep": "selected", "initial": 5},
+    "several prototypes": {"prototypes": 3},
+    "one class": {"labels": ("cut",)},
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_an_honest_run_of_any_shape_passes_every_check(tmp_path: Path, name: str):
+    run = SmallRun.open(tmp_path, small_plan(**VARIANTS[name]))
+    made = run.finish()
+    run.close()
+    assert faults(tmp_path) == []
+    assert len(list((tmp_path / "release").rglob("*.png"))) == sum(map(len, made.dataset.values()))
+
+
+def test_an_image_left_out_of_a_selected_dataset_is_noticed(tmp_path: Path):
+    run = SmallRun.open(tmp_path, small_plan(pool="all", keep="selected"))
+    run.finish()
+    run.close()
+    path = tmp_path / "release" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    left_out = manifest["files"].pop()
+    (tmp_path / "release" / left_out["path"]).unlink()
+    path.write_text(json.dumps(manifest))
+    assert f"{left_out['candidate']} belongs to the dataset but is not in it" in faults(tmp_path)
+    manifest["unreadable"] = [left_out["candidate"]]
+    path.write_text(json.dumps(manifest))
+    assert f"{left_out['candidate']} is said to be unreadable, but it is an image" in faults(tmp_path)
+
+
+def test_a_lookahead_of_another_image_is_noticed(tmp_path: Path):
+    run = SmallRun.open(tmp_path, small_plan(lookahead=1))
+    run.finish()
+    run.close()
+    changed_request(tmp_path, "image", images.to_base64(png(1)), "l000/")
+    assert "its body differs from what the plan and the receipt give" in " ".join(faults(tmp_path))
 
 
 @pytest.fixture
@@ -87,7 +129,8 @@ def test_a_missing_transcript_is_one_clear_fault(tmp_path: Path):
 @pytest.mark.parametrize(
     ("key", "value", "fault"),
     [
-        ("epsilon_spent", 1.0, "claims another epsilon"),
+        ("epsilon_spent", 1.0, "claims another epsilon_spent"),
+        ("events", [], "claims another events"),
         ("epsilon_budget", 1.0, "claims another epsilon_budget"),
         ("relation", "add-remove", "claims another relation"),
         ("delta", 0.1, "claims another delta"),
@@ -112,11 +155,12 @@ def test_an_extra_image_in_the_dataset_is_noticed(copy: Path):
     assert "release/cut/extra.png is not in the manifest" in " ".join(faults(copy))
 
 
-def changed_request(root: Path, field: str, value: object) -> None:
-    """Forge a record in which the last variation was sent with another field, or one more."""
+def changed_request(root: Path, field: str, value: object, slot: str = "i002/") -> None:
+    """Forge a record in which the last request of a kind was sent with another field, or one more."""
 
     def change(events: list[Event]) -> list[Event]:
-        place = max(index for index, event in enumerate(events) if event["kind"] == "sent")
+        sent = (index for index, event in enumerate(events) if event["kind"] == "sent")
+        place = max(index for index in sent if events[index]["slot"].startswith(slot))
         events[place] = rewritten_body(root, events[place], edit)
         return events
 
@@ -159,17 +203,18 @@ def test_a_prototype_without_a_receipt_is_noticed(copy: Path):
 
 def test_a_receipt_for_an_image_of_another_class_is_noticed(copy: Path):
     def change(events: list[Event]) -> list[Event]:
-        receipts = [event["receipt"] for event in events if event["kind"] == "released"]
-        receipts[0]["chosen"] = receipts[1]["chosen"]
+        receipt = next(event["receipt"] for event in events if event["kind"] == "released")
+        receipt["choices"][0]["chosen"] = receipt["choices"][1]["chosen"]
         return events
 
     forge(copy, change)
-    assert "names an image of another class or iteration" in " ".join(faults(copy))
+    assert "names an image of another class" in " ".join(faults(copy))
 
 
 def test_a_receipt_that_was_paid_less_than_planned_is_noticed(copy: Path):
     def change(events: list[Event]) -> list[Event]:
-        next(event for event in events if event["kind"] == "released")["receipt"]["epsilon"] = "1/1000"
+        receipt = next(event["receipt"] for event in events if event["kind"] == "released")
+        receipt["events"] = [{"mechanism": "exponential", "parameter": "1/1000", "count": 1}]
         return events
 
     forge(copy, change)

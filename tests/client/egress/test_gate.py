@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from pcevolve_client.budget.ledger import Paid
 from pcevolve_client.egress.retry import Busy, Patience
 from pcevolve_client.egress.transport import ConnectionTroubleError, Incoming
 from pcevolve_client.errors import (
@@ -15,9 +16,10 @@ from pcevolve_client.errors import (
     ProviderReplyError,
     ProviderUnreachableError,
 )
+from pcevolve_client.privacy import Event
 from pcevolve_client.providers.dialect import WireRequest
 from pcevolve_client.providers.getimg import GetimgDialect
-from pcevolve_client.release import Candidate, Prototype, PublicPrompt, Query
+from pcevolve_client.release import Candidate, Choice, Chosen, Prototype, PublicEcho, PublicPrompt, Query
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, small_plan
@@ -44,14 +46,9 @@ def first_round(run: SmallRun) -> dict[str, tuple[Candidate, ...]]:
 
 
 def paid(run: SmallRun, candidate: Candidate, iteration: int = 1, label: str | None = None):
-    from fractions import Fraction
-
-    from pcevolve_client.budget.ledger import Cost
-    from pcevolve_client.release import Chosen
-
-    query = Query(run.plan.run_id, iteration, label or candidate.label)
-    chosen = (Chosen(candidate.id, candidate.digest),)
-    return run.account.pay(query, Cost("uniform", Fraction(0)), lambda: chosen)
+    choice = Choice(label or candidate.label, (Chosen(candidate.id, candidate.digest),))
+    query = Query(run.plan.run_id, iteration)
+    return run.account.pay(query, (Event("uniform"),), lambda: Paid((choice,)))
 
 
 def variation(run: SmallRun, image: bytes, iteration: int = 1):
@@ -94,7 +91,7 @@ def test_an_image_that_the_provider_never_sent_stays(run, provider):
 
 def test_a_receipt_that_the_ledger_does_not_know_opens_nothing(run, provider):
     candidate = first_round(run)["cut"][0]
-    forged = dataclasses.replace(paid(run, candidate), mechanism="exponential")
+    forged = dataclasses.replace(paid(run, candidate), events=(Event("exponential", "1"),))
     request, call = variation(run, run.transcript.bodies.file(candidate.digest))
     assert_refused(
         run,
@@ -105,7 +102,7 @@ def test_a_receipt_that_the_ledger_does_not_know_opens_nothing(run, provider):
 
 
 def test_a_receipt_for_another_round_opens_nothing(run, provider):
-    candidate = dataclasses.replace(first_round(run)["cut"][0], iteration=1)
+    candidate = first_round(run)["cut"][0]
     receipt = paid(run, candidate, iteration=2)
     request, call = variation(run, run.transcript.bodies.file(candidate.digest))
     assert_refused(
@@ -122,6 +119,49 @@ def test_a_prototype_cannot_be_made_for_another_class_than_its_receipt(run):
     other = dataclasses.replace(candidate, label="good")
     with pytest.raises(EgressError, match="no receipt for its class and iteration"):
         Prototype(other, receipt)
+
+
+def test_a_prototype_cannot_be_older_than_the_round_that_made_it(run):
+    candidate = dataclasses.replace(first_round(run)["cut"][0], iteration=1)
+    with pytest.raises(EgressError, match="no receipt for its class and iteration"):
+        Prototype(candidate, paid(run, candidate, iteration=1))
+
+
+def test_a_receipt_that_the_ledger_does_not_know_is_not_put_on_record(run):
+    forged = dataclasses.replace(paid(run, first_round(run)["cut"][0]), events=(Event("exponential", "1"),))
+    with pytest.raises(EgressError, match="ledger knows no receipt"):
+        run.gate.record(forged)
+    assert not run.transcript.has(forged)
+
+
+@pytest.fixture
+def looking(tmp_path, provider) -> SmallRun:
+    return SmallRun.open(tmp_path, plan=small_plan(lookahead=2), provider=provider)
+
+
+def test_lookahead_sends_back_the_candidate_that_the_plan_names(looking, provider):
+    made = {each.id: each for of_class in first_round(looking).values() for each in of_class}
+    for call in looking.plan.looks(0):
+        candidate = made[call.source]
+        image = looking.transcript.bodies.file(candidate.digest)
+        request = DIALECT.encode(looking.plan, call, PublicPrompt.of(looking.plan, call.label), image)
+        seen = looking.gate.exchange(request, call, PublicEcho(candidate))
+        assert {each.parent for each in seen} == {candidate.id}
+    assert len(provider.requests) == 1 + 4 + 6
+
+
+def test_lookahead_cannot_send_any_other_candidate(looking, provider):
+    other = first_round(looking)["cut"][1]
+    call = next(iter(looking.plan.looks(0)))
+    image = looking.transcript.bodies.file(other.digest)
+    request = DIALECT.encode(looking.plan, call, PublicPrompt.of(looking.plan, call.label), image)
+    for source in (PublicEcho(other), Prototype(other, paid(looking, other)), None):
+        assert_refused(
+            looking,
+            provider,
+            "the plan names",
+            lambda source=source: looking.gate.exchange(request, call, source),
+        )
 
 
 @pytest.mark.parametrize(

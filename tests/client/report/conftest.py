@@ -8,16 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve_client.budget.ledger import Account, Cost
+from pcevolve_client.budget.ledger import Account, Paid
 from pcevolve_client.egress.transport import Transport
-from pcevolve_client.evolve import Population, evolve
+from pcevolve_client.evolve import Pool
 from pcevolve_client.methods import method
 from pcevolve_client.plan import PublicPlan
-from pcevolve_client.providers import dialect
-from pcevolve_client.providers.remote import RemoteGenerator
-from pcevolve_client.publish import Release, publish
-from pcevolve_client.release import Chosen, Query, Receipt
-from support.runs import Silent, SmallRun, small_plan
+from pcevolve_client.release import Choice, Chosen, Query, Receipt
+from support.runs import SmallRun, small_plan
 
 
 @dataclass(frozen=True)
@@ -27,25 +24,21 @@ class LastOne:
     plan: PublicPlan
     account: Account
 
-    def release(self, query: Query, population: Population) -> Receipt:
+    def release(self, query: Query, pool: Pool) -> Receipt:
         """See ``Judge.release``."""
-        one = population[query.label][-1]
-        price = method(self.plan.method).query_cost(
-            self.plan.epsilon_budget, self.plan.iterations, len(self.plan.labels)
-        )
-        return self.account.pay(query, Cost("exponential", price), lambda: (Chosen(one.id, one.digest),))
+        events = method(self.plan.method).planned(self.plan)[query.iteration]
+        return self.account.pay(query, events, lambda: self._last(pool))
+
+    def _last(self, pool: Pool) -> Paid:
+        last = ((label, pool.candidates[label][-1]) for label in self.plan.labels)
+        return Paid(tuple(Choice(label, (Chosen(one.id, one.digest),)) for label, one in last))
 
 
 def paid_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """Carry out a whole run through the real parts."""
     run = SmallRun.open(root, plan, provider)
-    generator = RemoteGenerator(plan, dialect(plan.dialect), run.gate, run.transcript.bodies.file)
-    history = evolve(plan, generator, LastOne(plan, run.account), Silent())
-    run.gate.finish()
-    facts = (run.account.receipts(), run.transcript.head, len(run.transcript.entries))
-    publish(
-        root / "release", Release(plan, method(plan.method), history[-1], *facts), run.transcript.bodies.file
-    )
+    run.judge = LastOne(plan, run.account)
+    run.finish()
     run.close()
     return root
 

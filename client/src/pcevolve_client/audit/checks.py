@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 from pcevolve_shared import images
 
 from .. import methods
-from ..budget.accounting import composed
+from ..budget.accountants import within
 from ..egress.records import Answered, Sent
 from ..errors import ClientError
 from ..plan import PublicPlan
 from ..providers import dialect
-from ..publish import CARD, MANIFEST, clean_image
+from ..publish import CARD, MANIFEST, clean_image, guarantee
 from .evidence import Evidence
 from .replay import Replay
 
@@ -60,8 +59,8 @@ def audit(root: Path) -> list[Finding]:
             _requests,
             evidence.requests,
         ),
-        ("the receipts pay for every draw, once, at the planned price", _receipts, len(evidence.receipts)),
-        ("the dataset is the provider's last answer, and nothing else", _dataset, _listed(evidence)),
+        ("the receipts pay for every release, once, at the planned price", _receipts, len(evidence.receipts)),
+        ("the dataset is the last round's answers, or what a receipt selects", _dataset, _listed(evidence)),
     ]
     return [chain] + [Finding(claim, _collect(check, evidence), count) for claim, check, count in checks]
 
@@ -120,66 +119,78 @@ def _receipts(evidence: Evidence) -> Iterator[str]:
     if plan is None:
         return
     yield from _prices(evidence, plan)
-    total = composed(evidence.receipts)
-    if total > plan.epsilon_budget:
-        yield f"the receipts add up to epsilon {float(total):g}, over the budget of {float(plan.epsilon_budget):g}"
+    events = [event for receipt in evidence.receipts for event in receipt.events]
+    if not within(events, plan.budget):
+        yield f"the receipts add up to more than the budget of {float(plan.budget.epsilon):g}"
     if evidence.manifest is not None:
         claimed = evidence.manifest["guarantee"]
-        if claimed.get("epsilon_spent_exact") != str(total) or claimed.get("epsilon_spent") != float(total):
-            yield f"the manifest claims another epsilon than the receipts' {float(total):g}"
-        for name, value in (
-            ("epsilon_budget", float(plan.epsilon_budget)),
-            ("delta", plan.delta),
-            ("relation", plan.relation),
-            ("unit", plan.unit),
-        ):
+        for name, value in guarantee(plan, evidence.receipts).items():
             if claimed.get(name) != value:
-                yield f"the manifest claims another {name} than the plan"
+                yield f"the manifest claims another {name} than plan and receipts"
 
 
 def _prices(evidence: Evidence, plan: PublicPlan) -> Iterator[str]:
-    method = methods.method(plan.method)
-    price: Fraction = method.query_cost(plan.epsilon_budget, plan.iterations, len(plan.labels))
-    expected = {(t, label) for t in range(1, plan.iterations + 1) for label in plan.labels}
-    seen: set[tuple[int, str]] = set()
+    expected = methods.method(plan.method).planned(plan)
+    seen: set[int] = set()
     for receipt in evidence.receipts:
-        where = f"receipt for iteration {receipt.iteration}, class {receipt.label}"
+        where = f"receipt for iteration {receipt.iteration}"
         if (receipt.run_id, receipt.relation) != (plan.run_id, plan.relation):
             yield f"{where}: for another run or relation"
-        if receipt.cost != price or receipt.mechanism != method.mechanism().name:
+        if receipt.events != expected.get(receipt.iteration):
             yield f"{where}: not the planned price or mechanism"
-        if len(receipt.chosen) != plan.prototypes:
-            yield f"{where}: names {len(receipt.chosen)} prototypes where the plan has {plan.prototypes}"
-        if (receipt.iteration, receipt.label) in seen:
+        if {each.label: len(each.chosen) for each in receipt.choices} != dict.fromkeys(
+            plan.labels, plan.wanted(receipt.iteration)
+        ):
+            yield f"{where}: names other classes or numbers of prototypes than the plan"
+        if receipt.iteration in seen:
             yield f"{where}: drawn twice"
-        seen.add((receipt.iteration, receipt.label))
-    if evidence.finished and seen != expected:
-        yield f"{len(seen)} draws have receipts where the plan has {len(expected)}"
+        seen.add(receipt.iteration)
+    if evidence.finished and seen != set(expected):
+        yield f"{len(seen)} rounds have receipts where the plan has {len(expected)}"
 
 
 def _dataset(evidence: Evidence) -> Iterator[str]:
     plan, manifest = evidence.plan, evidence.manifest
     if plan is None or manifest is None:
         return
-    replay = Replay(evidence, plan, dialect(plan.dialect))
-    for _ in replay.faults():
-        pass  # told by its own check; here only what was received counts
     listed = {each["path"]: each for each in manifest["files"]}
-    last = {key: made for key, made in replay.received.items() if made.iteration == plan.iterations}
-    missing = (
-        set(last) - {each["candidate"] for each in listed.values()} - set(manifest.get("unreadable", ()))
-    )
+    due = _due(evidence, plan)
+    missing = set(due) - {each["candidate"] for each in listed.values()} - set(manifest.get("unreadable", ()))
     for candidate in sorted(missing):
-        yield f"{candidate} was received but is not in the dataset"
+        yield f"{candidate} belongs to the dataset but is not in it"
     for path, entry in listed.items():
-        made = last.get(entry["candidate"])
-        if made is None or made.digest != entry["received_sha256"]:
-            yield f"{path} is not among the provider's last answers"
-        elif not _same(evidence, path, entry["sha256"], made.digest):
+        made = due.get(entry["candidate"])
+        if made is None or made != entry["received_sha256"]:
+            yield f"{path} is not among the images that make up the dataset"
+        elif not _same(evidence, path, entry["sha256"], made):
             yield f"{path} is not the image that the provider sent"
+    for candidate in manifest.get("unreadable", ()):
+        if candidate in due and _readable(evidence, due[candidate]):
+            yield f"{candidate} is said to be unreadable, but it is an image"
     found = {p.relative_to(evidence.release).as_posix() for p in evidence.release.rglob("*") if p.is_file()}
     for extra in sorted(found - set(listed) - {MANIFEST, CARD}):
         yield f"release/{extra} is not in the manifest"
+
+
+def _due(evidence: Evidence, plan: PublicPlan) -> dict[str, str]:
+    """Id and digest of what has to be in the dataset: what the last receipt selects, or the last population."""
+    if plan.releases and plan.releases[-1] > plan.iterations:
+        last = (each for each in evidence.receipts if each.iteration == plan.releases[-1])
+        return {one.id: one.digest for each in last for choice in each.choices for one in choice.chosen}
+    calls = (*plan.round(plan.iterations), *plan.extensions())
+    return {
+        call.output(index): digest
+        for call in calls
+        for index, digest in enumerate(evidence.outputs.get(call.slot, ()))
+    }
+
+
+def _readable(evidence: Evidence, digest: str) -> bool:
+    try:
+        clean_image(evidence.bodies.file(digest))
+    except images.ImageError:
+        return False
+    return True
 
 
 def _same(evidence: Evidence, path: str, sha256: str, received: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..egress.bodies import Bodies
-from ..egress.records import Answered, Finished, Opened, Released, Sent
+from ..egress.records import Answered, Finished, Opened, Received, Released, Sent
 from ..egress.transcript import BODIES, LOG, Entry, files_of, plan_of, read
 from ..errors import TranscriptError
 from ..plan import PublicPlan
@@ -72,6 +72,12 @@ class Evidence:
     def receipts(self) -> tuple[Receipt, ...]:
         """All releases on record, in order."""
         return tuple(each.record.receipt for each in self.entries if isinstance(each.record, Released))
+
+    @cached_property
+    def outputs(self) -> dict[str, tuple[str, ...]]:
+        """Digests of what each call of the plan brought, in order."""
+        found = (each.record for each in self.entries if isinstance(each.record, Received))
+        return {each.slot: each.outputs for each in found}
 
     @property
     def requests(self) -> int:

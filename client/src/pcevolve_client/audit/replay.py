@@ -16,7 +16,7 @@ from ..egress.transport import HIDDEN, Address
 from ..errors import ClientError, ProviderReplyError
 from ..plan import Call, PublicPlan
 from ..providers.dialect import Dialect, WireRequest
-from ..release import Candidate, PublicPrompt, Receipt
+from ..release import Candidate, Chosen, PublicPrompt, Receipt
 from .evidence import Evidence
 
 
@@ -30,7 +30,7 @@ class Replay:
     answered: int = 0
     received: dict[str, Candidate] = field(default_factory=dict)
     outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    receipts: dict[tuple[int, str], Receipt] = field(default_factory=dict)
+    receipts: dict[int, Receipt] = field(default_factory=dict)
 
     @property
     def bodies(self) -> Bodies:
@@ -43,7 +43,7 @@ class Replay:
         for entry in self.evidence.entries:
             record = entry.record
             if isinstance(record, Released):
-                self.receipts[record.receipt.iteration, record.receipt.label] = record.receipt
+                self.receipts[record.receipt.iteration] = record.receipt
             elif isinstance(record, Answered):
                 self._learn(record, slots)
             elif isinstance(record, Received) and record.outputs != self.outputs.get(record.slot):
@@ -89,18 +89,32 @@ class Replay:
 
     def _expected(self, call: Call) -> WireRequest:
         prompt = PublicPrompt.of(self.plan, call.label)
-        if call.parent is None:
-            return self.dialect.encode(self.plan, call, prompt, None)
-        receipt = self.receipts.get((call.iteration, call.label))
-        if receipt is None or call.parent >= len(receipt.chosen):
-            raise ProviderReplyError("its image has no receipt for this class and iteration")
-        chosen = receipt.chosen[call.parent]
-        known = self.received.get(chosen.id)
-        if known is None or known.digest != chosen.digest:
+        image = None if call.purpose == "create" else self.bodies.file(self._source(call).digest)
+        return self.dialect.encode(self.plan, call, prompt, image)
+
+    def _source(self, call: Call) -> Chosen:
+        """The image that a call has to carry."""
+        named = self._echoed(call.source) if call.source is not None else self._released(call)
+        known = self.received.get(named.id)
+        if known is None or known.digest != named.digest:
             raise ProviderReplyError("its receipt names an image that the provider had not sent")
-        if (known.label, known.iteration) != (call.label, call.iteration - 1):
-            raise ProviderReplyError("its receipt names an image of another class or iteration")
-        return self.dialect.encode(self.plan, call, prompt, self.bodies.file(chosen.digest))
+        if known.label != call.label:
+            raise ProviderReplyError("its receipt names an image of another class")
+        return named
+
+    def _echoed(self, source: str) -> Chosen:
+        """What the plan itself sends back."""
+        if source not in self.received:
+            raise ProviderReplyError("the plan names an image that the provider had not sent")
+        return Chosen(source, self.received[source].digest)
+
+    def _released(self, call: Call) -> Chosen:
+        """What a receipt sends back."""
+        receipt = self.receipts.get(call.iteration)
+        chosen = () if receipt is None else receipt.of(call.label)
+        if call.parent is None or call.parent >= len(chosen):
+            raise ProviderReplyError("its image has no receipt for this class and iteration")
+        return chosen[call.parent]
 
     def _compare(self, sent: Sent, expected: WireRequest) -> str | None:
         """What differs between the record and the prediction."""

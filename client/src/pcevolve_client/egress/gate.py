@@ -15,15 +15,21 @@ import pydantic
 from pcevolve_shared import images, wire
 
 from ..errors import EgressError, ProviderRefusedError, ProviderReplyError
-from ..plan import Call, PublicPlan
+from ..plan import Call, PublicPlan, Purpose
 from ..providers.dialect import Dialect, WireRequest
-from ..release import Candidate, Prototype, PublicPrompt, Receipt
+from ..release import Candidate, Prototype, PublicEcho, PublicPrompt, Receipt
 from .records import HELLO, Answered, Failed, Finished, Opened, Planned, Received, Released, Sent
 from .retry import Busy, Patience
 from .transcript import Transcript
 from .transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 
 RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_CARRIES: Final[dict[Purpose, str]] = {
+    "create": "no image",
+    "vary": "a released prototype",
+    "look": "the candidate that the plan names, and nothing else",
+    "extend": "the candidate that the plan names, and nothing else",
+}
 
 
 class Gate:
@@ -76,7 +82,7 @@ class Gate:
         self._order = {slot: place for place, slot in enumerate(plan.calls)}
 
     def exchange(
-        self, request: WireRequest, call: Call, prototype: Prototype | None
+        self, request: WireRequest, call: Call, source: Prototype | PublicEcho | None
     ) -> tuple[Candidate, ...]:
         """Let one call of the plan out and name what comes back.
 
@@ -86,15 +92,26 @@ class Gate:
             EgressError: These are not the bytes that plan and release give; nothing was sent.
             ProviderError: No usable answer.
         """
-        self._check(request, call, prototype)
+        self._check(request, call, source)
         made = self._replayed(call)
         if made is None:
             answer = self._post(call.slot, self._address.outgoing(request), self._patience)
             made = self._dialect.decode(call, answer.body)
-        named = self._named(call, made, None if prototype is None else prototype.candidate.id)
+        named = self._named(call, made, None if source is None else source.candidate.id)
         self._known.update((each.id, each) for each in named)
         self._next = max(self._next, self._order[call.slot] + 1)
         return named
+
+    def record(self, receipt: Receipt) -> None:
+        """Put a committed receipt on record.
+
+        Raises:
+            EgressError: The ledger does not know it.
+        """
+        if not self._committed(receipt):
+            raise EgressError(f"the ledger knows no receipt for iteration {receipt.iteration}")
+        if not self._transcript.has(receipt):
+            self._transcript.append(Released(receipt=receipt))
 
     def finish(self) -> None:
         """Close the record."""
@@ -102,34 +119,39 @@ class Gate:
             self._transcript.prune()
             self._transcript.append(Finished(sent=len(self._transcript.sent())))
 
-    def _check(self, request: WireRequest, call: Call, prototype: Prototype | None) -> None:
+    def _check(self, request: WireRequest, call: Call, source: Prototype | PublicEcho | None) -> None:
         plan = self._plan
         if plan is None or plan.calls.get(call.slot) != call:
             raise EgressError(f"request {call.slot} is not in the public plan")
         if self._order[call.slot] > self._next:
             raise EgressError(f"request {call.slot} is out of order")
-        if (call.parent is None) != (prototype is None):
-            raise EgressError(
-                f"request {call.slot} must {'not ' if call.parent is None else ''}carry a prototype"
-            )
-        image = None if prototype is None else self._allowed(plan, call, prototype)
+        image = self._image(plan, call, source)
         if self._dialect.encode(plan, call, PublicPrompt.of(plan, call.label), image) != request:
             raise EgressError(f"request {call.slot} differs from what the plan and the release give")
 
-    def _allowed(self, plan: PublicPlan, call: Call, prototype: Prototype) -> bytes:
-        """The received bytes of a prototype that has every right to leave."""
+    def _image(self, plan: PublicPlan, call: Call, source: Prototype | PublicEcho | None) -> bytes | None:
+        """The received bytes that a call may carry: they have a reason to leave, or the call carries none."""
+        if call.purpose == "create" and source is None:
+            return None
+        if call.purpose == "vary" and isinstance(source, Prototype):
+            self._allow(plan, call, source)
+        elif call.source is None or not isinstance(source, PublicEcho) or source.candidate.id != call.source:
+            raise EgressError(f"request {call.slot} must carry {_CARRIES[call.purpose]}")
+        candidate = source.candidate
+        if self._known.get(candidate.id) != candidate:
+            raise EgressError(f"request {call.slot}: {candidate.id} is not what the API sent")
+        return self._transcript.bodies.file(candidate.digest)
+
+    def _allow(self, plan: PublicPlan, call: Call, prototype: Prototype) -> None:
+        """Refuse a prototype that no committed receipt allows for this call."""
         candidate, receipt = prototype.candidate, prototype.receipt
         if not self._committed(receipt):
             raise EgressError(f"request {call.slot}: the ledger knows no receipt for {candidate.id}")
-        if (receipt.run_id, receipt.iteration, receipt.label) != (plan.run_id, call.iteration, call.label):
+        if (receipt.run_id, receipt.iteration, candidate.label) != (plan.run_id, call.iteration, call.label):
             raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
-        if receipt.chosen[call.parent or 0].id != candidate.id:
+        if receipt.of(call.label)[call.parent or 0].id != candidate.id:
             raise EgressError(f"request {call.slot}: the receipt names another candidate")
-        if self._known.get(candidate.id) != candidate:
-            raise EgressError(f"request {call.slot}: {candidate.id} is not what the API sent")
-        if not self._transcript.has(receipt):
-            self._transcript.append(Released(receipt=receipt))
-        return self._transcript.bodies.file(candidate.digest)
+        self.record(receipt)
 
     def _replayed(self, call: Call) -> list[bytes] | None:
         """What an answer on record brought; an unusable one does not count and is asked for again."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..budget.calibration import Scope
 from ..errors import UsageError
-from . import dp_means, jvem, pcevolve, pcevolve_gm, pe, random, t2i
+from ..privacy import Budget
+from . import auto, dp_means, jvem, pcevolve, pcevolve_gm, pe, random, t2i
 from .method import Method
 
 METHODS: dict[str, Method] = {
@@ -21,6 +23,7 @@ METHODS: dict[str, Method] = {
     )
 }
 AUTO = "auto"
+AUTO_DELTA = 1e-5
 
 
 def method(name: str) -> Method:
@@ -32,3 +35,24 @@ def method(name: str) -> Method:
     if name not in METHODS:
         raise UsageError(f"unknown method '{name}': choose one of {', '.join(sorted([*METHODS, AUTO]))}")
     return METHODS[name]
+
+
+def resolved(name: str, budget: Budget, scope: Scope) -> tuple[Method, str]:
+    """A method by name, and why it was chosen if the name is ``auto``.
+
+    Raises:
+        UsageError: No such method.
+    """
+    if name != AUTO:
+        return method(name), ""
+    chosen, reason = auto.choose(budget, scope)
+    return method(chosen), reason
+
+
+def default_delta(name: str) -> float:
+    """δ of a run whose user names none.
+
+    Raises:
+        UsageError: No such method.
+    """
+    return AUTO_DELTA if name == AUTO else method(name).delta

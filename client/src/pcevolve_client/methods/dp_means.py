@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..budget.calibration import gaussian_once
 from ..budget.lift import means_lift
-from .method import Method, always, linear
+from .method import Method, Schedule, always
 
 METHOD = Method(
     name="dp-means",
@@ -20,7 +20,7 @@ METHOD = Method(
     rounds=always(3),
     delta=1e-5,
     prototypes=10,
-    schedule=linear(0.7, 0.5),
+    schedule=Schedule(0.7, 0.5),
     pool="all",
     keep="selected",
 )

@@ -7,7 +7,7 @@ from fractions import Fraction
 from ..budget.calibration import Scope, exponential_per_round
 from ..budget.lift import joint_lift
 from ..privacy import Budget
-from .method import Method, linear
+from .method import Method, Schedule
 
 MOST_ROUNDS = 20
 
@@ -31,5 +31,5 @@ METHOD = Method(
     lift=joint_lift,
     rounds=rounds,
     delta=1e-5,
-    schedule=linear(0.8, 0.6),
+    schedule=Schedule(0.8, 0.6),
 )

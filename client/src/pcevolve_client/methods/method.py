@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from ..budget.calibration import Scope
 from ..errors import UsageError
-from ..privacy import Budget, Event
+from ..plan import PublicPlan
+from ..privacy import FREE, Budget, Event
 
-Calibration = Literal["tight", "published"]
 SelectorName = Literal[
     "contrastive",
     "filter",
@@ -25,24 +25,30 @@ SelectorName = Literal[
 Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
 """Events of each round 1..T; a round is one transaction for all classes."""
 Spending: TypeAlias = Callable[[Budget, Scope], Rounds]
-Schedule: TypeAlias = Callable[[int], tuple[float, ...]]
 
 ALL_NEEDS = frozenset({"create", "vary", "strength", "seed", "steps"})
 
 
-def annealed(start: float, step: float, floor: float) -> Schedule:
-    """Image-to-image strength: ``start``, less ``step`` each iteration, not below ``floor`` (PCEvolve)."""
-    return lambda iterations: tuple(round(max(floor, start - step * t), 6) for t in range(iterations))
+@dataclass(frozen=True)
+class Schedule:
+    """Image-to-image strength of each iteration, in [0, 1].
 
+    Attributes:
+        start: In the first iteration.
+        end: In the last one, or the floor that steps do not go below.
+        step: Less of it each iteration (PCEvolve); None for a straight line from ``start`` to ``end`` (PE).
+    """
 
-def linear(start: float, end: float) -> Schedule:
-    """Image-to-image strength from ``start`` in the first iteration to ``end`` in the last (PE, JVEM)."""
+    start: float
+    end: float
+    step: float | None = None
 
-    def schedule(iterations: int) -> tuple[float, ...]:
-        steps = max(iterations - 1, 1)
-        return tuple(round(start + (end - start) * t / steps, 6) for t in range(iterations))
-
-    return schedule
+    def over(self, iterations: int) -> tuple[float, ...]:
+        """The strengths of ``iterations`` rounds."""
+        step = self.step if self.step is not None else (self.start - self.end) / max(iterations - 1, 1)
+        strengths = (self.start - step * t for t in range(iterations))
+        low, high = sorted((self.start, self.end))
+        return tuple(round(min(max(each, low), high), 6) for each in strengths)
 
 
 def always(iterations: int) -> Callable[[Budget, Scope], int]:
@@ -83,14 +89,14 @@ class Method:
     rounds: Callable[[Budget, Scope], int] = always(20)
     delta: float = 0.0
     prototypes: int | None = 1
-    schedule: Schedule = annealed(0.8, 0.02, 0.6)
+    schedule: Schedule = Schedule(0.8, 0.6, step=0.02)
     initial: int = 1
     pool: Literal["latest", "all"] = "latest"
     keep: Literal["last", "selected"] = "last"
     threshold: float = 0.0
     needs: frozenset[str] = ALL_NEEDS
 
-    def events(self, budget: Budget, scope: Scope, calibration: Calibration = "tight") -> Rounds:
+    def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
         """What each round does to the private data.
 
         Raises:
@@ -101,3 +107,28 @@ class Method:
         if self.published is None:
             raise UsageError(f"method '{self.name}' has only one calibration: leave --calibration out")
         return self.published(budget, scope)
+
+    def planned(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
+        """The events of every release of a plan, by iteration; a dataset's selection follows at no cost.
+
+        Raises:
+            UsageError: The plan asks for something that the method cannot do.
+        """
+        if plan.keep == "selected" and self.keep != "selected" and self.selector is not None:
+            raise UsageError(
+                f"method '{self.name}' cannot select its dataset from all rounds: leave --keep out"
+            )
+        rounds = self.events(plan.budget, scope_of(plan), plan.calibration)
+        free = FREE if self.selector is not None else Event("uniform")
+        return {t: rounds[t - 1] if t <= plan.iterations else (free,) for t in plan.releases}
+
+
+def scope_of(plan: PublicPlan) -> Scope:
+    """The public sizes of a plan on which its prices depend."""
+    return Scope(
+        relation=plan.relation,
+        iterations=plan.iterations,
+        classes=len(plan.labels),
+        shots=plan.shots,
+        candidates=plan.candidates,
+    )

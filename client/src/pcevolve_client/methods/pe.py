@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..budget.calibration import exponential_draws, gaussian_per_round, published_gaussian_per_round
 from ..budget.lift import draws_lift, histogram_lift
-from .method import Method, always, linear
+from .method import Method, Schedule, always
 
 METHOD = Method(
     name="pe",
@@ -23,7 +23,7 @@ METHOD = Method(
     rounds=always(3),
     delta=1e-5,
     prototypes=None,
-    schedule=linear(0.98, 0.6),
+    schedule=Schedule(0.98, 0.6),
 )
 
 DRAWS = 5

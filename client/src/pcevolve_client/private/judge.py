@@ -1,75 +1,109 @@
 """The judge: the one thing that the private side exports.
 
-It embeds candidates, computes their utilities from the private data, and lets the budget draw and pay.
+It embeds candidates, lets a selector measure them with the private data, and lets the budget draw and pay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from safetensors.numpy import load, save
 
-from ..budget.ledger import Account, Cost
-from ..budget.mechanisms import FloatArray, Mechanism
+from ..budget.ledger import Account, Paid
+from ..budget.mechanisms import FloatArray, Noise
 from ..errors import DataError
-from ..evolve import Population
+from ..evolve import Pool, Population
 from ..pictures import picture
-from ..release import Candidate, Chosen, Query, Receipt
+from ..plan import PublicPlan
+from ..privacy import FREE, Event
+from ..release import Candidate, Choice, Chosen, Query, Receipt
 from .dataset import PrivateDataset
 from .encoders import Encoder
-from .utilities import UTILITIES, distances
+from .selectors import Measurement, Records, Scene, Selector
 
 
 @dataclass(frozen=True, repr=False)
 class PrivateJudge:
-    """Releases prototypes that the private data prefer; ε-DP by the mechanism it is given.
+    """Releases prototypes that the private data prefer; private by the events that it pays for.
 
     Attributes:
         data: The private images.
-        encoder: In eval mode; private images are embedded in batches of fixed shape.
+        encoder: In eval mode; embeds one image at a time.
         received: Bytes of a candidate by digest.
         account: Pays.
-        mechanism: Draws.
-        epsilon: Cost of one draw.
-        utility: Name of the utility.
+        noise: Draws.
+        plan: What is public about the run.
+        selector: Measures and picks.
+        events: What each release does to the data, by iteration.
     """
 
     data: PrivateDataset
     encoder: Encoder
     received: Callable[[str], bytes]
     account: Account
-    mechanism: Mechanism
-    epsilon: Fraction
-    utility: str
+    noise: Noise
+    plan: PublicPlan
+    selector: Selector
+    events: Mapping[int, tuple[Event, ...]]
+    _embedded: dict[str, FloatArray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Nothing about the data."""
         return "PrivateJudge"
 
-    def release(self, query: Query, population: Population) -> Receipt:
-        """Choose the prototype of one class and pay for it; a query that was paid for is answered from record.
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Choose the prototypes of all classes and pay for them; what was paid for is answered from record.
 
         Raises:
             BudgetError: Not enough is left; nothing was drawn.
+            DataError: A private image has no embedding; nothing was drawn.
         """
         known = self.account.recorded(query)
         if known is not None:
             return known
-        candidates = population[query.label]
-        own = self.data.labels.index(query.label)
-        utility = UTILITIES[self.utility](distances(self._embed(candidates), self._centres), own)
-        return self.account.pay(
-            query,
-            Cost(self.mechanism.name, self.epsilon),
-            lambda: _drawn(self.mechanism, query, utility, self.epsilon, candidates),
+        scene, events = self._scene(query, pool), self.events[query.iteration]
+        if all(event.free for event in events):
+            measured = load(self.account.measured(self._last_measured(query)))
+            return self.account.pay(query, events, lambda: self._paid(measured, scene, pool, b""))
+        records = self._records
+        return self.account.pay(query, events, lambda: self._drawn(records, scene, pool, events[0]))
+
+    def _drawn(self, records: Records, scene: Scene, pool: Pool, event: Event) -> Paid:
+        measured = self.selector.measure(records, scene, event, self.noise)
+        return self._paid(measured, scene, pool, save(dict(measured)))
+
+    def _paid(self, measured: Measurement, scene: Scene, pool: Pool, memory: bytes) -> Paid:
+        picked = zip(scene.labels, self.selector.pick(measured, scene), strict=True)
+        return Paid(tuple(_choice(label, pool.candidates, places) for label, places in picked), memory)
+
+    def _last_measured(self, query: Query) -> int:
+        """The latest round before this one that looked at the data."""
+        earlier = range(query.iteration - 1, 0, -1)
+        return next(t for t in earlier if not all(event.free for event in self.events[t]))
+
+    def _scene(self, query: Query, pool: Pool) -> Scene:
+        plan = self.plan
+        pools = tuple(self._embed(pool.candidates[label], pool.views) for label in plan.labels)
+        born = tuple(np.array([each.iteration for each in pool.candidates[label]]) for label in plan.labels)
+        return Scene(
+            labels=plan.labels,
+            pools=pools,
+            born=born,
+            wanted=plan.wanted(query.iteration),
+            shots=plan.shots,
+            iteration=query.iteration,
+            iterations=plan.iterations,
+            seed=plan.public_seed("pick", query.iteration),
+            relation=plan.relation,
+            threshold=plan.threshold,
         )
 
     @cached_property
-    def _centres(self) -> FloatArray:
-        """Mean embedding of each class, float64 ``(classes, d)``. Private.
+    def _records(self) -> Records:
+        """Embeddings of the private images.
 
         Raises:
             DataError: A private image has no embedding; nothing was drawn.
@@ -79,13 +113,25 @@ class PrivateJudge:
             raise DataError(
                 f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"
             )
-        return np.stack(
-            [embedded[self.data.targets == each].mean(axis=0) for each in range(len(self.data.labels))]
-        )
+        return Records(embedded, self.data.targets, self.data.unit_of)
 
-    def _embed(self, candidates: tuple[Candidate, ...]) -> FloatArray:
-        """Embeddings of what the provider sent, float64 ``(candidates, d)``; NaN for what is not an image."""
-        return self.encoder.embed([picture(self.received(each.digest)) for each in candidates])
+    def _embed(self, candidates: tuple[Candidate, ...], views: Population) -> FloatArray:
+        """float64 ``(candidates, d)``: a candidate's own embedding, or with lookahead the mean of its variations'.
+
+        NaN for what is not an image; a variation that is none is left out of the mean.
+        """
+        rows = [self._mean([view.digest for view in views.get(each.id, (each,))]) for each in candidates]
+        return np.array(rows).reshape(len(candidates), self.encoder.dimension)
+
+    def _mean(self, digests: Sequence[str]) -> FloatArray:
+        rows = np.stack([self._one(digest) for digest in digests])
+        usable = rows[np.isfinite(rows).all(axis=1)]
+        return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
+
+    def _one(self, digest: str) -> FloatArray:
+        if digest not in self._embedded:
+            self._embedded[digest] = self.encoder.embed([picture(self.received(digest))])[0]
+        return self._embedded[digest]
 
 
 @dataclass(frozen=True)
@@ -93,24 +139,30 @@ class UniformJudge:
     """The ``random`` control: chooses without looking, at no cost, and still leaves a receipt."""
 
     account: Account
-    mechanism: Mechanism
+    noise: Noise
+    plan: PublicPlan
 
-    def release(self, query: Query, population: Population) -> Receipt:
-        """Choose any candidate of the class."""
-        candidates = population[query.label]
-        blind = np.zeros(len(candidates))
-        cost = Cost(self.mechanism.name, Fraction(0))
-        return self.account.pay(
-            query, cost, lambda: _drawn(self.mechanism, query, blind, Fraction(0), candidates)
-        )
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Choose any candidates of each class, none twice while there are others."""
+        return self.account.pay(query, (Event("uniform"),), lambda: self._drawn(query, pool.candidates))
+
+    def _drawn(self, query: Query, candidates: Population) -> Paid:
+        wanted = self.plan.wanted(query.iteration)
+        places = {
+            label: self._places(f"{query.key}/{label}", len(candidates[label]), wanted)
+            for label in candidates
+        }
+        return Paid(tuple(_choice(label, candidates, places[label]) for label in self.plan.labels))
+
+    def _places(self, key: str, count: int, wanted: int) -> list[int]:
+        left: list[int] = []
+        chosen = []
+        for number in range(wanted):
+            left = left or list(range(count))
+            chosen.append(left.pop(self.noise.uniform(f"{key}/{number}", len(left))))
+        return chosen
 
 
-def _drawn(
-    mechanism: Mechanism,
-    query: Query,
-    utility: FloatArray,
-    epsilon: Fraction,
-    candidates: tuple[Candidate, ...],
-) -> tuple[Chosen, ...]:
-    winner = candidates[mechanism.choose(query.key, utility, epsilon)]
-    return (Chosen(winner.id, winner.digest),)
+def _choice(label: str, candidates: Population, places: Sequence[int]) -> Choice:
+    named = (candidates[label][place] for place in places)
+    return Choice(label, tuple(Chosen(each.id, each.digest) for each in named))

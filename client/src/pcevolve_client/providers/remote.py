@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..plan import Call, PublicPlan
-from ..release import Candidate, Prototype, PublicPrompt
+from ..release import Candidate, Prototype, PublicEcho, PublicPrompt
 from .dialect import Dialect, WireRequest
 
 
@@ -15,7 +15,7 @@ class Channel(Protocol):
     """What lets requests out."""
 
     def exchange(
-        self, request: WireRequest, call: Call, prototype: Prototype | None
+        self, request: WireRequest, call: Call, source: Prototype | PublicEcho | None
     ) -> tuple[Candidate, ...]:
         """Send one call of the plan and name what comes back."""
         ...
@@ -23,7 +23,7 @@ class Channel(Protocol):
 
 @dataclass(frozen=True)
 class RemoteGenerator:
-    """``Generator`` over HTTP; accepts public prompts and released prototypes, nothing else."""
+    """``Generator`` over HTTP; accepts public prompts, released prototypes and what the plan itself names."""
 
     plan: PublicPlan
     dialect: Dialect
@@ -35,7 +35,7 @@ class RemoteGenerator:
         """See ``Generator.create``."""
         return self.channel.exchange(self.dialect.encode(self.plan, call, prompt, None), call, None)
 
-    def vary(self, call: Call, prompt: PublicPrompt, prototype: Prototype) -> tuple[Candidate, ...]:
+    def vary(self, call: Call, prompt: PublicPrompt, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
         """See ``Generator.vary``."""
-        image = self.received(prototype.candidate.digest)
-        return self.channel.exchange(self.dialect.encode(self.plan, call, prompt, image), call, prototype)
+        image = self.received(source.candidate.digest)
+        return self.channel.exchange(self.dialect.encode(self.plan, call, prompt, image), call, source)

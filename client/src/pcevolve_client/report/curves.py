@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import accumulate
 
-from ..budget.accounting import composed
-from ..release import Receipt
+from ..budget.accountants import epsilon
+from ..privacy import Event
 from .charts import Chart, Series
 from .records import RunRecords
 from .traffic import Traffic
@@ -45,12 +42,15 @@ def percent(value: float) -> str:
     return f"{value * 100:.3g}%"
 
 
-def spent(records: RunRecords) -> list[Fraction]:
-    """Pure-DP ε spent by the end of each iteration, exact."""
-    by_iteration: dict[int, list[Receipt]] = defaultdict(list)
-    for receipt in records.receipts.values():
-        by_iteration[receipt.iteration].append(receipt)
-    return list(accumulate(composed(by_iteration[t]) for t in range(records.plan.iterations + 1)))
+def spent(records: RunRecords) -> list[float]:
+    """Privacy loss ε at the run's δ by the end of each iteration."""
+    events: list[Event] = []
+    losses = [0.0]
+    for iteration in range(1, records.plan.iterations + 1):
+        receipt = records.receipts.get(iteration)
+        events.extend(() if receipt is None else receipt.events)
+        losses.append(epsilon(events, records.plan.delta))
+    return losses
 
 
 def curves(records: RunRecords, traffic: Traffic, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
@@ -75,8 +75,8 @@ def _accuracy(points: Sequence[AccuracyPoint]) -> Chart:
 
 
 def _epsilon(records: RunRecords) -> Chart:
-    values = tuple(enumerate(map(float, spent(records))))
-    budget = float(records.plan.epsilon_budget)
+    values = tuple(enumerate(spent(records)))
+    budget = float(records.plan.budget.epsilon)
     summary = f"{values[-1][1]:g} spent in the end, budget {budget:g}"
     top = max(budget, values[-1][1])
     line = Series("ε spent", values)

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,12 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..budget.accounting import lift_top10
 from ..egress.bodies import write_durably
 from ..methods import method
+from ..methods.method import scope_of
 from .curves import AccuracyPoint, curves, percent, size, spent
 from .records import RunRecords
-from .sheets import contact_sheets
+from .sheets import ROWS, contact_sheets, evenly
 from .traffic import Traffic
 
 REPORT = "report.html"
@@ -70,23 +69,29 @@ def render(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> str:
 def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
     plan, guarantee = records.plan, records.manifest.guarantee
     traffic = Traffic(records.entries, plan)
-    receipts = list(records.receipts.values())
-    cost = receipts[0].cost if receipts else Fraction(0)
+    events = [event for receipt in records.receipts.values() for event in receipt.events]
+    paid = [event for event in events if not event.free]
+    chosen_by = method(plan.method)
+    first = next(
+        (each.events for each in records.receipts.values() if not all(e.free for e in each.events)), ()
+    )
     return {
         "plan": plan,
-        "method": method(plan.method).summary,
+        "method": chosen_by.summary,
         "manifest": records.manifest,
         "guarantee": guarantee,
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
         "factor": _factor(guarantee.epsilon_spent),
-        "draws": len(receipts),
-        "cost": float(cost),
+        "draws": len(events),
+        "accesses": sum(event.count for event in paid),
+        "mechanisms": ", ".join(dict.fromkeys(f"{each.mechanism} mechanism" for each in paid)),
         "best": math.ceil(plan.candidates / 10),
-        "lift": lift_top10(cost, plan.candidates),
-        "luck": lift_top10(Fraction(0), plan.candidates),
+        "lift": chosen_by.lift(first, scope_of(plan)),
+        "luck": chosen_by.lift((), scope_of(plan)),
+        "shown_populations": len(evenly(plan.iterations + 1, ROWS)),
         "sheets": contact_sheets(records),
         "charts": curves(records, traffic, accuracy),
-        "spent": [float(each) for each in spent(records)],
+        "spent": spent(records),
         "traffic": traffic,
         "cumulative": traffic.cumulative(),
         "accuracy": accuracy,

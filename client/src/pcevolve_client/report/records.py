@@ -12,7 +12,8 @@ from ..egress.bodies import Bodies, Digest
 from ..egress.records import Received, Released
 from ..egress.transcript import BODIES, Entry, plan_of, read
 from ..errors import TranscriptError, UsageError
-from ..plan import PublicPlan, Relation
+from ..plan import PublicPlan
+from ..privacy import Relation
 from ..publish import MANIFEST
 from ..release import Receipt
 
@@ -85,10 +86,10 @@ class RunRecords:
         return cls(Bodies(folder / BODIES), entries, plan, _manifest(manifest))
 
     @cached_property
-    def receipts(self) -> dict[tuple[int, str], Receipt]:
-        """Receipts by the iteration and class whose requests they allow."""
+    def receipts(self) -> dict[int, Receipt]:
+        """Receipts by the iteration whose requests they allow."""
         found = (each.record.receipt for each in self.entries if isinstance(each.record, Released))
-        return {(each.iteration, each.label): each for each in found}
+        return {each.iteration: each for each in found}
 
     @cached_property
     def outputs(self) -> dict[str, tuple[str, ...]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from PIL import Image
 
 from ..pictures import picture
 from ..plan import Call
-from ..release import Candidate, Chosen, Receipt
+from ..release import Chosen, Receipt
 from .records import RunRecords
 
 ROWS = 6  # iterations per class, the first and the last among them
@@ -38,12 +38,17 @@ class Tile:
 
 @dataclass(frozen=True)
 class Row:
-    """Some candidates of a class after an iteration; ``receipt`` names those chosen for the next one."""
+    """Some candidates of a class after an iteration.
 
-    iteration: int
-    strength: float | None
+    Attributes:
+        title: Which population it is.
+        how: How it was made.
+        tiles: Pictures; the chosen ones among them.
+    """
+
+    title: str
+    how: str
     tiles: tuple[Tile, ...]
-    receipt: Receipt | None
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ def contact_sheets(records: RunRecords) -> list[Sheet]:
     per_row = max(4, min(TILES_PER_ROW, TILES // (len(iterations) * len(plan.labels))))
     labels = plan.labels[: TILES // (len(iterations) * per_row)]
     return [
-        Sheet(label, plan.prompt(label), tuple(_row(records, t, label, per_row) for t in iterations))
+        Sheet(label, plan.prompt(label), tuple(_rows(records, iterations, label, per_row)))
         for label in labels
     ]
 
@@ -89,26 +94,54 @@ def thumbnail(data: bytes) -> str | None:
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
-def _row(records: RunRecords, iteration: int, label: str, per_row: int) -> Row:
-    calls = [call for call in records.plan.round(iteration) if call.label == label]
-    receipt = records.receipts.get((iteration + 1, label))
-    chosen = _chosen(records, receipt, per_row)
-    others = [tile for tile in _first(records, calls, per_row) if tile.id not in chosen]
-    tiles = sorted([*chosen.values(), *others[: per_row - len(chosen)]], key=lambda tile: tile.id)
-    return Row(iteration, calls[0].strength, tuple(tiles), receipt)
+def _rows(records: RunRecords, iterations: Sequence[int], label: str, per_row: int) -> Iterator[Row]:
+    """Populations that are shown, and the dataset where it is not the last of them."""
+    plan = records.plan
+    chosen = _named(records, label)
+    for t in iterations:
+        named = _outputs(records, [call for call in plan.round(t) if call.label == label])
+        title = f"Iteration {t}" if t else "Initial"
+        last = " (the dataset)" if t == plan.iterations and plan.keep == "last" and not plan.more else ""
+        how = f"strength {plan.strengths[t - 1]:g}" if t else "from the prompt"
+        yield Row(title + last, how, _tiles(records, named, chosen, per_row))
+    if plan.releases and plan.releases[-1] > plan.iterations:
+        selected = records.receipts[plan.releases[-1]].of(label)
+        yield Row("The dataset", "selected from all rounds", _tiles(records, selected, {}, per_row))
+    elif plan.more:
+        extended = _outputs(records, [call for call in plan.extensions() if call.label == label])
+        yield Row(
+            "More of the dataset", "variations of the last round", _tiles(records, extended, {}, per_row)
+        )
 
 
-def _chosen(records: RunRecords, receipt: Receipt | None, limit: int) -> dict[str, Tile]:
-    """The released prototypes, by the digests that were paid for."""
-    named: Sequence[Chosen] = () if receipt is None else receipt.chosen[:limit]
-    return {each.id: Tile(each.id, thumbnail(records.bodies.file(each.digest)), receipt) for each in named}
+def _named(records: RunRecords, label: str) -> dict[str, Receipt]:
+    """The candidates of a class that were sent back, each with the first receipt that allowed it."""
+    found: dict[str, Receipt] = {}
+    for iteration in sorted(records.receipts):
+        if iteration <= records.plan.iterations:
+            for each in records.receipts[iteration].of(label):
+                found.setdefault(each.id, records.receipts[iteration])
+    return found
 
 
-def _first(records: RunRecords, calls: Sequence[Call], count: int) -> list[Tile]:
-    """The first candidates of a class, in the order of the plan."""
-    named = [
-        (Candidate.name(call, index), digest)
+def _tiles(
+    records: RunRecords, named: Sequence[Chosen], chosen: Mapping[str, Receipt], count: int
+) -> tuple[Tile, ...]:
+    """The chosen ones and the first others, in the order of the plan."""
+    framed = [each.id for each in named if each.id in chosen][:count]
+    others = [each.id for each in named if each.id not in chosen][: count - len(framed)]
+    shown = {*framed, *others}
+    return tuple(
+        Tile(each.id, thumbnail(records.bodies.file(each.digest)), chosen.get(each.id))
+        for each in named
+        if each.id in shown
+    )
+
+
+def _outputs(records: RunRecords, calls: Sequence[Call]) -> list[Chosen]:
+    """What calls brought, in the order of the plan."""
+    return [
+        Chosen(call.output(index), digest)
         for call in calls
         for index, digest in enumerate(records.outputs.get(call.slot, ()))
     ]
-    return [Tile(name, thumbnail(records.bodies.file(digest))) for name, digest in named[:count]]

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import accumulate
 
-from ..egress.records import HELLO, Answered, Failed, Record, Released, Sent
+from ..egress.records import HELLO, Answered, Failed, Received, Record, Released, Sent
 from ..egress.transcript import Entry
-from ..plan import Call, PublicPlan
+from ..plan import Call, PublicPlan, Purpose
 from ..release import Receipt
 
 GREETING = "greeting (list of models)"
 CREATE = "text-to-image"
 VARY = "image-to-image"
+LOOK = "lookahead (planned for all candidates)"
+EXTEND = "more samples (planned for all of the last round)"
 UNPLANNED = "NOT IN THE PLAN"
+KINDS: dict[Purpose, str] = {"create": CREATE, "vary": VARY, "look": LOOK, "extend": EXTEND}
 
 
 @dataclass
@@ -50,12 +53,13 @@ class Traffic:
 
     def __init__(self, entries: Iterable[Entry], plan: PublicPlan) -> None:
         self._plan = plan
-        self._kinds = {name: Kind(name) for name in (GREETING, CREATE, VARY, UNPLANNED)}
+        self._kinds = {name: Kind(name) for name in (GREETING, *KINDS.values(), UNPLANNED)}
         self._by_iteration = [[0, 0] for _ in range(plan.iterations + 1)]
         self._received: set[str] = set()
-        self._receipts: dict[tuple[int, str], Receipt] = {}
+        self._receipts: dict[int, Receipt] = {}
+        self._outputs: dict[str, str] = {}
         self.unexplained = 0
-        """Images that left although the provider had not sent them or no receipt named them."""
+        """Images that left although the provider had not sent them, or neither a receipt nor the plan named them."""
         for entry in entries:
             self._count(entry.record)
 
@@ -86,7 +90,9 @@ class Traffic:
     def _count(self, record: Record) -> None:
         match record:
             case Released(receipt=receipt):
-                self._receipts[receipt.iteration, receipt.label] = receipt
+                self._receipts[receipt.iteration] = receipt
+            case Received(slot=slot, outputs=outputs):
+                self._name(self._plan.calls.get(slot), outputs)
             case Sent():
                 self._count_sent(record)
             case Answered():
@@ -111,9 +117,19 @@ class Traffic:
         self._by_iteration[self._iteration(answer.slot)][1] += answer.wire_bytes
         self._received.update(answer.body.files)
 
+    def _name(self, call: Call | None, outputs: Sequence[str]) -> None:
+        """Remember what a call brought, by candidate id."""
+        if call is not None:
+            self._outputs.update((call.output(index), digest) for index, digest in enumerate(outputs))
+
     def _allowed(self, call: Call | None) -> set[str]:
-        receipt = None if call is None else self._receipts.get((call.iteration, call.label))
-        return set() if receipt is None else {each.digest for each in receipt.chosen}
+        """Digests of what a call may carry: what a receipt chose, or what the plan itself names."""
+        if call is None:
+            return set()
+        if call.source is not None:
+            return {self._outputs.get(call.source, "")}
+        receipt = self._receipts.get(call.iteration)
+        return set() if receipt is None else {each.digest for each in receipt.of(call.label)}
 
     def _iteration(self, slot: str) -> int:
         """The iteration that a request belongs to; what comes before the first one counts as part of it."""
@@ -124,4 +140,4 @@ class Traffic:
         call = self._plan.calls.get(slot)
         if call is None:
             return self._kinds[GREETING if slot == HELLO else UNPLANNED]
-        return self._kinds[CREATE if call.parent is None else VARY]
+        return self._kinds[KINDS[call.purpose]]

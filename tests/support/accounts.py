@@ -1,0 +1,60 @@
+"""Small accounts in real ledger files; for tests only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pcevolve_client.budget.ledger import Account, Ledger, Limits, Paid
+from pcevolve_client.privacy import Budget, Event, Relation
+from pcevolve_client.release import Choice, Chosen, Query, Receipt
+
+UNITS = ((b"unit 1",), (b"unit 2",), (b"unit 3",))
+ONE = Event("exponential", "1")
+
+
+def budget(epsilon: Fraction | int, lifetime: Fraction | int | None = None, delta: float = 0.0) -> Limits:
+    """Limits at one δ."""
+    most = epsilon if lifetime is None else lifetime
+    return Limits(Budget(Fraction(epsilon), delta), Budget(Fraction(most), delta))
+
+
+def gaussian(lifetime: int) -> dict[str, Any]:
+    """Options of an account that Gaussian noise can be paid from."""
+    return {"limit": lifetime, "lifetime": lifetime, "delta": 1e-5}
+
+
+def account(
+    path: Path,
+    run: str = "a",
+    units: Sequence[Sequence[bytes]] = UNITS,
+    limit: Fraction | int = 3,
+    lifetime: Fraction | int = 3,
+    delta: float = 0.0,
+    relation: Relation = "replace-one",
+    unit: str = "image",
+) -> Account:
+    """An account in a ledger that is opened for it."""
+    return Ledger(path).enrol(run, units, relation, budget(limit, lifetime, delta), unit)
+
+
+def query(iteration: int, run: str = "a") -> Query:
+    """A run's question in a round."""
+    return Query(run, iteration)
+
+
+def outcome(name: str = "x", measured: bytes = b"") -> Callable[[], Paid]:
+    """A draw that chooses one candidate by name."""
+    return lambda: Paid((Choice("cut", (Chosen(name, "0" * 64),)),), measured)
+
+
+def never() -> Paid:
+    """A draw that must not be made."""
+    raise AssertionError("drawn again")
+
+
+def paid(mine: Account, iteration: int, run: str = "a", event: Event = ONE) -> Receipt:
+    """Pay for a round."""
+    return mine.pay(query(iteration, run), [event], outcome(f"{run}{iteration}"))
