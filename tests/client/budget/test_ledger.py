@@ -1,182 +1,304 @@
-"""The ledger: charge and outcome are one, across crashes, processes and runs."""
+"""The ledger: charge and outcome are one; the budget belongs to the data; what is recorded cannot be edited."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
+import json
+import re
 import sqlite3
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
-from pcevolve_client.budget.ledger import Account, Cost, Ledger, Limits
+from pcevolve_client.budget.ledger import Ledger
 from pcevolve_client.errors import BudgetError, LedgerError
-from pcevolve_client.release import Chosen, Query
-
-UNITS = [b"unit 1", b"unit 2", b"unit 3"]
-ONE = Cost("exponential", Fraction(1))
+from pcevolve_client.privacy import FREE, Event
+from pcevolve_client.release import Query, Receipt
+from support.accounts import ONE, account, budget, gaussian, never, outcome, paid, query
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "ledger.sqlite"
 
 
-def account(
-    path: Path, run: str = "a", units: list[bytes] = UNITS, limit: int = 3, lifetime: int = 3, **kw
-) -> Account:
-    return Ledger(path).enrol(
-        run, units, kw.get("relation", "replace-one"), Limits(Fraction(limit), Fraction(lifetime))
-    )
-
-
-def query(number: int, run: str = "a") -> Query:
-    return Query(run, number, "cut")
-
-
-def choice(name: str = "x"):
-    return lambda: (Chosen(name, "0" * 64),)
-
-
-def never():
-    raise AssertionError("drawn again")
-
-
 def test_a_query_is_drawn_once_and_answered_from_record_ever_after(path):
-    first = account(path).pay(query(1), ONE, choice())
-    assert account(path).pay(query(1), ONE, never) == first
-    assert len(account(path).receipts()) == 1
+    first = paid(account(path), 1)
+    assert account(path).pay(query(1), [ONE], never) == first
+    assert account(path).recorded(query(1)) == first
+    assert account(path).receipts() == (first,)
+
+
+def test_a_receipt_says_what_was_drawn_and_what_was_done_for_it(path):
+    receipt = account(path).pay(query(2), [ONE, FREE], outcome("x"))
+    assert receipt == Receipt("a", 2, outcome("x")().choices, (ONE, FREE), "replace-one")
+    assert account(path).committed(receipt)
+
+
+def test_only_what_was_paid_for_is_committed(path):
+    mine = account(path)
+    receipt = paid(mine, 1)
+    forged = Receipt("a", 1, outcome("y")().choices, receipt.events, receipt.relation)
+    assert not mine.committed(forged)
+    assert not mine.committed(Receipt("b", 1, receipt.choices, receipt.events, receipt.relation))
+
+
+def test_a_measurement_is_remembered_for_the_private_side_alone(path):
+    mine = account(path)
+    mine.pay(query(1), [ONE], outcome("x", b"\x00noised sums"))
+    assert account(path).measured(1) == b"\x00noised sums"
+    assert mine.measured(2) == b""
+    assert "noised sums" not in json.dumps(Ledger(path).export())
+
+
+def test_a_draw_may_read_what_was_measured_before(path):
+    mine = account(path)
+    mine.pay(query(1), [ONE], outcome("x", b"sums"))
+    receipt = mine.pay(query(2), [FREE], lambda: outcome(mine.measured(1).decode())())
+    assert receipt.of("cut")[0].id == "sums"
 
 
 def test_what_is_over_the_budget_is_not_drawn(path):
     mine = account(path)
     for number in range(3):
-        mine.pay(query(number), ONE, choice())
+        paid(mine, number)
     with pytest.raises(BudgetError, match=r"asked epsilon=1, 0 left in this run"):
-        mine.pay(query(4), ONE, never)
+        mine.pay(query(4), [ONE], never)
+    assert len(mine.receipts()) == 3
 
 
-def test_a_draw_that_fails_costs_nothing(path):
+def test_what_is_free_can_always_be_had(path):
+    mine = account(path, limit=1)
+    paid(mine, 1)
+    mine.pay(query(2), [FREE], outcome())
+    mine.pay(query(3), [Event("uniform", count=5)], outcome())
+    assert len(mine.receipts()) == 3
+
+
+def test_a_draw_that_fails_costs_nothing_and_its_error_is_its_own(path):
     mine = account(path)
     with pytest.raises(ZeroDivisionError):
-        mine.pay(query(1), ONE, lambda: (Chosen("x", str(1 // 0)),))
+        mine.pay(query(1), [ONE], lambda: outcome(str(1 // 0))())
+    with pytest.raises(FileNotFoundError, match="encoder"):
+        mine.pay(query(1), [ONE], lambda: _raise(FileNotFoundError("encoder")))
+    assert mine.receipts() == ()
+    paid(mine, 1)
+
+
+def _raise(error):
+    raise error
+
+
+def test_a_run_cannot_pay_for_another(path):
+    with pytest.raises(LedgerError, match="run a cannot pay for a query of run b"):
+        account(path).pay(Query("b", 1), [ONE], never)
+
+
+# -- plans ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_does_not_fit_is_refused_before_anything_is_spent(path):
+    mine = account(path)
+    mine.require([Event("exponential", "1/2", 6)])
+    with pytest.raises(BudgetError, match=r"asked epsilon=3\.5, 3 left in this run"):
+        mine.require([Event("exponential", "1/2", 7)])
     assert mine.receipts() == ()
 
 
+def test_what_a_resumed_run_has_paid_of_its_plan_is_not_counted_again(path):
+    plan = [Event("exponential", "1", 2), Event("exponential", "1/2", 2)]
+    mine = account(path)
+    mine.pay(query(1), [Event("exponential", "2/2"), Event("exponential", "1/2")], outcome())
+    mine.require(plan)
+    mine.pay(query(2), [Event("exponential", "1/2")], outcome())
+    mine.pay(query(3), [Event("exponential", "1")], outcome())
+    mine.require(plan)
+    with pytest.raises(BudgetError, match="asked epsilon=1, 0 left"):
+        mine.require([*plan, ONE])
+
+
+def test_what_was_paid_outside_the_plan_counts_on_top_of_it(path):
+    mine = account(path)
+    mine.pay(query(1), [Event("exponential", "3/4")], outcome())
+    with pytest.raises(BudgetError, match=r"asked epsilon=3, 2\.25 left"):
+        mine.require([Event("exponential", "1", 3)])
+
+
+# -- lifetimes -----------------------------------------------------------------------------------------------------
+
+
 def test_a_second_run_on_the_same_data_sees_what_was_spent(path):
-    account(path).pay(query(1), ONE, choice())
+    paid(account(path), 1)
     other = account(path, run="b")
     assert other.spent_before() == 1
     with pytest.raises(BudgetError, match="earlier runs already spent epsilon=1 on these data"):
-        other.require(Fraction(3))
-    account(path, run="b", lifetime=4).require(Fraction(3))
+        other.require([Event("exponential", "1", 3)])
+    account(path, run="b", lifetime=4).require([Event("exponential", "1", 3)])
 
 
 def test_a_run_that_shares_one_unit_sees_what_was_spent(path):
-    account(path).pay(query(1), ONE, choice())
-    assert account(path, run="b", units=[b"unit 3", b"unit 9"]).spent_before() == 1
-    assert account(path, run="c", units=[b"unit 8"]).spent_before() == 0
+    paid(account(path), 1)
+    assert account(path, run="b", units=[[b"unit 3"], [b"unit 9"]]).spent_before() == 1
+    assert account(path, run="c", units=[[b"unit 8"]]).spent_before() == 0
+
+
+def test_the_worst_unit_decides_and_not_the_sum_over_units(path):
+    paid(account(path, run="a", units=[[b"1"], [b"2"]]), 1, "a")
+    paid(account(path, run="b", units=[[b"2"], [b"3"]]), 1, "b")
+    assert account(path, run="c", units=[[b"1"], [b"3"]]).spent_before() == 1
+    assert account(path, run="d", units=[[b"1"], [b"2"], [b"3"]]).spent_before() == 2
+
+
+@pytest.mark.parametrize("total", ["1/3", "7/9", "1000001/1000000", "22/7"])
+def test_the_limit_that_a_refusal_names_is_enough(path, total):
+    event = Event("exponential", total)
+    account(path, limit=10, lifetime=10).pay(query(1), [event], outcome())
+    with pytest.raises(BudgetError, match="--lifetime-epsilon") as refused:
+        account(path, run="b", limit=10, lifetime=Fraction(total)).require([event])
+    named = re.search(r"--lifetime-epsilon ([\d.]+)$", str(refused.value))
+    assert named is not None
+    account(path, run="b", limit=10, lifetime=Fraction(named[1])).require([event])
+
+
+def test_gaussian_events_compose_better_than_their_sum(path):
+    alone = account(path, run="a", **gaussian(lifetime=20))
+    alone.pay(query(1), [Event("gaussian", "2")], outcome())
+    other = account(path, run="b", **gaussian(lifetime=20))
+    one = other.spent_before()
+    other.pay(query(1, "b"), [Event("gaussian", "2")], outcome())
+    assert one < account(path, run="c", **gaussian(lifetime=20)).spent_before() < 2 * one
+
+
+def test_gaussian_noise_cannot_be_had_at_delta_zero(path):
+    with pytest.raises(BudgetError, match=r"at delta 0 no epsilon bounds .* allow a --delta above 0"):
+        account(path).pay(query(1), [Event("gaussian", "2")], never)
+
+
+def test_earlier_gaussian_noise_is_not_forgotten_by_a_run_at_delta_zero(path):
+    account(path, **gaussian(lifetime=20)).pay(query(1), [Event("gaussian", "2")], outcome())
+    with pytest.raises(BudgetError, match="at delta 0 no epsilon bounds"):
+        account(path, run="b", lifetime=100).require([ONE])
+
+
+# -- what a run is bound to ----------------------------------------------------------------------------------------
 
 
 def test_a_run_cannot_be_continued_with_other_data(path):
     account(path)
     with pytest.raises(LedgerError, match="not those that this run began with"):
-        account(path, units=[b"unit 1"])
+        account(path, units=[[b"unit 1"]])
+
+
+def test_a_run_cannot_be_continued_with_the_same_images_in_other_units(path):
+    account(path)
+    with pytest.raises(LedgerError, match="not those that this run began with"):
+        account(path, units=[[b"unit 1", b"unit 2"], [b"unit 3"]])
+
+
+def test_a_run_is_recognised_whatever_the_order_of_its_data(path):
+    account(path, units=[[b"1", b"2"], [b"3"]])
+    account(path, units=[[b"3"], [b"2", b"1"]])
+    assert len(Ledger(path).runs()) == 1
+
+
+@pytest.mark.parametrize("other", [{"relation": "add-remove"}, {"unit": "patient"}])
+def test_a_run_cannot_be_continued_under_another_promise(path, other):
+    account(path)
+    with pytest.raises(LedgerError, match="began with --relation replace-one and one image"):
+        account(path, **other)
 
 
 def test_relations_cannot_be_mixed_on_the_same_data(path):
     account(path)
-    with pytest.raises(LedgerError, match="another neighbour relation"):
+    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation replace-one"):
         account(path, run="b", relation="add-remove")
+    assert [row.run_id for row in Ledger(path).runs()] == ["a"]
+    account(path, run="c", relation="add-remove", units=[[b"other"]])
 
 
 def test_fingerprints_reveal_nothing_without_the_key(path):
     account(path)
-    stored = [row[0] for row in sqlite3.connect(path).execute("SELECT fingerprint FROM units")]
-    assert len(stored) == 3
-    assert all(len(each) == 32 and each not in UNITS for each in stored)
-    assert b"unit 1" not in path.read_bytes()
+    content = sqlite3.connect(path).execute("SELECT content FROM rows").fetchone()[0]
+    prints = [bytes.fromhex(each) for unit in json.loads(content)["units"] for each in unit]
+    assert len(set(prints)) == 3
+    assert all(len(each) == 32 for each in prints)
+    for image in (b"unit 1", b"unit 1".hex().encode()):
+        assert image not in path.read_bytes()
 
 
-def test_files_are_for_the_owner_alone(path):
+def test_two_ledgers_know_the_same_image_by_different_fingerprints(tmp_path):
+    contents = []
+    for name in ("one", "two"):
+        account(tmp_path / f"{name}.sqlite")
+        contents.append(
+            sqlite3.connect(tmp_path / f"{name}.sqlite").execute("SELECT content FROM rows").fetchone()[0]
+        )
+    one, two = ({each for unit in json.loads(content)["units"] for each in unit} for content in contents)
+    assert not one & two
+
+
+def test_files_are_for_the_owner_alone(tmp_path):
+    path = tmp_path / "new" / "ledger.sqlite"
     account(path)
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.with_suffix(".key").stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert sorted(each.name for each in path.parent.iterdir()) == ["ledger.key", "ledger.sqlite"]
 
 
-def test_a_damaged_ledger_is_refused_and_left_alone(path):
-    account(path).pay(query(1), ONE, choice())
-    data = b"garbage" + path.read_bytes()[7:]
-    path.write_bytes(data)
-    with pytest.raises(LedgerError, match="nothing was spent"):
-        Ledger(path)
-    assert path.read_bytes() == data
-
-
-def test_a_foreign_database_is_refused(path):
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE t (x)")
-    db.commit()
-    path.with_suffix(".key").write_bytes(bytes(32))
-    with pytest.raises(LedgerError, match="is not a ledger of this version"):
-        Ledger(path)
-
-
-def test_a_ledger_without_its_key_is_refused(path):
-    account(path)
-    path.with_suffix(".key").unlink()
-    with pytest.raises(LedgerError, match="cannot recognise data"):
-        Ledger(path)
-
-
-def test_asking_for_a_ledger_that_is_not_there_makes_none(path):
-    with pytest.raises(LedgerError, match="there is no ledger"):
-        Ledger(path, create=False)
-    assert not path.exists()
+# -- what people and auditors read ---------------------------------------------------------------------------------
 
 
 def test_runs_are_listed_with_what_they_spent(path):
-    account(path).pay(query(1), ONE, choice())
-    account(path, run="b", units=[b"other"])
-    rows = Ledger(path).runs()
-    assert [(row.run_id, row.units, row.draws, row.epsilon) for row in rows] == [
-        ("a", 3, 1, 1.0),
-        ("b", 1, 0, 0.0),
+    paid(account(path), 1)
+    account(path).pay(query(2), [FREE], outcome())
+    account(path, run="b", units=[[b"x", b"y"]], unit="patient")
+    rows = [
+        (row.run_id, row.unit, row.units, row.rounds, row.draws, row.epsilon) for row in Ledger(path).runs()
     ]
+    assert rows == [("a", "image", 3, 2, 1, 1.0), ("b", "patient", 1, 0, 0, 0.0)]
 
 
-def _race(path: Path, number: int, results) -> None:
-    try:
-        account(path, limit=1, lifetime=1).pay(query(number), ONE, choice(str(number)))
-        results.put("won")
-    except BudgetError:
-        results.put("refused")
+def test_history_tells_every_access_in_the_order_of_payment(path):
+    first, second = account(path), account(path, run="b", units=[[b"other"]])
+    paid(first, 1)
+    paid(second, 1, "b")
+    first.pay(query(2), [Event("exponential", "1/2", 2), FREE], outcome())
+    told = [
+        (row.run_id, row.iteration, row.mechanism, row.count, row.epsilon) for row in Ledger(path).history()
+    ]
+    assert told == [
+        ("a", 1, "exponential", 1, 1.0),
+        ("b", 1, "exponential", 1, 1.0),
+        ("a", 2, "exponential", 2, 2.0),
+        ("a", 2, "post-processing", 1, 2.0),
+    ]
+    assert [row.run_id for row in Ledger(path).history("b")] == ["b"]
 
 
-def test_of_processes_racing_for_the_last_of_the_budget_exactly_one_wins(path):
-    account(path, limit=1, lifetime=1)
-    context = multiprocessing.get_context("fork")
-    results = context.Queue()
-    racers = [context.Process(target=_race, args=(path, number, results)) for number in range(4)]
-    for racer in racers:
-        racer.start()
-    outcomes = sorted(results.get(timeout=60) for _ in racers)
-    for racer in racers:
-        racer.join()
-    assert outcomes == ["refused", "refused", "refused", "won"]
-
-
-def _die(path: Path) -> None:
-    account(path).pay(query(1), ONE, lambda: os.kill(os.getpid(), signal.SIGKILL))  # type: ignore[arg-type]
-
-
-def test_a_process_killed_while_drawing_has_released_and_spent_nothing(path):
+def test_the_history_of_an_unknown_run_is_refused(path):
     account(path)
-    victim = multiprocessing.get_context("fork").Process(target=_die, args=(path,))
-    victim.start()
-    victim.join()
-    assert victim.exitcode == -signal.SIGKILL
-    assert account(path).receipts() == ()
-    account(path).pay(query(1), ONE, choice())
+    with pytest.raises(LedgerError, match="knows no run z: pcevolve budget show"):
+        Ledger(path).history("z")
+
+
+def test_an_export_holds_every_receipt_and_nothing_private(path):
+    mine = account(path)
+    receipts = [paid(mine, 1), mine.pay(query(2), [ONE], outcome("y", b"secret"))]
+    exported = json.loads(json.dumps(Ledger(path).export()))
+    assert [Receipt.from_dict(each) for each in exported["runs"][0]["receipts"]] == receipts
+    content = sqlite3.connect(path).execute("SELECT content FROM rows WHERE name = ''").fetchone()[0]
+    prints = [each for unit in json.loads(content)["units"] for each in unit]
+    assert not any(each in json.dumps(exported) for each in [*prints, "secret", '"units"', '"time"'])
+
+
+@pytest.mark.parametrize("times", [(2e9, 1e9), (0.0, 0.0), (-1.0, 4e18), (1e9, 1e9)])
+def test_a_clock_that_jumps_changes_nothing_but_what_people_read(path, times):
+    clock = iter((times[0], *times))
+    ledger = Ledger(path, clock=lambda: next(clock))
+    mine = ledger.enrol("a", [[b"1"]], "replace-one", budget(3))
+    for number in (1, 2):
+        paid(mine, number)
+    reopened = Ledger(path)
+    assert [row.time for row in reopened.history()] == list(times)
+    assert [row.number for row in reopened.history()] == [2, 3]
+    assert account(path, run="b", units=[[b"1"]]).spent_before() == 2

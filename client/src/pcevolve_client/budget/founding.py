@@ -1,0 +1,105 @@
+"""How a ledger and its key come into being together, and how they are found again.
+
+There is no moment at which a crash leaves a state that is mistaken for another:
+
+| ledger | key | key being made | meaning |
+|---|---|---|---|
+| no | no | any | nothing was ever spent: both are made (again) |
+| yes | no | yes | a crash between the two last steps: the key takes its name, if it is this ledger's |
+| yes | yes | – | the usual case |
+| no | yes | – | the ledger was removed: refused |
+| yes | no | no | the key was removed: refused |
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import LedgerError
+from .book import Book
+from .keys import Key
+
+SIDES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
+
+
+def open_book(path: Path, create: bool) -> Book:
+    """Open the ledger file, making ledger and key only where there is neither.
+
+    Raises:
+        LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
+    """
+    key = path.with_suffix(".key")
+    if key == path:
+        raise LedgerError(f"{path} is the name of a ledger's key: choose another with --ledger")
+    try:
+        if not key.exists():
+            _complete(path, key, create)
+        if not path.exists():
+            raise LedgerError(
+                f"{path} is gone but its key is there: restore it; if nothing was ever spent with it, remove {key}"
+            )
+        return Book(path, Key.load(key))
+    except (OSError, sqlite3.Error) as error:
+        raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
+
+
+def _complete(path: Path, key: Path, create: bool) -> None:
+    """Make what is missing, alone."""
+    if not path.exists() and not create:
+        raise LedgerError(f"there is no ledger at {path}: nothing was ever spent with it")
+    if not path.parent.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _settle(path.parent.parent)
+    with _alone(path.parent):
+        if key.exists():  # another process was faster
+            return
+        making = key.with_name(key.name + ".new")
+        if not path.exists():
+            _make(path, making)
+        Book(path, Key.load(making if making.exists() else key)).close()
+        making.rename(key)
+        _settle(path.parent)
+
+
+def _make(path: Path, making: Path) -> None:
+    """Make a key and an empty ledger that belongs to it; the ledger gets its name when it is whole."""
+    for orphan in (path.with_name(path.name + side) for side in SIDES):
+        if orphan.exists():
+            raise LedgerError(
+                f"{orphan} is left of a ledger that is gone: restore ledger and key from a backup"
+            )
+    secret = Key.new()
+    secret.save(making)
+    draft = path.with_name(path.name + ".new")
+    for leftover in (draft, *(draft.with_name(draft.name + side) for side in SIDES)):
+        leftover.unlink(missing_ok=True)
+    Book.found(draft, secret)
+    draft.chmod(0o600)
+    _settle(path.parent)
+    draft.rename(path)
+    _settle(path.parent)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process makes a ledger in this folder; a killed one no longer counts."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _settle(folder: Path) -> None:
+    """Have the names in a folder on the disk, not only the files' content."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,154 @@
+"""What a ledger's rows say: who was enrolled, and what was paid for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from ..errors import LedgerError
+from ..privacy import Budget, Event, Relation
+from ..release import Query, Receipt
+from .book import Book, Row
+
+Unit: TypeAlias = frozenset[bytes]
+"""A privacy unit: the keyed fingerprints of its images."""
+
+ENROLMENT = ""  # name of a run's first row; a query's key is never empty
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """A run and the data that it is bound to.
+
+    Attributes:
+        run_id: Public id of the run.
+        relation: Neighbour relation of its events.
+        unit: What one privacy unit is, in a word.
+        budget: What the run was allowed to spend when it began.
+        units: Its privacy units, in the order of their fingerprints.
+    """
+
+    run_id: str
+    relation: Relation
+    unit: str
+    budget: Budget
+    units: tuple[Unit, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A paid release.
+
+    Attributes:
+        number: Place in the ledger.
+        time: Seconds since 1970 by this machine's clock. For people to read: nothing is decided by it.
+        receipt: What was paid for.
+    """
+
+    number: int
+    time: float
+    receipt: Receipt
+
+
+class Records:
+    """The rows of a ledger, as values."""
+
+    def __init__(self, book: Book, clock: Callable[[], float] = time.time) -> None:
+        self.book = book
+        self._clock = clock
+        self._enrolments: dict[str, Enrolment] = {}
+        self._events: dict[int, tuple[Event, ...]] = {}  # rows never change, and their seals were verified
+
+    def run_ids(self) -> tuple[str, ...]:
+        """Every run, oldest first."""
+        with self.book.reading():
+            return tuple(self.book.numbers)
+
+    def enrolment(self, run_id: str) -> Enrolment | None:
+        """The enrolment of a run, if there is one."""
+        with self.book.reading():
+            number = self.book.numbers.get(run_id, {}).get(ENROLMENT)
+            if number is not None and run_id not in self._enrolments:
+                self._enrolments[run_id] = _enrolment(self.book.row(number))
+        return self._enrolments.get(run_id)
+
+    def entry(self, query: Query) -> Entry | None:
+        """What was paid for a query, if it was."""
+        with self.book.reading():
+            number = self._number(query)
+            return None if number is None else _entry(self.book.row(number))
+
+    def measured(self, query: Query) -> bytes:
+        """What the private side keeps of a paid query; nothing if it was not paid."""
+        with self.book.reading():
+            number = self._number(query)
+            return b"" if number is None else self.book.row(number).private
+
+    def entries(self, run_id: str) -> tuple[Entry, ...]:
+        """Everything a run paid for, oldest first."""
+        with self.book.reading():
+            return tuple(_entry(self.book.row(number)) for number in self._paid(run_id))
+
+    def events(self, run_id: str) -> tuple[Event, ...]:
+        """Everything a run did to private data, oldest first."""
+        with self.book.reading():
+            for number in self._paid(run_id):
+                if number not in self._events:
+                    self._events[number] = _entry(self.book.row(number)).receipt.events
+            return tuple(event for number in self._paid(run_id) for event in self._events[number])
+
+    def enrol(self, enrolment: Enrolment) -> None:
+        """Record a run; within ``book.writing()``."""
+        content = {
+            "time": self._clock(),
+            "relation": enrolment.relation,
+            "unit": enrolment.unit,
+            "epsilon": str(enrolment.budget.epsilon),
+            "delta": enrolment.budget.delta,
+            "units": [sorted(each.hex() for each in unit) for unit in enrolment.units],
+        }
+        self.book.append(enrolment.run_id, ENROLMENT, _encoded(content))
+
+    def pay(self, query: Query, receipt: Receipt, measured: bytes) -> None:
+        """Record a release; within ``book.writing()``."""
+        content = {"time": self._clock(), "receipt": receipt.as_dict()}
+        self.book.append(query.run_id, query.key, _encoded(content), measured)
+
+    def _number(self, query: Query) -> int | None:
+        return self.book.numbers.get(query.run_id, {}).get(query.key)
+
+    def _paid(self, run_id: str) -> list[int]:
+        rows = self.book.numbers.get(run_id, {})
+        return sorted(number for name, number in rows.items() if name != ENROLMENT)
+
+
+def _encoded(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True).encode()
+
+
+def _enrolment(row: Row) -> Enrolment:
+    try:
+        values = json.loads(row.content)
+        units = tuple(frozenset(map(bytes.fromhex, unit)) for unit in values["units"])
+        budget = Budget(Fraction(values["epsilon"]), values["delta"])
+        return Enrolment(row.run_id, values["relation"], values["unit"], budget, units)
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unreadable(row) from error
+
+
+def _entry(row: Row) -> Entry:
+    try:
+        values = json.loads(row.content)
+        return Entry(row.number, values["time"], Receipt.from_dict(values["receipt"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unreadable(row) from error
+
+
+def _unreadable(row: Row) -> LedgerError:
+    return LedgerError(
+        f"ledger row {row.number} was written by another version: use the version that wrote it"
+    )
