@@ -1,0 +1,1 @@
+"""Black-box audit of a method's privacy: tries to tell two neighbouring datasets apart. No images, no sockets."""

@@ -1,0 +1,113 @@
+"""Run a method's real selector on two neighbouring datasets, many times, and bound its ε from what comes out.
+
+The audit sees all that a run's mechanisms release, which is more than the provider sees: prototypes are computed from
+it. It can refute a claim, never prove one: the datasets are bad ones, not the worst, and the event is learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..budget.mechanisms import Noise, SecureNoise, SeededNoise
+from ..errors import UsageError
+from ..methods import resolved
+from ..methods.method import Method, Rounds
+from ..private.selectors import SELECTORS, Measurement, Records, Selector
+from .bound import epsilon_bound
+from .claim import Claim, Verdict
+from .event import Outcomes, most_telling
+from .worlds import CANDIDATES, Neighbours, scope, worst_case
+
+Tick = Callable[[], None]
+NoiseOf = Callable[[int], Noise]
+"""The noise of a simulated run, by the run's number: seeded noise repeats itself, so each needs a seed of its own."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Many runs of one method on the same data.
+
+    Attributes:
+        selector: The method's own.
+        pair: Neighbouring datasets and the candidates.
+        rounds: Events of each round, as the method's calibration makes them.
+        wanted: Prototypes per class and round.
+        noise_of: Noise of each run.
+    """
+
+    selector: Selector
+    pair: Neighbours
+    rounds: Rounds
+    wanted: int
+    noise_of: NoiseOf
+
+    def outcomes(self, records: Records, numbers: range, tick: Tick) -> Outcomes:
+        """What the runs with these numbers release about ``records``."""
+        runs = []
+        for number in numbers:
+            runs.append(self._run(records, self.noise_of(number)))
+            tick()
+        return Outcomes.of(runs)
+
+    def _run(self, records: Records, noise: Noise) -> list[Measurement]:
+        paid = [(t, events[0]) for t, events in enumerate(self.rounds, 1) if not events[0].free]
+        scenes = ((self.pair.scene(t, len(self.rounds), self.wanted), event) for t, event in paid)
+        return [self.selector.measure(records, scene, event, noise) for scene, event in scenes]
+
+
+def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
+    """Audit the selector that the claim's method really uses.
+
+    Args:
+        claim: What is put to the test.
+        seed: Makes the audit repeatable, with seeded noise in place of a real run's.
+        tick: Called after each of the ``2 * claim.runs`` simulated runs.
+
+    Raises:
+        UsageError: No such method, one that never looks at private data, or one that needs a δ.
+    """
+    method, _ = resolved(claim.method, claim.budget, scope(claim.relation, claim.rounds))
+    if method.selector is None:
+        raise UsageError(f"method '{method.name}' never looks at private data: there is nothing to audit")
+    return audit_selector(claim, method, SELECTORS[method.selector](), noises(seed), tick)
+
+
+def audit_selector(
+    claim: Claim, method: Method, selector: Selector, noise_of: NoiseOf, tick: Tick
+) -> Verdict:
+    """Audit any selector against the claim of a method."""
+    assert method.selector is not None
+    pair = worst_case(method.selector, claim.relation)
+    rounds = method.events(claim.budget, scope(claim.relation, claim.rounds))
+    simulation = Simulation(selector, pair, rounds, method.prototypes or CANDIDATES, noise_of)
+    first = simulation.outcomes(pair.first, range(claim.runs), tick)
+    second = simulation.outcomes(pair.second, range(claim.runs, 2 * claim.runs), tick)
+    return judged(claim, first, second, noise_of(0).source)
+
+
+def judged(claim: Claim, first: Outcomes, second: Outcomes, noise: str) -> Verdict:
+    """Choose an event on the first half of the runs and bound ε by the second half."""
+    (learn_first, test_first), (learn_second, test_second) = first.halves(), second.halves()
+    delta, confidence, tested = claim.budget.delta, claim.confidence, len(test_first)
+    event = most_telling(learn_first, learn_second, delta, confidence)
+    counts = event.count(test_first), event.count(test_second)
+    likely, rare = counts if event.likelier == "first" else (counts[1], counts[0])
+    return Verdict(
+        claim=claim,
+        epsilon_lower_bound=epsilon_bound(likely, rare, tested, delta, confidence),
+        epsilon_ceiling=epsilon_bound(tested, 0, tested, delta, confidence),
+        event=str(event),
+        likelier=event.likelier,
+        counts=counts,
+        tested=tested,
+        noise=noise,
+    )
+
+
+def noises(seed: int | None) -> NoiseOf:
+    """Secure noise for every run, or seeded noise that differs from run to run."""
+    if seed is None:
+        secure = SecureNoise()
+        return lambda number: secure
+    return lambda number: SeededNoise(seed << 32 | number)
