@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 
-.PHONY: help install demo test lint lock clean
+.PHONY: help install demo test lint lock bench-selectors clean
 
 help:  ## Show what can be made
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcevolve-server
 
@@ -25,6 +25,9 @@ lint: install  ## Style, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+bench-selectors: install  ## Compare all selectors on real images (hours; resumes) and write docs/results/selectors.*
+	$(BIN)/python benchmarks/selectors
 
 lock: $(UV)  ## Recompile requirements.lock from the three pyproject.toml files
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
