@@ -132,10 +132,7 @@ def _load(settings: RunSettings) -> tuple[PrivateDataset, PrivateDataset | None,
             raise UsageError("--unit-map and --unlabelled are for a folder of images, not for the digits")
         data, rest = load_digits(settings.shots, source.names, SPLIT_SEED)
         return data, rest, True
-    if settings.unlabelled:
-        data = load_unlabelled(source.path, settings.domain)
-    else:
-        data = load_folder(source.path)
+    data = load_unlabelled(source.path, settings.domain) if settings.unlabelled else load_folder(source.path)
     if settings.unit_map:
         data = with_units(data, settings.unit_map)
     return data, _load_test(settings.test, data), False

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from .budget.accountants import epsilon
+from .budget.lift import uniform_lift
 from .budget.ledger import Account, Ledger
 from .console import RunProgress, error_console, facts
 from .egress.bodies import write_durably
@@ -84,7 +85,7 @@ def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
     events = [event for each in parts.method.planned(plan).values() for event in each]
     paid = tuple(event for event in events if not event.free)
     first = next((each for each in parts.method.planned(plan).values() if not all(e.free for e in each)), ())
-    lift = parts.method.lift(first, scope_of(plan))
+    lift = (parts.method.lift if first else uniform_lift)(first, scope_of(plan))
     return {
         "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),
         "guarantee": f"epsilon {epsilon(paid, plan.delta):.6g}, delta {plan.delta:g}, "

@@ -51,7 +51,10 @@ class Schedule:
         return tuple(round(min(max(each, low), high), 6) for each in strengths)
 
 
-def always(iterations: int) -> Callable[[Budget, Scope], int]:
+Rule: TypeAlias = Callable[[Budget, Scope], int]
+
+
+def always(iterations: int) -> Rule:
     """The same number of iterations whatever the budget."""
     return lambda budget, scope: iterations
 
@@ -86,7 +89,7 @@ class Method:
     spending: Spending
     lift: Callable[[tuple[Event, ...], Scope], float]
     published: Spending | None = None
-    rounds: Callable[[Budget, Scope], int] = always(20)
+    rounds: Rule = always(20)  # noqa: RUF009 - a function, and functions do not change
     delta: float = 0.0
     prototypes: int | None = 1
     schedule: Schedule = Schedule(0.8, 0.6, step=0.02)
@@ -116,7 +119,7 @@ class Method:
         """
         if plan.keep == "selected" and self.keep != "selected" and self.selector is not None:
             raise UsageError(
-                f"method '{self.name}' cannot select its dataset from all rounds: leave --keep out"
+                f"method '{self.name}' cannot choose its dataset from all rounds: leave --keep out"
             )
         rounds = self.events(plan.budget, scope_of(plan), plan.calibration)
         free = FREE if self.selector is not None else Event("uniform")

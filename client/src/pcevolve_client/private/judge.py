@@ -18,7 +18,7 @@ from ..errors import DataError
 from ..evolve import Pool, Population
 from ..pictures import picture
 from ..plan import PublicPlan
-from ..privacy import FREE, Event
+from ..privacy import Event
 from ..release import Candidate, Choice, Chosen, Query, Receipt
 from .dataset import PrivateDataset
 from .encoders import Encoder

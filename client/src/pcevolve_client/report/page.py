@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ..budget.lift import uniform_lift
 from ..egress.bodies import write_durably
 from ..methods import method
 from ..methods.method import scope_of
@@ -86,8 +87,8 @@ def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str
         "accesses": sum(event.count for event in paid),
         "mechanisms": ", ".join(dict.fromkeys(f"{each.mechanism} mechanism" for each in paid)),
         "best": math.ceil(plan.candidates / 10),
-        "lift": chosen_by.lift(first, scope_of(plan)),
-        "luck": chosen_by.lift((), scope_of(plan)),
+        "lift": chosen_by.lift(first, scope_of(plan)) if first else uniform_lift((), scope_of(plan)),
+        "luck": uniform_lift((), scope_of(plan)),
         "shown_populations": len(evenly(plan.iterations + 1, ROWS)),
         "sheets": contact_sheets(records),
         "charts": curves(records, traffic, accuracy),

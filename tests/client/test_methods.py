@@ -1,0 +1,130 @@
+"""Methods: every one fits its budget, says what it promises, and is found by its name."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcevolve_client import methods
+from pcevolve_client.budget.accountants import epsilon, within
+from pcevolve_client.budget.calibration import Scope
+from pcevolve_client.errors import UsageError
+from pcevolve_client.methods import METHODS, method
+from pcevolve_client.methods.method import Schedule
+from pcevolve_client.privacy import FREE, Budget, Event
+from support.runs import small_plan
+
+PRIVATE = sorted(name for name, each in METHODS.items() if each.selector is not None)
+RELATIONS = ("replace-one", "add-remove")
+
+
+def scope(**changes: object) -> Scope:
+    values: dict[str, object] = {
+        "relation": "replace-one",
+        "iterations": 3,
+        "classes": 2,
+        "shots": 10,
+        "candidates": 100,
+    }
+    return Scope(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    name=st.sampled_from(PRIVATE),
+    total=st.fractions(Fraction(1, 10), 20, max_denominator=1000),
+    iterations=st.integers(1, 20),
+    classes=st.integers(1, 12),
+    relation=st.sampled_from(RELATIONS),
+)
+def test_every_method_spends_its_budget_and_no_more(name, total, iterations, classes, relation):
+    budget = Budget(total, method(name).delta)
+    sizes = scope(iterations=iterations, classes=classes, relation=relation)
+    rounds = method(name).events(budget, sizes)
+    events = [event for each in rounds for event in each]
+    assert len(rounds) == iterations
+    assert within(events, budget)
+    assert epsilon(events, budget.delta) > 0.98 * float(total)
+
+
+@pytest.mark.parametrize("name", ["random", "t2i"])
+def test_a_method_that_does_not_look_costs_nothing(name):
+    rounds = method(name).events(Budget(Fraction(1)), scope())
+    assert all(event.free for each in rounds for event in each)
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_larger_budget_never_has_a_smaller_lift(name, relation):
+    chosen, sizes = method(name), scope(relation=relation)
+    lifts = [
+        chosen.lift(chosen.events(Budget(Fraction(total), chosen.delta), sizes)[0], sizes) for total in (1, 4, 16)
+    ]
+    assert 0.09 < lifts[0] <= lifts[1] <= lifts[2] <= 1
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_every_guarantee_names_both_neighbour_relations(name):
+    assert "replace-one" in method(name).guarantee
+    assert "add-remove" in method(name).guarantee
+
+
+def test_published_calibrations_add_more_noise_than_tight_ones():
+    budget = Budget(Fraction(10), 1e-5)
+    for name in ("pe", "pcevolve-gm"):
+        tight, published = (method(name).events(budget, scope(), each)[0][0].value for each in ("tight", "published"))
+        assert published > tight
+
+
+def test_a_method_without_a_published_calibration_says_so():
+    with pytest.raises(UsageError, match="has only one calibration"):
+        method("jvem").events(Budget(Fraction(1)), scope(), "published")
+
+
+@pytest.mark.parametrize("name", ["pe", "dp-means", "pcevolve-gm"])
+def test_gaussian_noise_needs_a_delta(name):
+    with pytest.raises(UsageError, match="--delta"):
+        method(name).events(Budget(Fraction(1)), scope())
+
+
+def test_a_dataset_that_is_selected_from_what_was_released_costs_nothing_more():
+    plan = small_plan(method="dp-means", keep="selected", pool="all", delta=1e-5)
+    planned = method("dp-means").planned(plan)
+    assert set(planned) == {1, 2, 3}
+    assert not planned[1][0].free
+    assert planned[2] == planned[3] == (FREE,)
+
+
+def test_only_a_method_that_remembers_can_select_its_dataset():
+    with pytest.raises(UsageError, match="cannot choose its dataset"):
+        method("pcevolve").planned(small_plan(method="pcevolve", keep="selected"))
+    assert method("random").planned(small_plan(keep="selected"))[3] == (Event("uniform"),)
+
+
+def test_auto_chooses_from_public_sizes_and_says_why():
+    chosen, reason = methods.resolved("auto", Budget(Fraction(10), 1e-5), scope())
+    assert chosen.delta > 0
+    assert reason
+    pure, reason = methods.resolved("auto", Budget(Fraction(10)), scope())
+    assert pure.events(Budget(Fraction(10)), scope())
+    assert "delta is 0" in reason
+
+
+def test_a_method_by_name_is_taken_as_it_is():
+    assert methods.resolved("pe", Budget(Fraction(1), 1e-5), scope()) == (method("pe"), "")
+
+
+def test_an_unknown_method_is_refused_with_the_choices():
+    with pytest.raises(UsageError, match=r"choose one of auto, dp-means, jvem, pcevolve.* t2i"):
+        methods.default_delta("magic")
+
+
+def test_schedules_go_down_by_steps_or_in_a_line():
+    assert Schedule(0.8, 0.6, step=0.02).over(3) == (0.8, 0.78, 0.76)
+    assert Schedule(0.8, 0.6, step=0.02).over(30)[-1] == 0.6
+    assert Schedule(0.98, 0.6).over(3) == (0.98, 0.79, 0.6)
+    assert Schedule(0.98, 0.6).over(1) == (0.98,)
+    assert Schedule(0.8, 0.6).over(0) == ()
