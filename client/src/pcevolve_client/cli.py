@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from .budget_commands import budget_app
 from .errors import ClientError
 from .plan import TEMPLATE
-from .settings import RunSettings, default_ledger, read_toml
+from .settings import RunSettings, read_toml
+from .tables import Json, print_table
 
 app = typer.Typer(
     name="pcevolve",
@@ -26,15 +27,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-budget_app = typer.Typer(help="What was spent, and on which data.", no_args_is_help=True)
 app.add_typer(budget_app, name="budget")
 
 METHODS_HELP = (
     "auto (chosen from public sizes), dp-means, jvem, pe, pe-em, pcevolve, pcevolve-g, pcevolve-h, pcevolve-exp, "
     "pcevolve-gm, random (control) or t2i (no evolution)."
 )
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
 
 
 def _config(context: typer.Context, path: Path | None) -> Path | None:
@@ -192,7 +190,7 @@ def audit(
         typer.echo(json.dumps({"holds": holds, "findings": [asdict(each) for each in findings]}, indent=1))
     else:
         rows = [(each.claim, str(each.checked), "holds" if each.holds else "BROKEN") for each in findings]
-        _table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
+        print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
     for each in findings:
         for fault in each.faults[:20]:
             typer.echo(f"{each.claim}: NO, {fault}", err=True)
@@ -206,31 +204,6 @@ def report(folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of
     from .report import write_report
 
     typer.echo(write_report(folder))
-
-
-@budget_app.command("show")
-def budget_show(
-    ledger: Annotated[Path | None, typer.Option(help="Privacy ledger.")] = None,
-    as_json: Json = False,
-) -> None:
-    """List all runs in the ledger and what each has spent."""
-    from .budget.ledger import Ledger
-
-    rows = Ledger(ledger or default_ledger(), create=False).runs()
-    if as_json:
-        typer.echo(json.dumps([row._asdict() for row in rows], indent=1))
-        return
-    cells = [(row.run_id, row.relation, str(row.units), str(row.draws), f"{row.epsilon:g}") for row in rows]
-    _table("Privacy ledger", ("run", "relation", "privacy units", "draws", "epsilon spent"), cells)
-
-
-def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    table = Table(title=title, title_justify="left")
-    for heading in headings:
-        table.add_column(heading)
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
 
 
 def _show(summary: dict[str, Any], as_json: bool) -> None:

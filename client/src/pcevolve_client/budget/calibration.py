@@ -19,7 +19,8 @@ from .accountants import within
 
 Rounds = tuple[tuple[Event, ...], ...]
 
-LARGEST_EPSILON = 10**9
+LARGEST = 10**9
+"""Most that a user can ask for as ε or noise, and one over the least."""
 DIGITS = 10
 """Significant digits of a calibrated parameter; receipts stay readable, and a billionth of the budget is left over."""
 
@@ -49,16 +50,16 @@ def parse_epsilon(text: str | float) -> Fraction:
     Raises:
         UsageError: Not a finite number above zero, or beyond what makes sense as a guarantee.
     """
-    number = re.fullmatch(r"[0-9.]{1,60}(e[+-]?[0-9]{1,3}|/[0-9]{1,60})?", str(text).strip().lower())
-    try:
-        epsilon = Fraction(number.string.strip()) if number else Fraction(0)
-    except (ValueError, ZeroDivisionError):
-        epsilon = Fraction(0)
-    if epsilon <= 0:
-        raise UsageError(f"epsilon must be a finite number above 0, not {text}: try --epsilon 10")
-    if not 1 <= epsilon * LARGEST_EPSILON <= LARGEST_EPSILON**2:
-        raise UsageError(f"epsilon must lie between 1e-9 and 1e9, not at {text}: try --epsilon 10")
-    return epsilon
+    return _exact("epsilon", text, "10")
+
+
+def parse_noise_multiplier(text: str | float) -> Fraction:
+    """Read a noise multiplier, the same way.
+
+    Raises:
+        UsageError: Not a finite number above zero, or beyond what makes sense as noise.
+    """
+    return _exact("noise-multiplier", text, "2")
 
 
 def parse_delta(value: float) -> float:
@@ -188,6 +189,20 @@ def published_gaussian_per_class(budget: Budget, scope: Scope) -> Rounds:
         return ()
     sigma = scope.shots * scope.candidates * _classical(budget, scope.iterations * scope.classes)
     return _noise(sigma / utility_sensitivity(scope.candidates), scope.classes, scope.iterations)
+
+
+def _exact(name: str, text: str | float, example: str) -> Fraction:
+    # The pattern bounds the length and the exponent: a fraction of 1e999999999 would take for ever to write out.
+    known = re.fullmatch(r"[0-9.]{1,60}(e[+-]?[0-9]{1,3}|/[0-9]{1,60})?", str(text).strip().lower(), re.ASCII)
+    try:
+        number = Fraction(known.string) if known else Fraction(0)
+    except (ValueError, ZeroDivisionError):
+        number = Fraction(0)
+    if number <= 0:
+        raise UsageError(f"{name} must be a finite number above 0, not {text}: try --{name} {example}")
+    if not Fraction(1, LARGEST) <= number <= LARGEST:
+        raise UsageError(f"{name} must lie between 1e-9 and 1e9, not at {text}: try --{name} {example}")
+    return number
 
 
 def _gaussian(budget: Budget, scope: Scope, count: int) -> Rounds:
