@@ -74,6 +74,15 @@ def test_what_is_free_can_always_be_had(path):
     assert len(mine.receipts()) == 3
 
 
+def test_what_is_free_can_be_had_from_data_on_which_everything_was_spent(path):
+    paid(account(path), 1)
+    poor = account(path, run="b", limit=1, lifetime=Fraction(1, 2))
+    poor.require([Event("uniform", count=20), FREE])
+    poor.pay(query(1, "b"), [Event("uniform", count=20)], outcome())
+    with pytest.raises(BudgetError, match="earlier runs already spent epsilon=1"):
+        poor.require([Event("exponential", "1/9")])
+
+
 def test_a_draw_that_fails_costs_nothing_and_its_error_is_its_own(path):
     mine = account(path)
     with pytest.raises(ZeroDivisionError):
@@ -289,6 +298,17 @@ def test_an_export_holds_every_receipt_and_nothing_private(path):
     content = sqlite3.connect(path).execute("SELECT content FROM rows WHERE name = ''").fetchone()[0]
     prints = [each for unit in json.loads(content)["units"] for each in unit]
     assert not any(each in json.dumps(exported) for each in [*prints, "secret", '"units"', '"time"'])
+
+
+def test_an_export_says_what_every_accountant_proves(path):
+    mine = account(path, **gaussian(20))
+    mine.pay(query(1), [Event("gaussian", "2")], outcome())
+    mine.pay(query(2), [Event("gaussian", "2", 3)], outcome())
+    run = Ledger(path).export()["runs"][0]
+    assert run["events"] == [{"mechanism": "gaussian", "parameter": "2", "count": 4}]
+    assert run["budget"] == {"epsilon": "20", "delta": 1e-5}
+    assert run["epsilon"].pop("pure") is None
+    assert run["epsilon"]["gdp"] == min(run["epsilon"].values()) == Ledger(path).runs()[0].epsilon
 
 
 @pytest.mark.parametrize("times", [(2e9, 1e9), (0.0, 0.0), (-1.0, 4e18), (1e9, 1e9)])

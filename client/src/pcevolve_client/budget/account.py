@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 
 from ..errors import BudgetError, LedgerError
 from ..privacy import Budget, Event, Relation
 from ..release import Choice, Query, Receipt
-from .accountants import epsilon, within
+from .accountants import epsilon, merged, within
 from .overlap import Exposure, exposures
 from .records import Enrolment, Records, Unit
 
@@ -115,6 +115,8 @@ class Account:
             self._afford(_without(events, self.records.events(self.run_id)))
 
     def _afford(self, new: tuple[Event, ...]) -> None:
+        if all(event.free for event in new):
+            return
         own = self.records.events(self.run_id)
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
@@ -178,14 +180,11 @@ def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
     """The events of a plan that are not among the paid ones, as multisets."""
     rest = _counted(plan)
     rest.subtract(_counted(paid))
-    return tuple(Event(event.mechanism, event.parameter, count) for event, count in rest.items() if count > 0)
+    return tuple(replace(event, count=count) for event, count in rest.items() if count > 0)
 
 
 def _counted(events: Iterable[Event]) -> Counter[Event]:
-    counts: Counter[Event] = Counter()
-    for event in events:
-        counts[Event(event.mechanism, str(event.value))] += event.count
-    return counts
+    return Counter({replace(event, count=1): event.count for event in merged(events)})
 
 
 def _over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> str:

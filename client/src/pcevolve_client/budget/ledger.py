@@ -6,15 +6,17 @@ the commit nothing was released and nothing is owed; after it the outcome is on 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import LedgerError
 from ..privacy import FREE, Event, Relation
 from .account import Account, Limits, Paid, enrolled
-from .accountants import epsilon
+from .accountants import ACCOUNTANTS, epsilon, merged
 from .founding import open_book
 from .records import Enrolment, Records
 
@@ -34,7 +36,8 @@ class RunRow(NamedTuple):
     delta: float
 
 
-class HistoryRow(NamedTuple):
+@dataclass(frozen=True)
+class HistoryRow:
     """An access to private data; ε is what its run had spent after it, at the run's δ."""
 
     number: int
@@ -104,6 +107,9 @@ class Ledger:
     def export(self) -> dict[str, Any]:
         """All runs as plain values for an accountant elsewhere; nothing in it is private.
 
+        Each run's events are given as they were paid for, in its receipts, and added up. ε is what each accountant
+        proves for them at the run's δ, and null where it proves nothing.
+
         It leaves out what the private side keeps, fingerprints, numbers of units, which runs share data, and times.
         """
         with self._book.reading():
@@ -150,9 +156,18 @@ class Ledger:
         return rows
 
     def _exported(self, run: Enrolment) -> dict[str, Any]:
+        events, delta = self._records.events(run.run_id), run.budget.delta
         return {
             "run_id": run.run_id,
             "relation": run.relation,
             "unit": run.unit,
+            "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
+            "epsilon": {each.name: _provable(each.epsilon(events, delta)) for each in ACCOUNTANTS},
+            "events": [asdict(event) for event in merged(events)],
             "receipts": [entry.receipt.as_dict() for entry in self._records.entries(run.run_id)],
         }
+
+
+def _provable(value: float) -> float | None:
+    """JSON has no infinity; an accountant that cannot bound a loss says nothing."""
+    return value if math.isfinite(value) else None
