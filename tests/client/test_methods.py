@@ -122,6 +122,13 @@ def test_an_unknown_method_is_refused_with_the_choices():
         methods.default_delta("magic")
 
 
+@pytest.mark.parametrize(("candidates", "prototypes"), [(100, 10), (4, 4), (7, 7), (13, 1), (60, 10), (45, 9)])
+def test_default_prototypes_share_the_candidates_evenly(candidates, prototypes):
+    assert method("dp-means").prototypes == 10
+    assert method("dp-means").prototypes_for(candidates) == prototypes
+    assert method("pe").prototypes_for(candidates) == candidates
+
+
 def test_schedules_go_down_by_steps_or_in_a_line():
     assert Schedule(0.8, 0.6, step=0.02).over(3) == (0.8, 0.78, 0.76)
     assert Schedule(0.8, 0.6, step=0.02).over(30)[-1] == 0.6

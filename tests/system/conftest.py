@@ -112,6 +112,7 @@ class Client:
             "private": private,
             "domain": "handwritten mark",
             "out": out,
+            "method": "pcevolve",
             "api": self.address,
             "candidates": 4,
             "iterations": 3,

@@ -153,7 +153,7 @@ def _plan(settings: RunSettings, parts: Parts, run_id: str, hello: bytes) -> Pub
         "iterations": parts.iterations,
         "strengths": _schedule(settings, method).over(parts.iterations),
         "initial": settings.initial or settings.candidates * method.initial,
-        "prototypes": settings.prototypes or method.prototypes or settings.candidates,
+        "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
         "threshold": method.threshold if settings.threshold is None else settings.threshold,

@@ -73,7 +73,7 @@ class Method:
         published: The paper's own, looser calibration, where there is one.
         rounds: Default number of iterations T; 0 for methods without evolution.
         delta: Default δ.
-        prototypes: Default prototypes per class and round; None for as many as candidates.
+        prototypes: Most prototypes per class and round by default; None for as many as candidates.
         schedule: Default strengths.
         initial: Text-to-image candidates, in multiples of the dataset's size.
         pool: Whether earlier generations may be chosen.
@@ -110,6 +110,11 @@ class Method:
         if self.published is None:
             raise UsageError(f"method '{self.name}' has only one calibration: leave --calibration out")
         return self.published(budget, scope)
+
+    def prototypes_for(self, candidates: int) -> int:
+        """Default prototypes per class and round: each gets the same number of variations."""
+        most = candidates if self.prototypes is None else min(self.prototypes, candidates)
+        return next(count for count in range(most, 0, -1) if candidates % count == 0)
 
     def planned(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
         """The events of every release of a plan, by iteration; a dataset's selection follows at no cost.

@@ -1,0 +1,147 @@
+"""Writes what the trials found: one JSON file, one page of tables, one picture."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+
+mpl.use("Agg")
+from grid import CHOSEN_EPSILON, CHOSEN_SHOTS, DEVELOPMENT, EPSILONS, METHODS, SHOTS, WORLDS  # noqa: E402
+from matplotlib import pyplot as plt  # noqa: E402
+
+MEASURES = {
+    "linear": "linear head, %",
+    "cnn": "CNN, %",
+    "frechet": "Fréchet distance",
+    "diversity": "diversity",
+    "recall": "recall",
+    "best_tenth": "best tenth, %",
+    "images": "API images",
+}
+PERCENT = {"linear", "cnn", "best_tenth", "recall"}
+Results = Sequence[dict]
+
+
+def write(out: Path, results: Results) -> None:
+    """Write ``selectors.json``, ``selectors.md`` and ``selectors.png``."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "selectors.json").write_text(json.dumps(list(results), indent=0) + "\n")
+    parts = [HEADER]
+    for world in WORLDS:
+        rows = [each for each in results if each["world"] == world and _headline(each)]
+        if rows:
+            parts.append(f"\n## {TITLES.get(world, world)}\n\n{_headline_table(rows)}")
+    parts.append(f"\n## Every ε at {CHOSEN_SHOTS} shots\n\n{_grid(results, 'epsilon', EPSILONS)}")
+    parts.append(f"\n## Every K at ε = {CHOSEN_EPSILON}\n\n{_grid(results, 'shots', SHOTS)}")
+    (out / "selectors.md").write_text("\n".join(parts) + "\n")
+    _picture(out / "selectors.png", results)
+
+
+HEADER = """# Selectors at equal budget
+
+Written by `make bench-selectors`; every figure is mean ± standard error over seeds, and every seed is another draw of the
+private shots, other images from the generator and other noise. Neighbour relation replace-one, δ = 1e-5 (0 for PCEvolve's
+exponential mechanism), N = 40 images per class, bundled generator and encoder. Accuracy is measured on held-out
+real images, for a linear head on the encoder and for a small CNN that is trained on the synthetic pixels from scratch.
+`random` is the control, `t2i` the prompt's images as they come, `shots` training on the private images themselves,
+`noise-free` the same method without its noise; the last two protect nobody. "Best tenth" is the share of
+the first round's prototypes that are among the tenth of the first pool which lies closest to real held-out images.
+"""
+TITLES = {
+    DEVELOPMENT: "Digits 3, 5, 8, named in the prompt (development data: methods were tuned on it)",
+    "digits:0,4,7": "Digits 0, 4, 7, named in the prompt (not tuned on)",
+    "marks:3=type A,8=type B": "Digits 3 and 8 under names that say nothing (not tuned on)",
+    "mnist:1,2,6": "MNIST 1, 2, 6, named in the prompt (not tuned on)",
+    "steel:crazing,patches,scratches": "Steel surfaces: crazing, patches, scratches (not tuned on)",
+}
+
+
+def _headline(result: dict) -> bool:
+    return result["epsilon"] == CHOSEN_EPSILON and result["shots"] == CHOSEN_SHOTS
+
+
+def _name(result: dict) -> str:
+    return result["method"] + ("" if result["noise"] else ", noise-free")
+
+
+def _summary(values: Iterable[float | None], percent: bool) -> str:
+    numbers = np.array([value for value in values if value is not None], dtype=float) * (100 if percent else 1)
+    if len(numbers) == 0:
+        return "–"
+    spread = numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else float("nan")
+    return f"{numbers.mean():.0f}" if spread == 0 else f"{numbers.mean():.1f} ± {spread:.1f}"
+
+
+def _headline_table(rows: Results) -> str:
+    methods = defaultdict(list)
+    for each in rows:
+        methods[_name(each)].append(each)
+    lines = [
+        "| method | seeds | " + " | ".join(MEASURES.values()) + " |",
+        "|---|---|" + "---|" * len(MEASURES),
+    ]
+    for name, found in methods.items():
+        cells = [_summary([each.get(key) for each in found], key in PERCENT) for key in MEASURES]
+        lines.append(f"| {name} | {len(found)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _grid(results: Results, axis: str, values: Sequence) -> str:
+    """Both accuracies of every method along one axis."""
+    fixed = "shots" if axis == "epsilon" else "epsilon"
+    at = CHOSEN_SHOTS if fixed == "shots" else CHOSEN_EPSILON
+    lines = [f"| linear head / CNN, % | {' | '.join(str(value) for value in values)} |", "|---|" + "---|" * len(values)]
+    for method in METHODS:
+        cells = []
+        for value in values:
+            found = [
+                each
+                for each in results
+                if each["world"] == DEVELOPMENT and each["noise"] and each["method"] == method
+                if each[axis] == value and each[fixed] == at
+            ]
+            cells.append(" / ".join(_summary([each[key] for each in found], True) for key in ("linear", "cnn")))
+        if any(cell != "– / –" for cell in cells):
+            lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _picture(path: Path, results: Results) -> None:
+    figure, axes = plt.subplots(2, 2, figsize=(11, 7.5), sharey="row", layout="constrained")
+    for row, measure in zip(axes, ("linear", "cnn"), strict=True):
+        for panel, (axis, values) in zip(row, (("epsilon", EPSILONS), ("shots", SHOTS)), strict=True):
+            _panel(panel, results, measure, axis, values)
+    axes[0, 1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    figure.suptitle("Accuracy on held-out real digits 3, 5, 8; mean ± s.e.")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def _panel(panel, results: Results, measure: str, axis: str, values: Sequence) -> None:
+    fixed = "shots" if axis == "epsilon" else "epsilon"
+    at = CHOSEN_SHOTS if fixed == "shots" else CHOSEN_EPSILON
+    own = [each for each in results if each["world"] == DEVELOPMENT and each["noise"]]
+    for method in METHODS:
+        places, means, errors = [], [], []
+        for value in values:
+            found = [e[measure] for e in own if e["method"] == method and e[axis] == value and e[fixed] == at]
+            if found:
+                places.append(float(value))
+                means.append(100 * np.mean(found))
+                errors.append(100 * np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0)
+        if places:
+            panel.errorbar(places, means, errors, marker="o", capsize=2, label=method)
+    for method, style in (("t2i", "--"), ("random", ":")):
+        found = [each[measure] for each in own if each["method"] == method]
+        if found:
+            panel.axhline(100 * np.mean(found), linestyle=style, color="grey", label=method)
+    panel.set_xscale("log")
+    panel.set_xticks([float(value) for value in values], [str(value) for value in values])
+    panel.minorticks_off()
+    panel.set_xlabel("ε at K = 10 shots" if axis == "epsilon" else "shots per class K at ε = 10")
+    panel.set_ylabel({"linear": "linear head, %", "cnn": "CNN from scratch, %"}[measure])

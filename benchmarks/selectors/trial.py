@@ -1,0 +1,257 @@
+"""One run of one method on one draw of the private shots, measured in every way that the table shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from local import LocalGenerator, bundled
+from PIL import Image
+from scipy.spatial.distance import cdist, pdist
+from world import DOMAINS, drawn
+
+from pcevolve_client import methods
+from pcevolve_client.budget.calibration import Scope
+from pcevolve_client.budget.ledger import Ledger, Limits
+from pcevolve_client.budget.mechanisms import FloatArray, Noise, SeededNoise
+from pcevolve_client.evaluation.fidelity import fidelity
+from pcevolve_client.evaluation.heads import Training, pixels_of, train_cnn, train_linear
+from pcevolve_client.evolve import Evolved, evolve
+from pcevolve_client.methods.method import Method
+from pcevolve_client.pictures import picture
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.privacy import Budget
+from pcevolve_client.private.dataset import PrivateDataset
+from pcevolve_client.private.encoders import Encoder, load_encoder
+from pcevolve_client.private.judge import PrivateJudge, UniformJudge
+from pcevolve_client.private.selectors import SELECTORS
+
+NEIGHBOURS = 5
+GUIDANCE, STEPS, SIDE = 5.0, 8, 64
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is run.
+
+    Attributes:
+        world: Which private data; see ``world``.
+        method: Name of a method, or ``shots`` for training on the private shots themselves.
+        epsilon: ε*.
+        delta: δ, where the method has one.
+        shots: K.
+        candidates: N, the size of the dataset per class.
+        seed: Of the shots, the wire and the noise.
+        iterations: T; the method's own if None.
+        noise: False for the oracle: the same method without its noise, which protects nobody.
+        encoder: Name of the encoder that votes.
+    """
+
+    world: str
+    method: str
+    epsilon: str
+    shots: int
+    seed: int
+    delta: float = 1e-5
+    candidates: int = 40
+    iterations: int | None = None
+    noise: bool = True
+    encoder: str = "bundled"
+
+    @property
+    def key(self) -> str:
+        """Unique name."""
+        return "/".join(str(value) for value in dataclasses.astuple(self))
+
+
+class NoNoise:
+    """What a method would choose if it did not have to protect anybody: the oracle. No privacy at all."""
+
+    source = "INSECURE-seeded"
+
+    def __init__(self, seed: int) -> None:
+        self._uniform = SeededNoise(seed)
+
+    def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
+        """The best."""
+        return int(np.argmax(scores))
+
+    def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
+        """The best."""
+        return int(np.argmax(scores))
+
+    def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
+        """The values themselves."""
+        return np.asarray(values, dtype=np.float64)
+
+    def uniform(self, key: str, count: int) -> int:
+        """Any, by seed."""
+        return self._uniform.uniform(key, count)
+
+
+class Watch:
+    """A watcher that counts images."""
+
+    def __init__(self) -> None:
+        self.images = 0
+
+    def generated(self, call) -> None:
+        self.images += call.count
+
+    def released(self, receipt) -> None:
+        """Receipts come with the result."""
+
+
+@cache
+def model():
+    """The generator, loaded once per process."""
+    return bundled()
+
+
+@cache
+def encoder(name: str) -> Encoder:
+    """An encoder, loaded once per process."""
+    return load_encoder(name)
+
+
+@cache
+def test_features(world: str, shots: int, seed: int, name: str) -> tuple[PrivateDataset, FloatArray, FloatArray]:
+    """Held-out real data, their embeddings and pixels."""
+    held_out = drawn(world, shots, seed)[1]
+    return held_out, encoder(name).embed(held_out.images), pixels_of(held_out.images)
+
+
+SHARED: dict[tuple[object, ...], bytes] = {}
+
+
+def measure(trial: Trial) -> dict[str, object]:
+    """Run a trial."""
+    started = time.monotonic()
+    private, _ = drawn(trial.world, trial.shots, trial.seed)
+    if trial.method == "shots":
+        pictures, targets, extra = list(private.images), list(private.targets), {"images": 0, "iterations": 0}
+    else:
+        pictures, targets, extra = _evolved(trial, private)
+    found = _scores(trial, pictures, np.array(targets, dtype=np.int64))
+    return {**dataclasses.asdict(trial), **found, **extra, "seconds": round(time.monotonic() - started, 1)}
+
+
+def _evolved(trial: Trial, private: PrivateDataset) -> tuple[list[Image.Image | None], list[int], dict[str, object]]:
+    plan, method = _plan(trial, private.labels)
+    generator = LocalGenerator(plan, model(), SHARED)
+    noise: Noise = SeededNoise(trial.seed) if trial.noise else NoNoise(trial.seed)
+    watch = Watch()
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(Path(folder) / "ledger.sqlite")
+        account = ledger.enrol(
+            plan.run_id, private.unit_digests(), plan.relation, Limits(plan.budget, plan.budget)
+        )
+        judge = (
+            UniformJudge(account, noise, plan)
+            if method.selector is None
+            else PrivateJudge(
+                data=private,
+                encoder=encoder(plan.encoder),
+                received=generator.received,
+                account=account,
+                noise=noise,
+                plan=plan,
+                selector=SELECTORS[method.selector](),
+                events=method.planned(plan),
+            )
+        )
+        evolved = evolve(plan, generator, judge, watch)
+        ledger.close()
+    pictures, targets = [], []
+    for target, label in enumerate(plan.labels):
+        for each in evolved.dataset[label]:
+            pictures.append(picture(generator.received(each.digest)))
+            targets.append(target)
+    best = _best_tenth_mass(trial, evolved, generator)
+    return pictures, targets, {"images": watch.images, "iterations": plan.iterations, "best_tenth": best}
+
+
+def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
+    budget = Budget(Fraction(trial.epsilon), trial.delta)
+    scope = Scope(
+        relation="replace-one",
+        iterations=trial.iterations or 1,
+        classes=len(labels),
+        shots=trial.shots,
+        candidates=trial.candidates,
+    )
+    method, _ = methods.resolved(trial.method, budget, scope)
+    rounds = method.rounds(budget, scope)
+    iterations = (trial.iterations or rounds) if rounds else 0
+    plan = PublicPlan(
+        run_id=f"{trial.seed:032x}",
+        run_seed=trial.seed,
+        api="http://127.0.0.1",
+        dialect="getimg",
+        model="bundled",
+        method=method.name,
+        domain=DOMAINS[trial.world.partition(":")[0]],
+        labels=labels,
+        candidates=trial.candidates,
+        initial=trial.candidates * method.initial,
+        prototypes=method.prototypes_for(trial.candidates),
+        iterations=iterations,
+        strengths=method.schedule.over(iterations),
+        pool=method.pool,
+        keep=method.keep,
+        threshold=method.threshold,
+        guidance=GUIDANCE,
+        steps=STEPS,
+        width=SIDE,
+        height=SIDE,
+        shots=trial.shots,
+        epsilon=str(budget.epsilon),
+        delta=trial.delta if method.delta else 0.0,
+        encoder=trial.encoder,
+        noise="INSECURE-seeded",
+    )
+    return plan, method
+
+
+def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) -> float | None:
+    """Share of the first round's prototypes that are of the truly best tenth of the first pool.
+
+    Truly best: least mean distance to the five nearest held-out real images of the class, on an encoder.
+    """
+    if not evolved.receipts:
+        return None
+    held_out, features, _ = test_features(trial.world, trial.shots, trial.seed, trial.encoder)
+    shares = []
+    for target, label in enumerate(held_out.labels):
+        pool = evolved.populations[0][label]
+        embedded = encoder(trial.encoder).embed([picture(generator.received(each.digest)) for each in pool])
+        near = np.sort(cdist(embedded, features[held_out.targets == target]), axis=1)[:, :NEIGHBOURS].mean(axis=1)
+        best = {pool[place].id for place in np.argsort(near)[: -(-len(pool) // 10)]}
+        chosen = evolved.receipts[0].of(label)
+        shares.append(sum(each.id in best for each in chosen) / len(chosen))
+    return float(np.mean(shares))
+
+
+def _scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray) -> dict[str, object]:
+    held_out, real, real_pixels = test_features(trial.world, trial.shots, trial.seed, trial.encoder)
+    made, pixels, classes = encoder(trial.encoder).embed(pictures), pixels_of(pictures), len(held_out.labels)
+    linear = train_linear(Training(made, targets, classes), trial.seed)(real)
+    cnn = train_cnn(Training(pixels, targets, classes), trial.seed)(real_pixels)
+    apart = [pdist(made[targets == each]).mean() for each in range(classes) if (targets == each).sum() > 1]
+    close = fidelity(made, real)
+    return {
+        "linear": float((linear == held_out.targets).mean()),
+        "cnn": float((cnn == held_out.targets).mean()),
+        "frechet": close.frechet,
+        "precision": close.precision,
+        "recall": close.recall,
+        "diversity": float(np.mean(apart)) if apart else 0.0,
+    }
+
+

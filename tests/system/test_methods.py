@@ -1,0 +1,89 @@
+"""Every method and every shape of run between real processes: it ends, it is audited, it costs what was planned."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from system.conftest import Client, class_folders, events, receipts
+
+pytestmark = pytest.mark.system
+
+METHODS = ["auto", "dp-means", "jvem", "pe", "pe-em", "pcevolve-gm", "pcevolve-g"]
+
+
+def finished(client: Client, private: Path, out: Path, *flags: str, **options: object) -> dict:
+    done = client(*client.run_options(private, out, **{"iterations": 2, **options}), *flags, "--json")
+    assert done.returncode == 0, done.stderr
+    audited = client("audit", out, "--json")
+    assert audited.returncode == 0, audited.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_runs_within_its_budget_and_is_audited(client: Client, tmp_path: Path, method: str):
+    private = class_folders(tmp_path / "private", seed=1)
+    summary = finished(client, private, tmp_path / "run", method=method, epsilon=3)
+    assert 2.9 < summary["epsilon_spent"] <= 3
+    assert summary["images_released"] == 8
+    assert any(event["kind"] == "released" for event in events(tmp_path / "run"))
+
+
+def test_lookahead_and_more_samples_send_back_what_the_plan_names(client: Client, tmp_path: Path):
+    private = class_folders(tmp_path / "private", seed=1)
+    summary = finished(client, private, tmp_path / "run", method="pe", lookahead=2, more=3)
+    kinds = Counter(event["slot"][0] for event in events(tmp_path / "run") if event["kind"] == "sent")
+    looked, extended = 2 * 2 * 4, 4 * 2 * 2  # iterations x classes x images; the last is sent in two batches each
+    assert (kinds["l"], kinds["x"]) == (looked, extended)
+    assert summary["images_released"] == 2 * (4 + 4 * 3)
+
+
+def test_images_without_labels_are_one_class(client: Client, tmp_path: Path):
+    private = class_folders(tmp_path / "private", seed=1)
+    summary = finished(client, private, tmp_path / "run", "--unlabelled", method="pe")
+    assert (summary["classes"], summary["images_released"]) == (1, 4)
+    sent = [event for event in events(tmp_path / "run") if event["kind"] == "sent" and event["slot"][0] == "i"]
+    assert all("A handwritten mark image" in event["body"]["text"] for event in sent)
+    assert not any("type" in event["body"]["text"] for event in sent)
+
+
+def test_a_patient_with_several_images_is_one_unit(client: Client, tmp_path: Path):
+    private = class_folders(tmp_path / "private", seed=1, shots=4)
+    with (tmp_path / "patients.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["file", "patient"])
+        for number, path in enumerate(sorted(private.rglob("*.png"))):
+            rows.writerow([path.relative_to(private).as_posix(), f"patient {number % 3}"])
+    summary = finished(client, private, tmp_path / "run", method="pe", unit_map=tmp_path / "patients.csv")
+    assert summary["unit"] == "patient"
+    shown = client("budget", "show", "--ledger", (tmp_path / "run").with_suffix(".ledger"), "--json")
+    assert [row["units"] for row in json.loads(shown.stdout)] == [3]
+
+
+def test_a_published_calibration_is_told_as_what_it_is_worth(client: Client, tmp_path: Path):
+    private = class_folders(tmp_path / "private", seed=1)
+    summary = finished(client, private, tmp_path / "run", method="pe", calibration="published", epsilon=1)
+    assert summary["epsilon_spent"] < 1
+
+
+def test_noise_that_needs_a_delta_is_refused_without_one(client: Client, tmp_path: Path):
+    private = class_folders(tmp_path / "private", seed=1)
+    refused = client(*client.run_options(private, tmp_path / "run", method="pe", delta=0))
+    assert refused.returncode == 2
+    assert "--delta" in refused.stderr
+    assert not (tmp_path / "run" / "transcript").exists() or not receipts(tmp_path / "run")
+
+
+def test_two_kinds_of_noise_on_the_same_data_add_up(client: Client, tmp_path: Path):
+    private, ledger = class_folders(tmp_path / "private", seed=1), tmp_path / "ledger.sqlite"
+    finished(client, private, tmp_path / "one", method="pe", epsilon=2, ledger=ledger)
+    again = {"method": "jvem", "epsilon": 2, "ledger": ledger}
+    refused = client(*client.run_options(private, tmp_path / "two", **again))
+    assert refused.returncode == 4
+    assert "--lifetime-epsilon" in refused.stderr
+    both = finished(client, private, tmp_path / "three", **again, lifetime_epsilon=4)
+    assert both["epsilon_spent"] <= 2
