@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +20,7 @@ from .settings import default_ledger
 from .tables import Json, print_table
 
 if TYPE_CHECKING:
+    from .budget.ledger import HistoryRow, Ledger, RunRow
     from .budget.planner import BudgetPlan
 
 budget_app = typer.Typer(
@@ -74,20 +79,92 @@ def budget_plan(
     _show_plan(planned, reason, as_json)
 
 
+LedgerFile = Annotated[Path | None, typer.Option(help="Privacy ledger; the default one if not given.")]
+
+
 @budget_app.command("show")
-def budget_show(
-    ledger: Annotated[Path | None, typer.Option(help="Privacy ledger.")] = None,
+def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
+    """List all runs in the ledger and what each has spent, at its own delta."""
+    with _opened(ledger) as opened:
+        rows = opened.runs()
+    if as_json:
+        typer.echo(json.dumps([_plain(row) for row in rows], indent=1))
+        return
+    headings = ("run", "relation", "unit", "units", "rounds", "draws", "epsilon spent", "delta")
+    numbers = [(str(row.units), str(row.rounds), str(row.draws)) for row in rows]
+    cells = [
+        (row.run_id, row.relation, row.unit, *counts, f"{row.epsilon:g}", f"{row.delta:g}")
+        for row, counts in zip(rows, numbers, strict=True)
+    ]
+    print_table("Privacy ledger", headings, cells)
+
+
+@budget_app.command("history")
+def budget_history(
+    run: Annotated[str | None, typer.Option(help="Only this run; 'pcevolve budget show' lists them.")] = None,
+    ledger: LedgerFile = None,
     as_json: Json = False,
 ) -> None:
-    """List all runs in the ledger and what each has spent."""
+    """List every access to private data, in the order of payment, and what its run had spent after it."""
+    with _opened(ledger) as opened:
+        rows = opened.history(run)
+    if as_json:
+        typer.echo(json.dumps([_plain(row) for row in rows], indent=1))
+        return
+    headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "epsilon so far")
+    cells = [
+        (
+            *(str(row.number), _date(row.time), row.run_id, str(row.iteration)),
+            *(row.mechanism, _short(row.parameter), str(row.count), f"{row.epsilon:.6g}"),
+        )
+        for row in rows
+    ]
+    print_table("Accesses to private data", headings, cells)
+
+
+@budget_app.command("export")
+def budget_export(
+    out: Annotated[Path | None, typer.Option(help="File to write; stdout if not given.")] = None,
+    ledger: LedgerFile = None,
+) -> None:
+    """Write all events and receipts as JSON, for an accountant elsewhere; nothing in it is private."""
+    with _opened(ledger) as opened:
+        text = json.dumps(opened.export(), indent=1)
+    if out is None:
+        typer.echo(text)
+        return
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {out}: {error.strerror}: choose another --out") from error
+    typer.echo(f"written: {out}")
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[Ledger]:
     from .budget.ledger import Ledger
 
-    rows = Ledger(ledger or default_ledger(), create=False).runs()
-    if as_json:
-        typer.echo(json.dumps([row._asdict() for row in rows], indent=1))
-        return
-    cells = [(row.run_id, row.relation, str(row.units), str(row.draws), f"{row.epsilon:g}") for row in rows]
-    print_table("Privacy ledger", ("run", "relation", "privacy units", "draws", "epsilon spent"), cells)
+    with closing(Ledger(path or default_ledger(), create=False)) as ledger:
+        yield ledger
+
+
+def _plain(row: RunRow | HistoryRow) -> dict[str, Any]:
+    """A row for JSON, which has no infinity: an unbounded ε is null."""
+    return {**asdict(row), "epsilon": row.epsilon if math.isfinite(row.epsilon) else None}
+
+
+def _date(seconds: float) -> str:
+    """A recorded time for people; the clock that recorded it may have said anything."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:g} s"
+
+
+def _short(parameter: str) -> str:
+    """An exact fraction, or its value where it would fill the table."""
+    return parameter if len(parameter) <= 12 else f"{float(Fraction(parameter)):.6g}"
 
 
 def _delta(method: str, given: float | None) -> float:

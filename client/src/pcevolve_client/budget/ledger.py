@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import LedgerError
 from ..privacy import FREE, Event, Relation
@@ -23,7 +23,8 @@ from .records import Enrolment, Records
 __all__ = ["Account", "Ledger", "Limits", "Paid"]
 
 
-class RunRow(NamedTuple):
+@dataclass(frozen=True)
+class RunRow:
     """A run in the ledger; ε is what it spent, at its own δ."""
 
     run_id: str
