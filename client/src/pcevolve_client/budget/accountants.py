@@ -123,7 +123,8 @@ class RenyiAccountant:
         spent = merged(events)
         if not spent or _hopeless(spent, _checked(delta)):
             return math.inf if spent else 0.0
-        return max(_minimum(lambda orders: _converted(spent, delta, orders)), 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # a cost beyond the floats is infinite
+            return max(_minimum(lambda orders: _converted(spent, delta, orders)), 0.0)
 
 
 class GaussianAccountant:
@@ -222,8 +223,7 @@ def bounded_range_renyi(eta: float, orders: FloatArray) -> FloatArray:
 
     Source: Dong, Durfee & Rogers 2020 for the two outcomes; Cesar & Rogers 2021 for η²/8-zCDP.
     """
-    with np.errstate(over="ignore"):
-        bound = np.fmin(eta, (1 + orders) * eta * (eta / 8) * (1 + SLACK))
+    bound = np.fmin(eta, (1 + orders) * eta * (eta / 8) * (1 + SLACK))
     if eta < SMALL_RANGE or not math.isfinite(eta):
         return bound
     rest = np.log1p(1 / orders) + _log1mexp(orders * eta) - _log1mexp((1 + orders) * eta)
