@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..methods import resolved
 from ..methods.method import Method, Rounds
 from ..private.selectors import SELECTORS, Measurement, Records, Selector
-from .bound import epsilon_bound
+from .bound import AnyMechanism, GaussianMechanism, Inference
 from .claim import Claim, Verdict
 from .event import Outcomes, most_telling
 from .worlds import CANDIDATES, Neighbours, scope, worst_case
@@ -83,20 +83,27 @@ def audit_selector(
     simulation = Simulation(selector, pair, rounds, method.prototypes or CANDIDATES, noise_of)
     first = simulation.outcomes(pair.first, range(claim.runs), tick)
     second = simulation.outcomes(pair.second, range(claim.runs, 2 * claim.runs), tick)
-    return judged(claim, first, second, noise_of(0).source)
+    return judged(claim, inference(claim, rounds), first, second, noise_of(0).source)
 
 
-def judged(claim: Claim, first: Outcomes, second: Outcomes, noise: str) -> Verdict:
+def inference(claim: Claim, rounds: Rounds) -> Inference:
+    """What the counts are held against: the guarantee that the method's events really give."""
+    paid = [event for events in rounds for event in events if not event.free]
+    kind = GaussianMechanism if all(event.mechanism == "gaussian" for event in paid) else AnyMechanism
+    return kind(claim.budget.delta, claim.confidence)
+
+
+def judged(claim: Claim, held: Inference, first: Outcomes, second: Outcomes, noise: str) -> Verdict:
     """Choose an event on the first half of the runs and bound ε by the second half."""
     (learn_first, test_first), (learn_second, test_second) = first.halves(), second.halves()
-    delta, confidence, tested = claim.budget.delta, claim.confidence, len(test_first)
-    event = most_telling(learn_first, learn_second, delta, confidence)
+    event, tested = most_telling(learn_first, learn_second, held), len(test_first)
     counts = event.count(test_first), event.count(test_second)
     likely, rare = counts if event.likelier == "first" else (counts[1], counts[0])
     return Verdict(
         claim=claim,
-        epsilon_lower_bound=epsilon_bound(likely, rare, tested, delta, confidence),
-        epsilon_ceiling=epsilon_bound(tested, 0, tested, delta, confidence),
+        epsilon_lower_bound=held.epsilon(likely, rare, tested),
+        epsilon_ceiling=held.epsilon(tested, 0, tested),
+        inference=held.name,
         event=str(event),
         likelier=event.likelier,
         counts=counts,

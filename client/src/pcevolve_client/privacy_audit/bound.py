@@ -1,19 +1,87 @@
-"""Lower bounds on ε from counts: what frequencies prove about a mechanism, whatever it claims.
+"""Lower bounds on ε from counts: what frequencies show about a mechanism, whatever it claims.
 
-Source: Jagielski, Ullman & Oprea 2020 ("Auditing Differentially Private Machine Learning"), section 4; intervals of
-Clopper & Pearson 1934.
+Source: Jagielski, Ullman & Oprea 2020 ("Auditing Differentially Private Machine Learning"), section 4, with the
+intervals of Clopper & Pearson 1934; for Gaussian noise Nasr et al. 2023 ("Tight Auditing"), section 4.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
+
+from ..budget.accountants import GDP
+from ..privacy import Event
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+
+
+class Inference(Protocol):
+    """From counts of an event, which must have been fixed before these runs were made, to a bound on ε.
+
+    ``likely`` and ``rare`` count it in ``runs`` releases each, of the dataset on which it is likelier and of its
+    neighbour. A bound is wrong with probability at most 1 - confidence.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it takes for granted."""
+        ...
+
+    def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
+        """What each event shows, in a unit that grows with the bound on ε; at least 0."""
+        ...
+
+    def epsilon(self, likely: int, rare: int, runs: int) -> float:
+        """The largest ε that the counts of one event rule out."""
+        ...
+
+
+@dataclass(frozen=True)
+class AnyMechanism:
+    """``ln((p - δ) / q)``, because (ε, δ)-DP says ``p ≤ exp(ε) q + δ``. Takes nothing for granted."""
+
+    delta: float
+    confidence: float
+    name = "any mechanism"
+
+    def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
+        """See ``Inference``; bounds on ε themselves."""
+        low, high = _limits(likely, rare, runs, self.confidence)
+        ratio = np.maximum(low - self.delta, 0.0) / high
+        return np.log(np.maximum(ratio, 1.0))
+
+    def epsilon(self, likely: int, rare: int, runs: int) -> float:
+        """See ``Inference``."""
+        return float(self.strengths(np.array([likely]), np.array([rare]), runs)[0])
+
+
+@dataclass(frozen=True)
+class GaussianMechanism:
+    """``μ ≥ Φ⁻¹(p) - Φ⁻¹(q)``, because μ-GDP says so of every event; ε is what this μ costs at δ.
+
+    For methods that claim μ-GDP, as all compositions of Gaussian noise do. It refutes that claim, which is stronger
+    than (ε, δ)-DP at one δ, with far fewer runs: nobody need wait for an event as rare as δ.
+    """
+
+    delta: float
+    confidence: float
+    name = "Gaussian mechanism"
+
+    def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
+        """See ``Inference``; bounds on μ."""
+        low, high = _limits(likely, rare, runs, self.confidence)
+        return np.asarray(np.maximum(special.ndtri(low) - special.ndtri(high), 0.0), dtype=np.float64)
+
+    def epsilon(self, likely: int, rare: int, runs: int) -> float:
+        """See ``Inference``."""
+        mu = float(self.strengths(np.array([likely]), np.array([rare]), runs)[0])
+        return GDP.epsilon([Event("gaussian", str(1 / Fraction(mu)))], self.delta) if mu > 0 else 0.0
 
 
 def at_least(hits: IntArray, runs: int, alpha: float) -> FloatArray:
@@ -28,30 +96,7 @@ def at_most(hits: IntArray, runs: int, alpha: float) -> FloatArray:
     return np.asarray(np.where(hits < runs, limits, 1.0), dtype=np.float64)
 
 
-def epsilon_bounds(
-    likely: IntArray, rare: IntArray, runs: int, delta: float, confidence: float
-) -> FloatArray:
-    """The largest ε that the counts rule out: ``ln((p - δ) / q)``, each probability at its cautious end.
-
-    (ε, δ)-DP says ``p ≤ exp(ε) q + δ`` for every event that was fixed before these runs were made.
-
-    Args:
-        likely: Times that each event happened in ``runs`` releases of the dataset on which it is likelier.
-        rare: Times that it happened in ``runs`` releases of the neighbour.
-        runs: Releases of each dataset.
-        delta: The δ of the claim.
-        confidence: Probability that one event's bound is right.
-
-    Returns:
-        One bound per event, at least 0.
-    """
-    # Union bound: the two limits may each be wrong with half of what is left over, so both hold with ``confidence``.
+def _limits(likely: IntArray, rare: IntArray, runs: int, confidence: float) -> tuple[FloatArray, FloatArray]:
+    # Union bound: each limit may be wrong with half of what confidence leaves over, so both hold together with it.
     alpha = (1 - confidence) / 2
-    proven = at_least(likely, runs, alpha) - delta
-    ratio = np.where(proven > 0, proven / at_most(rare, runs, alpha), 1.0)
-    return np.maximum(np.log(ratio), 0.0)
-
-
-def epsilon_bound(likely: int, rare: int, runs: int, delta: float, confidence: float) -> float:
-    """``epsilon_bounds`` of a single event."""
-    return float(epsilon_bounds(np.array([likely]), np.array([rare]), runs, delta, confidence)[0])
+    return at_least(likely, runs, alpha), at_most(rare, runs, alpha)

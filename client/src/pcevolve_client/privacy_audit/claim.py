@@ -52,6 +52,7 @@ class Verdict:
     Attributes:
         epsilon_lower_bound: The method's true ε is at least this, with the claim's confidence.
         epsilon_ceiling: The most that this many runs could have shown of any method.
+        inference: What the bound takes for granted.
         event: The event that was tested.
         likelier: On which dataset it happens more often.
         counts: Times that it happened on the first dataset and on the second, in ``tested`` runs of each.
@@ -61,6 +62,7 @@ class Verdict:
     claim: Claim
     epsilon_lower_bound: float
     epsilon_ceiling: float
+    inference: str
     event: str
     likelier: Literal["first", "second"]
     counts: tuple[int, int]

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .bound import FloatArray, IntArray, epsilon_bounds
+from .bound import FloatArray, Inference, IntArray
 
 THRESHOLDS = 400
 
@@ -105,23 +105,21 @@ class Event:
         return f"log-likelihood score {side} {self.threshold:.4g}"
 
 
-def most_telling(first: Outcomes, second: Outcomes, delta: float, confidence: float) -> Event:
-    """The event with the highest bound on these releases, of both directions and many thresholds.
+def most_telling(first: Outcomes, second: Outcomes, inference: Inference) -> Event:
+    """The event that shows most on these releases, of both directions and many thresholds.
 
     Nothing is claimed from the releases that it was chosen on, so trying many costs no confidence.
     """
     score = Score.learnt(first, second)
-    low, high = np.sort(score(first)), np.sort(score(second))
-    thresholds = np.unique(
-        np.quantile(np.concatenate([low, high]), np.linspace(0, 1, THRESHOLDS), method="nearest")
-    )
-    below_low, below_high = np.searchsorted(low, thresholds), np.searchsorted(high, thresholds)
-    runs = len(first)
-    upper = epsilon_bounds(runs - below_high, runs - below_low, runs, delta, confidence)
-    lower = epsilon_bounds(below_low, below_high, runs, delta, confidence)
-    if upper.max() >= lower.max():
-        return Event(score, float(thresholds[upper.argmax()]), "second")
-    return Event(score, float(thresholds[lower.argmax()]), "first")
+    runs, low, high = len(first), np.sort(score(first)), np.sort(score(second))
+    levels = np.linspace(0, 1, THRESHOLDS)
+    thresholds = np.unique(np.quantile(np.concatenate([low, high]), levels, method="nearest"))
+    below_first, below_second = np.searchsorted(low, thresholds), np.searchsorted(high, thresholds)
+    above = inference.strengths(runs - below_second, runs - below_first, runs)
+    below = inference.strengths(below_first, below_second, runs)
+    if above.max() >= below.max():
+        return Event(score, float(thresholds[above.argmax()]), "second")
+    return Event(score, float(thresholds[below.argmax()]), "first")
 
 
 def _joined(arrays: list[NDArray[np.generic]]) -> NDArray[np.generic]:
