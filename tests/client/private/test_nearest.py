@@ -1,0 +1,206 @@
+"""The nearest candidate is that of float64 brute force, whatever the blocks, the order, the precision and the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from pcevolve_client.private.nearest import EmbeddingFile, _Screen, has_fast_bfloat16, nearest
+
+PRECISIONS = [
+    torch.float32,
+    pytest.param(
+        torch.bfloat16, marks=pytest.mark.skipif(not has_fast_bfloat16(), reason="bfloat16 is emulated here")
+    ),
+]
+WIDE = st.floats(allow_nan=True, allow_infinity=True)
+COARSE = st.integers(-2, 2).map(float)  # many exact ties
+
+
+def brute_force(records: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    usable = np.flatnonzero(np.isfinite(candidates).all(axis=1))
+    entrants = candidates[usable].astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.array(
+            [
+                usable[np.square(record - entrants).sum(axis=1).argmin()]
+                for record in records.astype(np.float64)
+            ]
+        )
+
+
+def clustered(
+    seed: int, n: int, m: int, d: int, clusters: int, spread: float
+) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((clusters, d))
+    return tuple(
+        (centres[rng.integers(clusters, size=k)] + spread * rng.standard_normal((k, d))).astype(np.float32)
+        for k in (n, m)
+    )
+
+
+def near_ties(seed: int, n: int = 200, m: int = 500, d: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """Records halfway between pairs of candidates, up to the last bits of float32; candidates far from the origin."""
+    rng = np.random.default_rng(seed)
+    candidates = (100 + rng.standard_normal((m, d))).astype(np.float32)
+    first, second = rng.integers(m, size=(2, n))
+    records = ((candidates[first].astype(np.float64) + candidates[second]) / 2).astype(np.float32)
+    candidates[m // 2] = np.nextafter(candidates[0], np.float32(np.inf))  # one bit from another candidate
+    records[: n // 4] = candidates[0]
+    return np.nextafter(records, rng.choice(np.float32([-np.inf, np.inf]), size=records.shape)), candidates
+
+
+def with_a_giant(records: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A candidate whose squared norm overflows float32."""
+    return records, np.concatenate([candidates, np.full((1, candidates.shape[1]), 1e30, np.float32)])
+
+
+def memory(rows: int, candidates: np.ndarray) -> int:
+    """Enough for that many rows at a time."""
+    return rows * (64 * len(candidates) + 24 * candidates.shape[1])
+
+
+CASES = {
+    "random": clustered(0, 300, 700, 128, 700, 1.0),
+    "clustered": clustered(1, 400, 1200, 128, 5, 0.1),
+    "shifted": tuple(1000 + each for each in clustered(2, 300, 700, 128, 50, 0.3)),
+    "near ties": near_ties(3),
+    "float16": tuple(each.astype(np.float16) for each in clustered(4, 300, 700, 128, 20, 0.5)),
+    "float64": tuple(1e6 + each.astype(np.float64) * 1e-3 for each in clustered(5, 300, 700, 128, 20, 0.5)),
+    "one giant": with_a_giant(*clustered(6, 300, 700, 128, 20, 0.5)),
+    "tiny": tuple(each * np.float32(1e-30) for each in clustered(7, 40, 60, 32, 60, 1.0)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_answer_is_the_argmin_of_float64_brute_force(case):
+    records, candidates = CASES[case]
+    assert nearest(records, candidates).tolist() == brute_force(records, candidates).tolist()
+
+
+@pytest.mark.parametrize("elements", [WIDE, COARSE], ids=["any floats", "many ties"])
+@given(data=st.data())
+def test_the_answer_is_that_of_brute_force_for_any_floats(elements, data):
+    records = data.draw(hnp.arrays(np.float64, (5, 3), elements=elements))
+    candidates = data.draw(hnp.arrays(np.float64, (9, 3), elements=elements))
+    candidates[data.draw(st.integers(0, 8))] = 0.5
+    assert nearest(records, candidates).tolist() == brute_force(records, candidates).tolist()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_vote_depends_on_no_other_record_nor_on_blocks_order_or_threads(case):
+    records, candidates = CASES[case]
+    whole = nearest(records, candidates)
+    order = np.random.default_rng(0).permutation(len(records))
+    for rows in (1, 7, 100):
+        assert (
+            nearest(records[order], candidates, memory_bytes=memory(rows, candidates)).tolist()
+            == whole[order].tolist()
+        )
+    assert nearest(records[:1], candidates).tolist() == whole[:1].tolist()
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1 if threads > 1 else 2)
+        assert nearest(records, candidates).tolist() == whole.tolist()
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
+@pytest.mark.parametrize("case", [case for case in CASES if case != "one giant"])
+def test_no_score_is_farther_from_the_truth_than_the_bound(case, precision):
+    records, candidates = (each.astype(np.float64) for each in CASES[case])
+    screen = _Screen.of(candidates, precision)
+    scores, error = screen.score(torch.from_numpy(records.astype(np.float32)))
+    centre = screen.centre.double().numpy()
+    truth = np.square(candidates - centre).sum(axis=1) / 2 - (records - centre) @ (candidates - centre).T
+    assert np.all(np.abs(scores.numpy() - truth) <= error.numpy()[:, None])
+
+
+@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
+def test_scores_alone_would_give_wrong_answers(precision):
+    records, candidates = CASES["near ties"]
+    scores, _ = _Screen.of(candidates.astype(np.float64), precision).score(torch.from_numpy(records))
+    assert scores.argmin(dim=1).tolist() != brute_force(records, candidates).tolist()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
+def test_the_screen_rules_out_most_of_spread_out_candidates(precision):
+    records, candidates = CASES["random"]
+    kept = _Screen.of(candidates.astype(np.float64), precision).keeps(torch.from_numpy(records))
+    assert kept.any(dim=1).all()
+    assert kept.double().mean() < 0.05
+
+
+def test_equals_are_decided_by_the_lowest_index():
+    candidates = np.array([[9.0], [1.0], [-1.0], [1.0], [-1.0]])
+    assert nearest(np.array([[0.0], [1.0], [-1.0], [5.0]]), candidates).tolist() == [1, 1, 2, 0]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_candidate_that_is_not_finite_is_never_the_nearest(bad):
+    candidates = np.array([[0.0, bad], [3.0, 3.0], [bad, bad], [1.0, 1.0]])
+    assert nearest(np.array([[0.0, 0.0], [9.0, 9.0]]), candidates).tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("candidates", [np.empty((0, 2)), np.full((3, 2), np.nan)])
+def test_without_a_usable_candidate_there_is_no_answer(candidates):
+    with pytest.raises(ValueError, match="no candidate has a finite embedding"):
+        nearest(np.zeros((4, 2)), candidates)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+def test_a_record_that_cannot_be_compared_votes_for_the_first_usable_candidate_and_changes_no_other(bad):
+    records, candidates = CASES["random"]
+    candidates = np.concatenate([np.full((1, 128), np.nan), candidates])
+    spoilt = records.astype(np.float64)
+    spoilt[5] = bad
+    votes, expected = nearest(spoilt, candidates), nearest(records, candidates)
+    assert votes[5] == 1
+    assert np.delete(votes, 5).tolist() == np.delete(expected, 5).tolist()
+
+
+def test_no_records_cast_no_votes():
+    assert nearest(np.empty((0, 2)), np.zeros((3, 2))).shape == (0,)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_a_file_gives_the_answers_of_the_array_in_it(tmp_path, kind):
+    records, candidates = (each.astype(kind) for each in CASES["random"])
+    stored = np.lib.format.open_memmap(tmp_path / "e.npy", "w+", dtype=kind, shape=records.shape)
+    for start in range(0, len(records), 90):
+        stored[start : start + 90] = records[start : start + 90]
+    stored.flush()
+    expected = nearest(records, candidates).tolist()
+    assert nearest(EmbeddingFile(tmp_path / "e.npy"), candidates, memory(10, candidates)).tolist() == expected
+    assert nearest(np.load(tmp_path / "e.npy", mmap_mode="r"), candidates).tolist() == expected
+
+
+@dataclass
+class Watched:
+    """Records that remember what was read of them."""
+
+    rows: np.ndarray
+    read: list[slice] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.rows.shape
+
+    def __getitem__(self, rows: slice, /) -> np.ndarray:
+        self.read.append(rows)
+        return self.rows[rows]
+
+
+def test_records_are_read_once_in_blocks_that_shrink_with_the_memory():
+    records, candidates = CASES["random"]
+    watched = Watched(records)
+    nearest(watched, candidates, memory(50, candidates))
+    assert watched.read == [slice(start, start + 50) for start in range(0, 300, 50)]
