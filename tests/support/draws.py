@@ -1,13 +1,14 @@
-"""Exact probabilities of the selection mechanisms, written down a second time."""
+"""Exact probabilities of the selection mechanisms, written down a second time, and noise that is wrong on purpose."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from pcevolve_client.budget.mechanisms import FloatArray, Noise, Source
 
 
 def exponential_probabilities(scores: FloatArray, rate: float) -> FloatArray:
@@ -30,3 +31,28 @@ def permute_and_flip_probabilities(scores: FloatArray, rate: float) -> FloatArra
             probabilities[index] += left * taken[index]
             left *= 1 - taken[index]
     return probabilities
+
+
+@dataclass(frozen=True)
+class Misscaled:
+    """Noise whose scale is wrong by ``factor``."""
+
+    honest: Noise
+    factor: Fraction
+
+    @property
+    def source(self) -> Source:
+        return self.honest.source
+
+    def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
+        return self.honest.exponential(key, scores, rate / self.factor)
+
+    def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
+        return self.honest.permute_and_flip(key, scores, rate / self.factor)
+
+    def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
+        return self.honest.gaussian(key, values, sigma * float(self.factor))
+
+    def uniform(self, key: str, count: int) -> int:
+        """Draws the indices that are allowed too seldom."""
+        return self.honest.uniform(key, max(1, int(count * min(self.factor, 1 / self.factor))))

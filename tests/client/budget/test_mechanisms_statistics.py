@@ -6,15 +6,14 @@ reject.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from pcevolve_client.budget.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise, Source
-from support.draws import exponential_probabilities, permute_and_flip_probabilities
+from pcevolve_client.budget.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
+from support.draws import Misscaled, exponential_probabilities, permute_and_flip_probabilities
 
 FALSE_ALARM = 1e-6
 DRAWS = 20_000
@@ -28,31 +27,6 @@ FACTORS = [
     pytest.param(Fraction(7, 10), id="30% too little"),
 ]
 CHOICES = {"exponential": exponential_probabilities, "permute_and_flip": permute_and_flip_probabilities}
-
-
-@dataclass(frozen=True)
-class Misscaled:
-    """Noise whose scale is wrong by ``factor``."""
-
-    honest: Noise
-    factor: Fraction
-
-    @property
-    def source(self) -> Source:
-        return self.honest.source
-
-    def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        return self.honest.exponential(key, scores, rate / self.factor)
-
-    def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        return self.honest.permute_and_flip(key, scores, rate / self.factor)
-
-    def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
-        return self.honest.gaussian(key, values, sigma * float(self.factor))
-
-    def uniform(self, key: str, count: int) -> int:
-        """Draws the indices that are allowed too seldom."""
-        return self.honest.uniform(key, max(1, int(count * min(self.factor, 1 / self.factor))))
 
 
 def p_value_of_choices(noise: Noise, mechanism: str) -> float:
