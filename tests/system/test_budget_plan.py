@@ -1,0 +1,117 @@
+"""``pcevolve budget plan`` as a person runs it: a real process, no API, nothing spent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from system.conftest import Client
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    """The command line alone: a plan needs no API."""
+    return Client(tmp_path, "http://127.0.0.1:9")
+
+
+def planned(client: Client, *options: object) -> dict[str, object]:
+    process = client("budget", "plan", *options, "--json")
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
+
+
+def complaint(client: Client, *options: object) -> str:
+    """The refusal, as one line whatever box it is drawn in."""
+    process = client("budget", "plan", *options)
+    assert process.returncode == 2, process.stderr
+    assert process.stdout == ""
+    assert "Traceback" not in process.stderr
+    return " ".join(process.stderr.replace("│", " ").split())
+
+
+def test_private_evolution_s_cat_experiments_cost_what_the_paper_says(client):
+    options = ("--iterations", 13, "--delta", "1e-3", "--relation", "add-remove")
+    cats = planned(client, "--method", "pe", "--noise-multiplier", 2, *options)
+    assert cats["epsilon_total"] == pytest.approx(6.62, abs=0.005)
+    again = planned(client, "--method", "pe", "--epsilon", cats["epsilon_total"], *options)
+    assert again["noise_multiplier"] == pytest.approx(2, rel=1e-6)
+
+
+@pytest.mark.parametrize(("iterations", "draw"), [(3, 3.41), (20, 0.886)])
+def test_joint_votes_get_the_known_ranges_at_ten(client, iterations, draw):
+    options = ("--epsilon", 10, "--delta", "1e-5", "--iterations", iterations)
+    votes = planned(client, "--method", "jvem", *options)
+    assert votes["epsilon_per_query"] == pytest.approx(draw, rel=1e-3)
+    assert 10 * (1 - 1e-6) < votes["epsilon_total"] <= 10
+
+
+def test_the_published_setting_is_told_to_be_chance(client):
+    pcevolve = planned(client, "--method", "pcevolve", "--epsilon", 10, "--iterations", 20, "--classes", 2)
+    assert (pcevolve["epsilon_per_query"], pcevolve["epsilon_total"]) == (0.25, 10.0)
+    assert pcevolve["lift_top10"] == pytest.approx(0.1118, abs=1e-4)
+    assert pcevolve["verdict"] == "cannot be told from choosing at random"
+
+
+def test_a_method_is_all_that_must_be_given(client):
+    process = client("budget", "plan", "--method", "pe")
+    assert process.returncode == 0, process.stderr
+    for words in ("noise multiplier", "sigma", "by gdp", "chance of the best tenth", "Selection: weak"):
+        assert words in process.stdout
+
+
+def test_auto_says_what_it_chose_and_why(client):
+    chosen = planned(client, "--method", "auto")
+    assert chosen["method"] != "auto"
+    assert chosen["reason"]
+
+
+def test_a_calibration_that_breaks_the_budget_is_announced(client):
+    process = client(
+        "budget", "plan", "--method", "pe", "--epsilon", 100, "--iterations", 3, "--calibration", "published"
+    )
+    assert "NO: a run with this calibration is refused" in process.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "Missing option '--method'"),
+        (("--method", "magic"), "unknown method 'magic': choose one of auto,"),
+        (("--method", "pe", "--epsilon", "1", "--noise-multiplier", "2"), "give one of them"),
+        (("--method", "pe", "--epsilon", "0"), "epsilon must be a finite number above 0"),
+        (("--method", "pe", "--epsilon", "inf"), "epsilon must be a finite number above 0"),
+        (("--method", "pe", "--epsilon", "1e999999999"), "epsilon must be a finite number above 0"),
+        (("--method", "pe", "--noise-multiplier", "nan"), "noise-multiplier must be a finite number above 0"),
+        (("--method", "jvem", "--noise-multiplier", "2"), "adds no Gaussian noise: give --epsilon"),
+        (("--method", "auto", "--noise-multiplier", "2"), "name a method"),
+        (("--method", "pe", "--delta", "0"), "needs --delta, for example --delta 1e-5"),
+        (("--method", "pe", "--delta", "1"), "delta must be at least 0 and below 1"),
+        (("--method", "pe", "--delta", "nan"), "delta must be at least 0 and below 1"),
+        (("--method", "jvem", "--calibration", "published"), "has only one calibration"),
+        (("--method", "pe", "--relation", "twins"), "--relation"),
+        (("--method", "pe", "--iterations", "0"), "--iterations"),
+        (("--method", "pe", "--classes", "1001"), "--classes"),
+        (("--method", "pe", "--shots", "0"), "--shots"),
+        (("--method", "pe", "--candidates", "10001"), "--candidates"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_plain_words(client, options, words):
+    assert words in complaint(client, *options)
+
+
+def test_a_plan_touches_neither_ledger_nor_torch(client, tmp_path):
+    planned(client, "--method", "jvem")
+    assert list(tmp_path.iterdir()) == []
+    code = (
+        "import sys; from pcevolve_client.cli import app; "
+        "app(['budget', 'plan', '--method', 'jvem', '--json'], standalone_mode=False); "
+        "assert 'torch' not in sys.modules and 'opendp' not in sys.modules"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert process.returncode == 0, process.stderr
