@@ -78,7 +78,7 @@ def audit_selector(
 ) -> Verdict:
     """Audit any selector against the claim of a method."""
     assert method.selector is not None
-    pair = worst_case(method.selector, claim.relation)
+    pair = worst_case(method.selector, claim.relation, claim.images)
     rounds = method.events(claim.budget, scope(claim.relation, claim.rounds))
     simulation = Simulation(selector, pair, rounds, method.prototypes or CANDIDATES, noise_of)
     first = simulation.outcomes(pair.first, range(claim.runs), tick)

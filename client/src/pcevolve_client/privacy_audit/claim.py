@@ -19,6 +19,7 @@ class Claim:
         method: Name of the method.
         budget: The ε and δ that the run is calibrated to.
         relation: Neighbour relation.
+        images: Images in the privacy unit that changes.
         rounds: Rounds of the run, at least 1; their releases are combined.
         runs: Simulated runs on each dataset; one half chooses an event, the other half bounds.
         confidence: Probability that the bound is right, in [0.95, 1).
@@ -27,6 +28,7 @@ class Claim:
     method: str
     budget: Budget
     relation: Relation
+    images: int
     rounds: int
     runs: int
     confidence: float
@@ -35,10 +37,10 @@ class Claim:
         """Refuse what cannot be tested.
 
         Raises:
-            UsageError: No round, too few runs, or a confidence that convinces nobody.
+            UsageError: No image, no round, too few runs, or a confidence that convinces nobody.
         """
-        if self.rounds < 1:
-            raise UsageError(f"a run has at least one round, not {self.rounds}")
+        if self.rounds < 1 or self.images < 1:
+            raise UsageError(f"an audit needs a round and an image, not {self.rounds} and {self.images}")
         if self.runs < FEWEST_RUNS:
             raise UsageError(f"{self.runs} runs show nothing: use --runs {FEWEST_RUNS} or more")
         if not 0.95 <= self.confidence < 1:
@@ -94,6 +96,7 @@ class Verdict:
             "relation": claim.relation,
             "epsilon_claimed": float(claim.budget.epsilon),
             "delta": claim.budget.delta,
+            "images_per_unit": claim.images,
             "rounds": claim.rounds,
             "runs": claim.runs,
             "confidence": claim.confidence,

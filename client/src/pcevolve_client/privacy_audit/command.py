@@ -25,6 +25,9 @@ def audit_dp(
         float | None, typer.Option(min=0, max=1, help="δ of the claim; the method's own if not given.")
     ] = None,
     relation: Annotated[Relation, typer.Option(help="Neighbour relation.")] = "replace-one",
+    images_per_unit: Annotated[
+        int, typer.Option(min=1, help="Images in the privacy unit that changes (--unit-map).")
+    ] = 1,
     rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds of the run, T.")] = 1,
     runs: Annotated[
         int, typer.Option(min=100, help="Simulated runs on each of two datasets: half a minute for 20000.")
@@ -39,12 +42,12 @@ def audit_dp(
 
     Reads no private data and spends no budget: the datasets are made up, the mechanisms are those of a real run.
     """
-    from ..budget.accounting import parse_epsilon
+    from ..budget.calibration import parse_epsilon
     from ..methods import default_delta
     from .audit import audit_method  # SciPy takes a second to load; --help should not
 
     budget = Budget(parse_epsilon(epsilon), default_delta(method) if delta is None else delta)
-    claim = Claim(method, budget, relation, rounds, runs, confidence)
+    claim = Claim(method, budget, relation, images_per_unit, rounds, runs, confidence)
     with _progress(f"Audit of {method}", 2 * runs) as tick:
         verdict = audit_method(claim, seed, tick)
     _show(verdict, as_json)

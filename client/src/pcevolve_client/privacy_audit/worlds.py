@@ -17,12 +17,13 @@ from ..private.selectors import Records, Scene
 
 EAST, WEST, NORTH = (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)
 FAR_EAST, FAR_WEST = (3.0, 0.0), (-3.0, 0.0)  # the mean of FAR_EAST and WEST is EAST
+BESIDE = (3.0, 0.1)  # nearly as good, and yet another place, so that a leak of bare embeddings shows
 LABELS = ("first", "second")
 POOLS = ([EAST, WEST, WEST, WEST], [WEST, EAST, EAST, EAST])
 CANDIDATES, SHOTS = 4, 2
 
-Record = tuple[int, tuple[float, float]]
-"""Class and place of one image, which is a privacy unit of its own."""
+Unit = tuple[int, tuple[float, float], int]
+"""A privacy unit: the class and place of its images, and how many it has."""
 
 
 @dataclass(frozen=True)
@@ -56,27 +57,32 @@ def scope(relation: Relation, rounds: int) -> Scope:
     )
 
 
-def worst_case(selector: SelectorName, relation: Relation) -> Neighbours:
-    """A pair that a selector of this kind can hardly treat more differently."""
+def worst_case(selector: SelectorName, relation: Relation, images: int) -> Neighbours:
+    """A pair that a selector of this kind can hardly treat more differently.
+
+    Args:
+        selector: Kind of selector.
+        relation: Neighbour relation.
+        images: Images in the privacy unit that changes; all of them are alike.
+    """
+    changed: Unit = (0, FAR_EAST, images)
     if relation == "add-remove":
-        return _pair([(0, WEST), (1, NORTH)], (0, FAR_EAST), None, relation)
-    if (
-        selector == "means"
-    ):  # opposite ends of the clipping ball move the sum by 2 R, two classes only by sqrt(2) R
-        return _pair([(0, WEST), (1, WEST)], (0, FAR_EAST), (0, FAR_WEST), relation)
-    # The label changes too: the centres of both classes move, and votes leave one class for the other.
-    return _pair([(0, WEST), (1, WEST)], (0, FAR_EAST), (1, FAR_EAST), relation)
+        return _pair([(0, WEST, 1), (1, NORTH, 1)], changed, None, relation)
+    # Opposite ends of the clipping ball move the sum of the means by 2 R, a change of class only by sqrt(2) R. For all
+    # others the class changes too: both classes' centres move, and votes leave one class for the other.
+    other: Unit = (0, FAR_WEST, images) if selector == "means" else (1, BESIDE, images)
+    return _pair([(0, WEST, 1), (1, WEST, 1)], changed, other, relation)
 
 
-def _pair(common: list[Record], first: Record, second: Record | None, relation: Relation) -> Neighbours:
+def _pair(common: list[Unit], first: Unit, second: Unit | None, relation: Relation) -> Neighbours:
     with_second = [*common, second] if second is not None else common
     return Neighbours(_records([*common, first]), _records(with_second), relation)
 
 
-def _records(rows: list[Record]) -> Records:
-    targets, places = zip(*rows, strict=True)
+def _records(units: list[Unit]) -> Records:
+    targets, places, images = zip(*units, strict=True)
     return Records(
-        embeddings=np.array(places, dtype=np.float64),
-        targets=np.array(targets, dtype=np.int64),
-        units=np.arange(len(rows), dtype=np.int64),
+        embeddings=np.repeat(np.array(places, dtype=np.float64), images, axis=0),
+        targets=np.repeat(np.array(targets, dtype=np.int64), images),
+        units=np.repeat(np.arange(len(units), dtype=np.int64), images),
     )

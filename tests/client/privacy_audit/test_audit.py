@@ -1,0 +1,167 @@
+"""Correct methods survive the audit, with little room to spare; broken ones do not.
+
+Noise is seeded, so that an audit in here is right always or never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from pcevolve_client.private.selectors import SELECTORS, Measurement, Records, Scene, Selector
+
+from pcevolve_client.budget.mechanisms import Noise
+from pcevolve_client.errors import UsageError
+from pcevolve_client.methods import METHODS
+from pcevolve_client.privacy import Budget, Event, Relation
+from pcevolve_client.privacy_audit.audit import audit_method, audit_selector, noises
+from pcevolve_client.privacy_audit.claim import Claim, Verdict
+from support.draws import Misscaled
+
+PRIVATE = sorted(name for name, method in METHODS.items() if method.selector is not None)
+RELATIONS: list[Relation] = ["replace-one", "add-remove"]
+COUNTING = ["pe", "pe-em", "jvem", "dp-means"]
+"""Methods in which records add up; PCEvolve's class centres are means."""
+RUNS = 2000
+
+
+def claim(method: str, **changes: Any) -> Claim:
+    """ε = 3 at the method's own δ, one round, one image per unit."""
+    values = {"relation": "replace-one", "images": 1, "rounds": 1, "runs": RUNS, "confidence": 0.95}
+    return Claim(method, Budget(Fraction(3), METHODS[method].delta), **{**values, **changes})
+
+
+def audited(
+    tested: Claim, selector: Selector | None = None, noise: Callable[[int], Noise] | None = None
+) -> Verdict:
+    """Audit a method with parts of it exchanged."""
+    method = METHODS[tested.method]
+    selector = selector or SELECTORS[method.selector]()
+    return audit_selector(tested, method, selector, noise or noises(seed=1), lambda: None)
+
+
+def too_little_noise(number: int) -> Noise:
+    return Misscaled(noises(seed=1)(number), Fraction(1, 2))
+
+
+@dataclass(frozen=True)
+class Twice:
+    """Counts every record twice and pays for one: a sensitivity understated by half."""
+
+    honest: Selector
+
+    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        rows = np.repeat(np.arange(len(records.targets)), 2)
+        doubled = Records(records.embeddings[rows], records.targets[rows], np.arange(len(rows)))
+        return self.honest.measure(doubled, scene, event, noise)
+
+    def pick(self, measured, scene):
+        return self.honest.pick(measured, scene)
+
+
+@dataclass(frozen=True)
+class Unitless:
+    """Takes every image for a privacy unit of its own."""
+
+    honest: Selector
+
+    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        single = Records(records.embeddings, records.targets, np.arange(len(records.targets)))
+        return self.honest.measure(single, scene, event, noise)
+
+    def pick(self, measured, scene):
+        return self.honest.pick(measured, scene)
+
+
+@dataclass(frozen=True)
+class Talkative:
+    """Releases an exact private number beside what it paid for."""
+
+    honest: Selector
+
+    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        measured = self.honest.measure(records, scene, event, noise)
+        return {**measured, "mean": records.embeddings.mean(axis=0)}
+
+    def pick(self, measured, scene):
+        return self.honest.pick(measured, scene)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("method", PRIVATE)
+def test_no_method_is_refuted(method, relation):
+    assert audited(claim(method, relation=relation)).holds
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_no_method_is_refuted_over_several_rounds(method):
+    assert audited(claim(method, rounds=3, runs=1000)).holds
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("method", PRIVATE)
+def test_a_unit_of_several_images_costs_no_more_than_one(method, relation):
+    assert audited(claim(method, relation=relation, images=4)).holds
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("method", PRIVATE)
+def test_half_the_noise_is_caught(method, relation):
+    assert not audited(claim(method, relation=relation), noise=too_little_noise).holds
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("method", COUNTING)
+def test_counting_records_twice_is_caught(method, relation):
+    honest = SELECTORS[METHODS[method].selector]()
+    assert not audited(claim(method, relation=relation), selector=Twice(honest)).holds
+
+
+@pytest.mark.parametrize("method", COUNTING)
+def test_forgetting_that_images_belong_together_is_caught(method):
+    honest = SELECTORS[METHODS[method].selector]()
+    assert not audited(claim(method, images=4), selector=Unitless(honest)).holds
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_a_number_released_without_noise_is_caught(method):
+    honest = SELECTORS[METHODS[method].selector]()
+    assert not audited(claim(method, runs=500), selector=Talkative(honest)).holds
+
+
+@pytest.mark.parametrize("method", ["t2i", "random"])
+def test_a_method_that_never_looks_has_nothing_to_audit(method):
+    with pytest.raises(UsageError, match=f"'{method}' never looks at private data"):
+        audit_method(claim(method), seed=1, tick=lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"rounds": 0}, "needs a round"),
+        ({"images": 0}, "an image"),
+        ({"runs": 99}, "--runs 100"),
+        ({"confidence": 0.9}, "0.95"),
+    ],
+)
+def test_a_claim_that_cannot_be_tested_is_refused(change, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        claim("pe", **change)
+
+
+def test_an_audit_repeats_itself_for_the_same_seed_and_counts_every_run():
+    ticks: list[int] = []
+    tested = claim("pcevolve", runs=200)
+    first, second = (audit_method(tested, seed=3, tick=lambda: ticks.append(1)) for _ in range(2))
+    assert first == second
+    assert len(ticks) == 2 * 2 * 200
+    assert first != audit_method(tested, seed=4, tick=lambda: None)
+
+
+def test_an_audit_uses_real_noise_unless_it_is_told_otherwise():
+    assert audit_method(claim("pcevolve", runs=100), seed=None, tick=lambda: None).noise == "os-csprng"
+    assert audit_method(claim("pcevolve", runs=100), seed=1, tick=lambda: None).noise == "INSECURE-seeded"

@@ -1,0 +1,38 @@
+"""``pcevolve audit-dp`` as a user runs it: a real process, the noise of real runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.system
+
+PCEVOLVE = Path(sys.executable).parent / "pcevolve"
+
+
+def audit_dp(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PCEVOLVE, "audit-dp", *arguments], capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.parametrize("method", ["pcevolve", "pe", "jvem", "dp-means"])
+def test_methods_survive_an_audit_with_the_noise_of_real_runs(method):
+    done = audit_dp(method, "--epsilon", "2", "--runs", "2000", "--confidence", "0.9999", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["noise"] == "os-csprng"
+    assert 0 < found["epsilon_lower_bound"] <= found["epsilon_claimed"] == 2
+    assert "is not refuted" in done.stderr
+
+
+def test_a_method_without_private_data_is_one_line_and_a_usage_error():
+    done = audit_dp("random", "--epsilon", "2")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "error: method 'random' never looks at private data: there is nothing to audit"
+    ]
