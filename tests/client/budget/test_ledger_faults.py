@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -36,6 +37,17 @@ def kill(request):
         except PermissionError:
             pytest.skip("no ptrace here")
     return request.param
+
+
+@pytest.fixture
+def scratch(tmp_path) -> Iterator[Path]:
+    """A folder in memory, where there is one: a kill, unlike a power cut, leaves what was written but not synced."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
 
 
 def pay_for_one(path: Path, draw: Callable[[], Paid], lifetime: int = 1) -> Receipt:
@@ -96,10 +108,10 @@ def copies(base: Path, root: Path, work: Callable[[Path], None]) -> Callable[[in
 # -- kill -9 -------------------------------------------------------------------------------------------------------
 
 
-def test_creation_killed_at_any_step_leaves_no_ledger_or_a_whole_one(kill, tmp_path):
+def test_creation_killed_at_any_step_leaves_no_ledger_or_a_whole_one(kill, scratch):
     steps = 0
-    for step in until_it_survives(kill, copies(tmp_path / "none", tmp_path / "at", create)):
-        steps, path = step, tmp_path / "at" / str(step) / "ledger.sqlite"
+    for step in until_it_survives(kill, copies(scratch / "none", scratch / "at", create)):
+        steps, path = step, scratch / "at" / str(step) / "ledger.sqlite"
         with contextlib.suppress(LedgerError), closing(Ledger(path, create=False)) as ledger:
             assert ledger.runs() == []
         assert runs(path) == []
@@ -108,11 +120,11 @@ def test_creation_killed_at_any_step_leaves_no_ledger_or_a_whole_one(kill, tmp_p
     assert steps > 100
 
 
-def test_enrolment_killed_at_any_step_is_undone_or_whole(kill, tmp_path):
-    create(tmp_path / "base" / "ledger.sqlite")
+def test_enrolment_killed_at_any_step_is_undone_or_whole(kill, scratch):
+    create(scratch / "base" / "ledger.sqlite")
     steps = 0
-    for step in until_it_survives(kill, copies(tmp_path / "base", tmp_path / "at", enrol)):
-        steps, path = step, tmp_path / "at" / str(step) / "ledger.sqlite"
+    for step in until_it_survives(kill, copies(scratch / "base", scratch / "at", enrol)):
+        steps, path = step, scratch / "at" / str(step) / "ledger.sqlite"
         assert runs(path) in ([], [("a", 0.0)])
         enrol(path)
         assert runs(path) == [("a", 0.0)]
@@ -120,30 +132,30 @@ def test_enrolment_killed_at_any_step_is_undone_or_whole(kill, tmp_path):
     assert steps > 40
 
 
-def test_a_payment_killed_at_any_step_is_undone_or_answered_from_record(kill, tmp_path):
-    enrol(tmp_path / "base" / "ledger.sqlite")
+def test_a_payment_killed_at_any_step_is_undone_or_answered_from_record(kill, scratch):
+    enrol(scratch / "base" / "ledger.sqlite")
     seen = []
-    for step in until_it_survives(kill, copies(tmp_path / "base", tmp_path / "at", release)):
-        seen.append(assert_released_once(tmp_path / "at" / str(step) / "ledger.sqlite"))
+    for step in until_it_survives(kill, copies(scratch / "base", scratch / "at", release)):
+        seen.append(assert_released_once(scratch / "at" / str(step) / "ledger.sqlite"))
     assert seen == sorted(seen), "once it is on record it stays there"
     assert {False, True} == set(seen)
     assert len(seen) > 60
 
 
-def test_a_whole_first_run_killed_at_any_step_can_be_begun_again(kill, tmp_path):
+def test_a_whole_first_run_killed_at_any_step_can_be_begun_again(kill, scratch):
     seen = []
-    for step in until_it_survives(kill, copies(tmp_path / "none", tmp_path / "at", release)):
-        seen.append(assert_released_once(tmp_path / "at" / str(step) / "ledger.sqlite"))
+    for step in until_it_survives(kill, copies(scratch / "none", scratch / "at", release)):
+        seen.append(assert_released_once(scratch / "at" / str(step) / "ledger.sqlite"))
     assert seen == sorted(seen)
     assert len(seen) > 150
 
 
-def test_a_recovery_killed_at_any_step_is_made_again(kill, tmp_path):
-    enrol(tmp_path / "base" / "ledger.sqlite")
-    half = half_written(tmp_path)
+def test_a_recovery_killed_at_any_step_is_made_again(kill, scratch):
+    enrol(scratch / "base" / "ledger.sqlite")
+    half = half_written(scratch)
     seen = []
-    for step in until_it_survives(kill, copies(half, tmp_path / "again", release)):
-        seen.append(assert_released_once(tmp_path / "again" / str(step) / "ledger.sqlite"))
+    for step in until_it_survives(kill, copies(half, scratch / "again", release)):
+        seen.append(assert_released_once(scratch / "again" / str(step) / "ledger.sqlite"))
     assert len(seen) > 40
 
 
@@ -157,6 +169,15 @@ def half_written(root: Path) -> Path:
             if (folder / "ledger.sqlite").read_bytes() != old and journal.exists():
                 return folder
     pytest.skip("no ptrace here")
+
+
+def test_a_process_killed_while_it_draws_has_released_and_spent_nothing(scratch):
+    path = scratch / "ledger.sqlite"
+    enrol(path)
+    assert (
+        outlived(lambda: pay_for_one(path, lambda: os.kill(os.getpid(), signal.SIGKILL))) == -signal.SIGKILL
+    )
+    assert not assert_released_once(path)
 
 
 # -- no space ------------------------------------------------------------------------------------------------------
@@ -177,12 +198,12 @@ def limited(path: Path, size: int) -> None:
     raise SystemExit(tried(release, path))
 
 
-def test_a_write_that_fails_at_any_size_is_refused_and_loses_nothing(tmp_path):
-    enrol(tmp_path / "base" / "ledger.sqlite")
+def test_a_write_that_fails_at_any_size_is_refused_and_loses_nothing(scratch):
+    enrol(scratch / "base" / "ledger.sqlite")
     codes = []
     for size in range(0, 64 * 1024, 512):
-        path = tmp_path / str(size) / "ledger.sqlite"
-        shutil.copytree(tmp_path / "base", path.parent)
+        path = scratch / str(size) / "ledger.sqlite"
+        shutil.copytree(scratch / "base", path.parent)
         codes.append(outlived(lambda path=path, size=size: limited(path, size)))
         assert path.with_name("released").exists() == (codes[-1] == 0), "what was refused did not leave"
         assert assert_released_once(path) == (codes[-1] == 0)
@@ -225,6 +246,18 @@ def test_on_a_full_disk_a_payment_is_refused_and_works_again_when_there_is_space
         assert assert_released_once(path) == (code == 0)
         shutil.rmtree(path.parent)
     assert 3 < refused < 12
+
+
+def test_a_ledger_that_stays_open_while_the_disk_is_full_can_be_paid_from_later(small_disk):
+    with closing(Ledger(small_disk / "ledger.sqlite")) as ledger:
+        mine = ledger.enrol("a", UNITS, "replace-one", budget(1))
+        filler = fill(small_disk, but=4)
+        with pytest.raises(LedgerError, match="nothing was released"):
+            mine.pay(query(1), [ONE], outcome("x", MEASURED))
+        assert mine.receipts() == ()
+        filler.unlink()
+        receipt = mine.pay(query(1), [ONE], outcome("y", MEASURED))
+        assert mine.receipts() == (receipt,)
 
 
 def test_on_a_full_disk_no_ledger_is_made_and_nothing_is_in_its_way_later(small_disk):
