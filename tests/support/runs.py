@@ -53,7 +53,7 @@ def small_plan(**changes: object) -> PublicPlan:
         "domain": "leather texture",
         "labels": ("cut", "good"),
         "candidates": 3,
-        "initial": 3,
+        "initial": changes.get("candidates", 3),
         "iterations": 2,
         "strengths": (0.8, 0.78),
         "width": 16,

@@ -48,7 +48,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def demonstrate(out: Path) -> dict[str, Any]:
-    """Run ``pcevolve`` and the ``random`` control against a local server and compare what they are worth.
+    """Run the default method and its controls against a local server and compare what they are worth.
 
     A demonstration that was cut off is continued.
 
@@ -65,13 +65,13 @@ def demonstrate(out: Path) -> dict[str, Any]:
         return done
     with _server(out, _port(out)) as address:
         console.print(f"API server at {address}, a process of its own; it logs to {_log(out)}")
-        main = execute(_settings(out, out, address, "pcevolve"), resume=True)
+        main = execute(_settings(out, out, address, "auto"), resume=True)
         console.print("\nThe same once more without looking at the private data, for comparison:")
         control = execute(_settings(out, out / "controls" / "random", address, "random"), resume=True)
     console.print("Measuring both on held-out real digits ...")
     test = AccuracyTest.on(_public_test(main), main.parts.encoder)
     scores, blind = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
-    write_report(out, [*_points("pcevolve", scores), *_points("random control", blind)])
+    write_report(out, [*_points(main.plan.method, scores), *_points("random control", blind)])
     accuracy = scores.as_json() | {"random": blind.as_json()["final"]}
     timed = {**main.summary, "wall_seconds": round(time.monotonic() - started, 1)}
     return record(replace(main, summary=timed), accuracy)

@@ -19,7 +19,7 @@ def test_shots_are_private_and_the_rest_is_held_out():
     assert private.labels == held_out.labels == ("type A", "type B", "type C")
     assert np.bincount(private.targets).tolist() == [10, 10, 10]
     assert np.bincount(held_out.targets).tolist() == [173, 172, 164]
-    assert len(set(private.units) | set(held_out.units)) == 539
+    assert len(set(private.digests) | set(held_out.digests)) == 539
 
 
 def test_labels_follow_the_mapping_and_not_the_order_of_the_digits():
@@ -39,7 +39,7 @@ def test_images_are_light_ink_on_dark_at_64_pixels():
 
 
 def test_seed_alone_decides_the_draw():
-    first, again, other = (load_digits(5, TYPES, seed)[0].units for seed in (1, 1, 2))
+    first, again, other = (load_digits(5, TYPES, seed)[0].digests for seed in (1, 1, 2))
     assert first == again
     assert set(first) != set(other)
 

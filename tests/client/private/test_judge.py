@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,13 +10,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve_client.budget.ledger import Ledger, Limits
-from pcevolve_client.budget.mechanisms import ExponentialMechanism
+from pcevolve_client.budget.ledger import Account, Ledger, Limits
+from pcevolve_client.budget.mechanisms import SecureNoise
 from pcevolve_client.errors import BudgetError, DataError
+from pcevolve_client.evolve import Pool
+from pcevolve_client.methods import method
+from pcevolve_client.privacy import FREE, Budget, Event
 from pcevolve_client.private.dataset import PrivateDataset
-from pcevolve_client.private.judge import PrivateJudge
+from pcevolve_client.private.judge import PrivateJudge, UniformJudge
+from pcevolve_client.private.selectors import SELECTORS
 from pcevolve_client.release import Candidate, Query
 from pcevolve_shared import images
+from support.runs import small_plan
 
 RUN = "0" * 32
 
@@ -46,59 +52,110 @@ DATA = PrivateDataset(
     labels=("green", "red"),
     images=tuple(plain(c) for c in (GREEN, (0, 230, 0), RED, (230, 0, 0))),
     targets=np.array([0, 0, 1, 1]),
-    units=(b"a", b"b", b"c", b"d"),
+    digests=(b"a", b"b", b"c", b"d"),
 )
 BYTES = {
     "red": images.encode(plain((240, 0, 0))),
     "blue": images.encode(plain(BLUE)),
-    "green": images.encode(plain(GREEN)),
+    "green": images.encode(plain((0, 240, 0))),
     "junk": b"not an image",
 }
-POOL = {
-    "red": tuple(Candidate(name, "red", 0, None, name, "image/png") for name in BYTES),
-    "green": tuple(Candidate(name, "green", 0, None, name, "image/png") for name in BYTES),
-}
 
 
-def judge(path: Path, epsilon: int, encoder: MeanColour | None = None) -> PrivateJudge:
-    limits = Limits(Fraction(10_000), Fraction(10_000))
-    account = Ledger(path / "ledger.sqlite").enrol(RUN, DATA.units, "replace-one", limits)
+def candidates(label: str, iteration: int = 0) -> tuple[Candidate, ...]:
+    return tuple(Candidate(name, label, iteration, None, name, "image/png") for name in BYTES)
+
+
+POOL = Pool({label: candidates(label) for label in DATA.labels})
+
+
+def account(path: Path, epsilon: int = 10_000, delta: float = 0.0) -> Account:
+    limit = Budget(Fraction(epsilon), delta)
+    return Ledger(path / "ledger.sqlite").enrol(RUN, DATA.unit_digests(), "replace-one", Limits(limit, limit))
+
+
+def judge(
+    path: Path, epsilon: int, name: str = "pcevolve", encoder: MeanColour | None = None, **plan
+) -> PrivateJudge:
+    chosen = method(name)
+    public = small_plan(
+        run_id=RUN, method=name, labels=DATA.labels, epsilon=str(epsilon), delta=chosen.delta, shots=2, **plan
+    )
     return PrivateJudge(
         data=DATA,
         encoder=encoder or MeanColour(),
         received=BYTES.__getitem__,
-        account=account,
-        mechanism=ExponentialMechanism(),
-        epsilon=Fraction(epsilon),
-        utility="pcevolve",
+        account=account(path, delta=chosen.delta),
+        noise=SecureNoise(),
+        plan=public,
+        selector=SELECTORS[chosen.selector](),
+        events=chosen.planned(public),
     )
 
 
-def test_with_a_large_budget_the_most_similar_candidate_of_the_class_wins(tmp_path):
-    receipt = judge(tmp_path, 1000).release(Query(RUN, 1, "red"), POOL)
-    assert [each.id for each in receipt.chosen] == ["red"]
-    assert receipt.cost == 1000
+def chosen(receipt, label: str) -> list[str]:
+    return [each.id for each in receipt.of(label)]
+
+
+@pytest.mark.parametrize("name", ["pcevolve", "pcevolve-gm", "pe", "pe-em", "jvem", "dp-means"])
+def test_with_a_large_budget_every_method_chooses_the_most_similar_candidate_of_each_class(tmp_path, name):
+    receipt = judge(tmp_path, 8000, name).release(Query(RUN, 1), POOL)
+    assert (chosen(receipt, "red"), chosen(receipt, "green")) == (["red"], ["green"])
+    assert receipt.relation == "replace-one"
 
 
 def test_a_paid_query_is_answered_without_looking_again(tmp_path):
-    first = judge(tmp_path, 1000).release(Query(RUN, 1, "red"), POOL)
+    first = judge(tmp_path, 1000).release(Query(RUN, 1), POOL)
     encoder = MeanColour()
-    assert judge(tmp_path, 1000, encoder).release(Query(RUN, 1, "red"), POOL) == first
+    assert judge(tmp_path, 1000, encoder=encoder).release(Query(RUN, 1), POOL) == first
     assert encoder.calls == 0
+
+
+def test_later_rounds_and_the_dataset_follow_from_what_was_measured_once(tmp_path):
+    shape = {"pool": "all", "keep": "selected", "candidates": 2, "initial": 4}
+    first = judge(tmp_path, 5000, "dp-means", **shape).release(Query(RUN, 1), POOL)
+    assert not first.events[0].free
+    forgetful = dataclasses.replace(DATA, images=tuple(plain(BLUE) for _ in DATA.images))
+    for iteration, wanted in ((2, 1), (3, 2)):
+        again = dataclasses.replace(judge(tmp_path, 5000, "dp-means", **shape), data=forgetful)
+        receipt = again.release(Query(RUN, iteration), POOL)
+        assert receipt.events == (FREE,)
+        assert chosen(receipt, "red")[0] == "red"
+        assert len(chosen(receipt, "red")) == wanted
+
+
+def test_with_lookahead_a_candidate_is_judged_by_what_becomes_of_it(tmp_path):
+    views = {
+        "blue": (Candidate("v1", "red", 0, "blue", "red", "image/png"),),
+        "red": (
+            Candidate("v2", "red", 0, "red", "junk", "x"),
+            Candidate("v3", "red", 0, "red", "blue", "image/png"),
+        ),
+    }
+    receipt = judge(tmp_path, 8000).release(Query(RUN, 1), Pool(POOL.candidates, views))
+    assert chosen(receipt, "red") == ["blue"]
 
 
 def test_without_budget_nothing_is_released(tmp_path):
     with pytest.raises(BudgetError, match="nothing was drawn"):
-        judge(tmp_path, 10_001).release(Query(RUN, 1, "red"), POOL)
+        judge(tmp_path, 100_000).release(Query(RUN, 1), POOL)
+    assert account(tmp_path).receipts() == ()
 
 
 def test_a_private_image_without_an_embedding_stops_the_run_before_anything_is_drawn(tmp_path):
     blind = MeanColour()
     blind.embed = lambda pictures: np.full((len(pictures), 3), np.nan)
     with pytest.raises(DataError, match="cannot embed a private image"):
-        judge(tmp_path, 1, blind).release(Query(RUN, 1, "red"), POOL)
-    assert judge(tmp_path, 1).account.receipts() == ()
+        judge(tmp_path, 1, encoder=blind).release(Query(RUN, 1), POOL)
+    assert account(tmp_path).receipts() == ()
 
 
 def test_the_judge_does_not_show_what_it_holds(tmp_path):
     assert repr(judge(tmp_path, 1)) == "PrivateJudge"
+
+
+def test_the_control_chooses_without_looking_and_none_twice(tmp_path):
+    plan = small_plan(run_id=RUN, labels=DATA.labels, candidates=4, prototypes=4)
+    receipt = UniformJudge(account(tmp_path), SecureNoise(), plan).release(Query(RUN, 1), POOL)
+    assert receipt.events == (Event("uniform"),)
+    assert sorted(chosen(receipt, "red")) == sorted(chosen(receipt, "green")) == sorted(BYTES)

@@ -56,7 +56,7 @@ def test_order_comes_from_names_and_not_from_the_file_system(folder, tmp_path):
         target = copy / file.relative_to(folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.read_bytes())
-    assert load_folder(copy).units == load_folder(folder).units
+    assert load_folder(copy).digests == load_folder(folder).digests
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "tif", "bmp", "webp"])
@@ -193,7 +193,7 @@ def test_same_pixels_twice_are_refused_even_in_another_format_or_class(folder):
 def test_split_takes_the_asked_shots_of_every_class_and_leaves_the_rest(folder):
     shots, rest = load_folder(folder).split(1, seed=0)
     assert shots.targets.tolist() == rest.targets.tolist() == [0, 1]
-    assert not set(shots.units) & set(rest.units)
+    assert not set(shots.digests) & set(rest.digests)
 
 
 def test_split_that_would_leave_a_class_empty_is_refused(folder):

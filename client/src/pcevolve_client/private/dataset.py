@@ -7,7 +7,7 @@ because the shots per class are part of what a run declares.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -35,24 +35,40 @@ class PrivateDataset:
         labels: Sorted class names; public by assumption. Everything else here is private.
         images: RGB, without metadata, one per record.
         targets: int64 ``(records,)``, indices into ``labels``.
-        units: SHA-256 of each record's pixels, for the ledger's keyed fingerprints only.
+        digests: SHA-256 of each record's pixels, for the ledger's keyed fingerprints only.
+        unit_of: int64 ``(records,)``, the privacy unit of each record; one of its own for each unless given.
+        unit_name: What a unit is; public.
+        names: Path of each record's file inside the folder it was read from; empty for data without files.
     """
 
     labels: tuple[str, ...]
     images: tuple[Image.Image, ...]
     targets: IntArray
-    units: tuple[bytes, ...]
+    digests: tuple[bytes, ...]
+    unit_of: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    unit_name: str = "image"
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not len(self.images) == len(self.targets) == len(self.units):
-            raise ValueError("images, targets and units differ in length")
+        if not len(self.images) == len(self.targets) == len(self.digests):
+            raise ValueError("images, targets and digests differ in length")
+        if len(self.unit_of) == 0:
+            object.__setattr__(self, "unit_of", np.arange(len(self.images)))
         self.targets.setflags(write=False)
+        self.unit_of.setflags(write=False)
 
     def __repr__(self) -> str:
         return "PrivateDataset"
 
     def __len__(self) -> int:
         return len(self.images)
+
+    def unit_digests(self) -> tuple[tuple[bytes, ...], ...]:
+        """Return the digests of each privacy unit's images; for the ledger only."""
+        return tuple(
+            tuple(self.digests[index] for index in np.flatnonzero(self.unit_of == unit))
+            for unit in np.unique(self.unit_of)
+        )
 
     def indices_of(self, label: str) -> IntArray:
         """Return the record indices of one class, int64 ``(records of the class,)``."""
@@ -69,7 +85,10 @@ class PrivateDataset:
             labels=self.labels,
             images=tuple(self.images[index] for index in chosen),
             targets=self.targets[chosen],
-            units=tuple(self.units[index] for index in chosen),
+            digests=tuple(self.digests[index] for index in chosen),
+            unit_of=self.unit_of[chosen],
+            unit_name=self.unit_name,
+            names=tuple(self.names[index] for index in chosen) if self.names else (),
         )
 
     def split(self, shots: int, seed: int) -> tuple[PrivateDataset, PrivateDataset]:
@@ -117,15 +136,46 @@ def load_folder(path: Path, *, unique: bool = True) -> PrivateDataset:
     """
     folders = _class_folders(path)
     files = [file for folder in folders for file in _class_files(folder)]
+    targets = [place for place, folder in enumerate(folders) for _ in _class_files(folder)]
+    return _load(path, files, tuple(folder.name for folder in folders), targets, unique)
+
+
+def load_unlabelled(path: Path, label: str) -> PrivateDataset:
+    """Load all images of a folder and its subfolders as one class.
+
+    Args:
+        path: Every visible file in it must be a usable image.
+        label: Public name of the class.
+
+    Raises:
+        DataError: What is wrong, by the names of up to five files, in one line.
+    """
+    if not path.is_dir():
+        raise DataError(f"{path}: no such folder; give a folder of images")
+    if not is_usable_label(label):
+        raise DataError(f"{label!r} cannot be used as a label: choose other --domain words")
+    files = [file for folder in (path, *_folders_below(path)) for file in _visible(folder) if not file.is_dir()]
+    if not files:
+        raise DataError(f"{path} holds no images")
+    return _load(path, files, (label,), [0] * len(files), unique=True)
+
+
+def _folders_below(path: Path) -> list[Path]:
+    own = [entry for entry in _visible(path) if entry.is_dir()]
+    return [folder for each in own for folder in (each, *_folders_below(each))]
+
+
+def _load(
+    root: Path, files: Sequence[Path], labels: tuple[str, ...], targets: Sequence[int], unique: bool
+) -> PrivateDataset:
     _refuse([f"{_short(file)} is not a {_KINDS} image" for file in files if not _looks_usable(file)])
     if len(files) > MAX_RECORDS:
-        raise DataError(f"{path} holds more than {MAX_RECORDS:,} images: use a smaller dataset")
-    images, units = _read_all(files)
+        raise DataError(f"{root} holds more than {MAX_RECORDS:,} images: use a smaller dataset")
+    images, digests = _read_all(files)
     if unique:
-        _refuse_duplicates(files, units)
-    labels = tuple(folder.name for folder in folders)
-    targets = np.array([labels.index(file.parent.name) for file in files], dtype=np.int64)
-    return PrivateDataset(labels, images, targets, units)
+        _refuse_duplicates(files, digests)
+    names = tuple(file.relative_to(root).as_posix() for file in files)
+    return PrivateDataset(labels, images, np.array(targets, dtype=np.int64), digests, names=names)
 
 
 def _class_folders(path: Path) -> list[Path]:

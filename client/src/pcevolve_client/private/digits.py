@@ -52,7 +52,7 @@ def load_digits(
         labels=labels,
         images=images,
         targets=np.array([labels.index(names[int(source.target[index])]) for index in chosen]),
-        units=tuple(unit_of(image) for image in images),
+        digests=tuple(unit_of(image) for image in images),
     )
     return dataset.split(shots, seed)
 

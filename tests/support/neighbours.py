@@ -1,0 +1,178 @@
+"""All neighbouring datasets of a small world, and what a selector's draws reveal of which one it saw; exact, no sampling.
+
+A world has so few places that every dataset of a few privacy units can be written down. The noise is replaced by an
+observer that notes what it is asked to hide, so that the whole of ``measure`` is under test: scores, rate, sigma.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from pcevolve_client.errors import DataError
+from pcevolve_client.privacy import Event, Relation
+from pcevolve_client.private.selectors import Records, Scene, Selector
+
+from .draws import FloatArray, exponential_probabilities
+
+RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
+
+Unit = tuple[tuple[float, int], ...]
+"""A privacy unit: place and class of each of its images."""
+Dataset = tuple[Unit, ...]
+
+
+@dataclass
+class Observer:
+    """Noise that adds none, and notes every draw.
+
+    Attributes:
+        overstating: Rates are multiplied by it, and standard deviations divided: a selector whose sensitivity is
+            understated by 30 % draws as if by 1 / 0.7.
+    """
+
+    overstating: float = 1.0
+    source: str = "INSECURE-seeded"
+    asked: list[tuple[str, FloatArray, float]] = field(default_factory=list)
+
+    def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
+        self.asked.append((key, scores, float(rate) * self.overstating))
+        return 0
+
+    permute_and_flip = exponential
+
+    def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
+        self.asked.append((key, values, sigma / self.overstating))
+        return values
+
+
+@dataclass(frozen=True)
+class World:
+    """A line with a few places on it.
+
+    Attributes:
+        pools: Candidates of each class.
+        places: Where private images may be.
+        images: Most images per privacy unit.
+        sizes: Numbers of units that stay the same in a pair of neighbours.
+    """
+
+    pools: tuple[tuple[float, ...], ...]
+    places: tuple[float, ...]
+    images: int = 1
+    sizes: tuple[int, ...] = (0, 1, 2)
+
+    def scene(self, relation: Relation, **changes: object) -> Scene:
+        """The question that every dataset is asked."""
+        pools = tuple(np.array(pool)[:, None] for pool in self.pools)
+        values: dict[str, object] = {
+            "labels": tuple(f"class {place}" for place in range(len(pools))),
+            "pools": pools,
+            "born": tuple(np.zeros(len(pool), dtype=np.int64) for pool in pools),
+            "wanted": 1,
+            "shots": 2,
+            "iteration": 1,
+            "iterations": 1,
+            "seed": 5,
+            "relation": relation,
+        }
+        return Scene(**{**values, **changes})  # type: ignore[arg-type]
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """Every unit there can be."""
+        single = list(itertools.product(self.places, range(len(self.pools))))
+        several = (itertools.combinations_with_replacement(single, size + 1) for size in range(self.images))
+        return [unit for each in several for unit in each]
+
+    def pairs(self, relation: Relation) -> Iterator[tuple[Dataset, Dataset]]:
+        """Every pair of neighbours, one of each two orders."""
+        for size in self.sizes:
+            for common in itertools.combinations_with_replacement(self.units, size):
+                if relation == "add-remove":
+                    yield from (((*common, unit), common) for unit in self.units)
+                else:
+                    yield from (
+                        ((*common, a), (*common, b)) for a, b in itertools.combinations(self.units, 2)
+                    )
+
+
+def records_of(dataset: Dataset) -> Records:
+    """A dataset as a selector gets it."""
+    rows = [(place, target, unit) for unit, images in enumerate(dataset) for place, target in images]
+    places, targets, units = (list(each) for each in zip(*rows, strict=True)) if rows else ([], [], [])
+    return Records(
+        np.array(places, dtype=np.float64).reshape(-1, 1),
+        np.array(targets, dtype=np.int64),
+        np.array(units, dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """What a selector's draws are asked to hide, for every dataset of a world."""
+
+    world: World
+    selector: Selector
+    event: Event
+    relation: Relation
+    overstating: float = 1.0
+
+    def exponential(
+        self,
+        composed: Callable[[str], str],
+        probabilities: Callable[[FloatArray, float], FloatArray] = exponential_probabilities,
+    ) -> tuple[float, float]:
+        """Over all neighbours: the most that a log-probability differs, and the widest range of such differences.
+
+        Args:
+            composed: Names the access of the event that a draw's key belongs to: draws of one access add up, and
+                there must be as many accesses as the event counts.
+            probabilities: Of all outcomes of a draw, from its scores and rate.
+        """
+        outcome = {
+            dataset: [(composed(key), np.log(probabilities(*rest))) for key, *rest in asked]
+            for dataset, asked in self._observed()
+        }
+        assert all(
+            len({access for access, _ in each}) == self.event.count for each in outcome.values()
+        ), "the event counts another number of accesses"
+        most = widest = 0.0
+        for first, second in self._pairs(outcome):
+            ratios: dict[str, float] = {}
+            ranges: dict[str, float] = {}
+            for (access, one), (_, other) in zip(outcome[first], outcome[second], strict=True):
+                difference = one - other
+                ratios[access] = ratios.get(access, 0.0) + float(np.abs(difference).max())
+                ranges[access] = ranges.get(access, 0.0) + float(np.ptp(difference))
+            most, widest = max(most, *ratios.values()), max(widest, *ranges.values())
+        return most, widest
+
+    def gaussian(self) -> float:
+        """Over all neighbours and draws: the largest L2 distance in units of sigma; the event allows 1 / z."""
+        asked = {dataset: draws for dataset, draws in self._observed()}
+        return max(
+            float(np.linalg.norm(one - other)) / sigma
+            for first, second in self._pairs(asked)
+            for (_, one, sigma), (_, other, _) in zip(asked[first], asked[second], strict=True)
+        )
+
+    def _observed(self) -> Iterator[tuple[Dataset, list[tuple[str, FloatArray, float]]]]:
+        scene = self.world.scene(self.relation)
+        datasets = {each: None for pair in self.world.pairs(self.relation) for each in pair}
+        for dataset in datasets:
+            observer = Observer(self.overstating)
+            try:
+                self.selector.measure(records_of(dataset), scene, self.event, observer)  # type: ignore[arg-type]
+            except DataError:
+                assert not observer.asked, "something was drawn before the error"
+                continue
+            yield dataset, observer.asked
+
+    def _pairs(self, known: Iterable[Dataset]) -> list[tuple[Dataset, Dataset]]:
+        return [pair for pair in self.world.pairs(self.relation) if pair[0] in known and pair[1] in known]
