@@ -191,7 +191,7 @@ def markdown(report: dict[str, Any]) -> str:
         f"disk; {sizes['threads']} threads on {report['processor']}; {report['versions']}.",
         "Written by `benchmarks/nearest.py`, which says how. *Ratio*: seconds of `faiss.IndexFlatL2` over ours,",
         "in brackets its range over the turns; above 1 we are faster. *Processor*: the same ratio of processor time,",
-        "which other jobs on the machine disturb less.",
+        f"which other jobs on the machine disturb less. {report['note']}".rstrip(),
         "",
         "| data | ours (s) | FAISS (s) | ratio | processor | our peak memory | same answers | nearer: ours / FAISS |",
         "|---|---|---|---|---|---|---|---|",
@@ -229,6 +229,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             rows[name] = turns(Path(folder), given)
     names = ("records", "candidates", "width", "threads", "turns", "memory_bytes", "seed")
     return {
+        "note": given.note,
         "sizes": {name: getattr(given, name) for name in names},
         "processor": processor(),
         "versions": versions(),
@@ -252,6 +253,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scratch", type=Path, help="where the temporary folder is made")
     parser.add_argument("--out", type=Path, help="also write OUT.json and OUT.md")
+    parser.add_argument("--note", default="", help="a remark on the circumstances, for the report")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     given = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(given.threads)
