@@ -1,4 +1,4 @@
-"""All neighbouring datasets of a small world, and what a selector's draws reveal of which one it saw; exact, no sampling.
+"""All neighbouring datasets of a small world, and what a selector's draws reveal of which one it saw; exact.
 
 A world has so few places that every dataset of a few privacy units can be written down. The noise is replaced by an
 observer that notes what it is asked to hide, so that the whole of ``measure`` is under test: scores, rate, sigma.
@@ -139,9 +139,9 @@ class Enumeration:
             dataset: [(composed(key), np.log(probabilities(*rest))) for key, *rest in asked]
             for dataset, asked in self._observed()
         }
-        assert all(
-            len({access for access, _ in each}) == self.event.count for each in outcome.values()
-        ), "the event counts another number of accesses"
+        assert all(len({access for access, _ in each}) == self.event.count for each in outcome.values()), (
+            "the event counts another number of accesses"
+        )
         most = widest = 0.0
         for first, second in self._pairs(outcome):
             ratios: dict[str, float] = {}
@@ -155,7 +155,7 @@ class Enumeration:
 
     def gaussian(self) -> float:
         """Over all neighbours and draws: the largest L2 distance in units of sigma; the event allows 1 / z."""
-        asked = {dataset: draws for dataset, draws in self._observed()}
+        asked = dict(self._observed())
         return max(
             float(np.linalg.norm(one - other)) / sigma
             for first, second in self._pairs(asked)

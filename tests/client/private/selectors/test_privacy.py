@@ -1,0 +1,133 @@
+"""Every selector keeps its event's promise on all neighbouring datasets of small worlds, and hardly more than that.
+
+Exact: probabilities and distances are computed, not sampled. Each claim comes with a check that the same enumeration
+rejects a selector whose sensitivity is understated by 30 %.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import pytest
+
+from pcevolve_client.privacy import Event, Relation
+from pcevolve_client.private.selectors import SELECTORS
+from support.draws import permute_and_flip_probabilities
+from support.neighbours import RELATIONS, Enumeration, World
+
+UNDERSTATED = 1 / 0.7
+NAN = math.nan
+LINE = (-2.0, -0.5, 1.0, 3.0)
+
+# Hostile pools: many copies of one candidate bring the worst log-ratio close to the bound, and one is unusable.
+COPIES = World(pools=((-1.5, 0.4, NAN, *[2.0] * 20),) * 2, places=LINE)
+FEW = World(pools=((-1.5, 0.4, 2.5), (-1.0, 0.5, 2.0, NAN)), places=LINE)
+# Two images per unit, of one class or of two, in one block of classes or in two.
+PAIRS = replace(FEW, images=2, sizes=(0, 1), places=(-2.0, 1.0, 3.0))
+BLOCKS = World(
+    pools=((-1.0, 1.0), (-1.0, 1.0), (-0.9, 1.1), (-1.1, 0.9)), places=(-1.0, 1.0), images=2, sizes=(0, 1)
+)
+ALIKE = World(pools=((2.0,) * 9,) * 2, places=LINE)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A selector, what pays for one of its rounds, and the world that tries it.
+
+    Attributes:
+        access: Which part of a draw's key, between slashes, names the access that it is part of.
+        tight: The least share of the bounded range that some pair of neighbours must reach.
+    """
+
+    selector: str
+    event: Event
+    world: World
+    access: int
+    tight: float
+
+    def composed(self, key: str) -> str:
+        return key.split("/")[self.access]
+
+    def enumeration(self, relation: Relation, overstating: float = 1.0) -> Enumeration:
+        return Enumeration(self.world, SELECTORS[self.selector](), self.event, relation, overstating)
+
+
+BY_CLASS = Event("exponential", "3/2", count=2)
+DRAWS = Event("exponential", "3/2", count=2)
+ROUND = Event("exponential", "3/2")
+
+EXPONENTIAL = {
+    "contrastive": Promise("contrastive", BY_CLASS, COPIES, access=1, tight=0.99),
+    "contrastive, units of two": Promise("contrastive", BY_CLASS, PAIRS, access=1, tight=0.99),
+    "filter": Promise("filter", BY_CLASS, COPIES, access=1, tight=0.99),
+    "unfiltered": Promise("unfiltered", BY_CLASS, COPIES, access=1, tight=0.99),
+    "plain-distance": Promise("plain-distance", BY_CLASS, COPIES, access=1, tight=0.75),
+    "votes-em": Promise("votes-em", DRAWS, FEW, access=2, tight=0.99),
+    "votes-em, units of two": Promise("votes-em", DRAWS, PAIRS, access=2, tight=0.99),
+    "votes-em, four classes": Promise("votes-em", DRAWS, BLOCKS, access=2, tight=0.99),
+    "joint": Promise("joint", ROUND, FEW, access=0, tight=0.99),
+    "joint, units of two": Promise("joint", ROUND, PAIRS, access=0, tight=0.99),
+    "joint, two blocks": Promise("joint", ROUND, BLOCKS, access=0, tight=0.99),
+}
+GAUSSIAN = {
+    "noisy-argmax": Promise("noisy-argmax", Event("gaussian", "5/4", count=2), ALIKE, access=1, tight=0.99),
+    "noisy-argmax, copies": Promise(
+        "noisy-argmax", Event("gaussian", "5/4", count=2), COPIES, access=1, tight=0.9
+    ),
+    "votes": Promise("votes", Event("gaussian", "5/4"), FEW, access=0, tight=0.99),
+    "votes, units of two": Promise("votes", Event("gaussian", "5/4"), PAIRS, access=0, tight=0.99),
+    "votes, four classes": Promise("votes", Event("gaussian", "5/4"), BLOCKS, access=0, tight=0.99),
+    "means": Promise("means", Event("gaussian", "5/4"), FEW, access=0, tight=0.99),
+    "means, units of two": Promise("means", Event("gaussian", "5/4"), PAIRS, access=0, tight=0.99),
+    "means, four classes": Promise("means", Event("gaussian", "5/4"), BLOCKS, access=0, tight=0.8),
+}
+SLACK = 1e-12  # float64 in the test's own logarithms
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", EXPONENTIAL)
+def test_no_neighbours_can_be_told_apart_by_more_than_the_bounded_range(name: str, relation: Relation):
+    promise = EXPONENTIAL[name]
+    claimed = float(promise.event.value)
+    most, widest = promise.enumeration(relation).exponential(promise.composed)
+    assert most <= widest + SLACK
+    assert promise.tight * claimed <= widest <= claimed + SLACK
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", EXPONENTIAL)
+def test_a_range_understated_by_30_percent_is_noticed(name: str, relation: Relation):
+    promise = EXPONENTIAL[name]
+    _, widest = promise.enumeration(relation, UNDERSTATED).exponential(promise.composed)
+    assert widest > float(promise.event.value) + SLACK
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_permute_and_flip_keeps_pure_epsilon(relation: Relation):
+    event = Event("permute-and-flip", "3/2", count=2)
+    promise = Promise("contrastive", event, FEW, access=1, tight=0)
+    for overstating in (1.0, UNDERSTATED):
+        most, _ = promise.enumeration(relation, overstating).exponential(
+            promise.composed, permute_and_flip_probabilities
+        )
+        assert (most <= 1.5 + SLACK) == (overstating == 1.0)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_no_neighbours_are_farther_apart_than_the_noise_multiplier_says(name: str, relation: Relation):
+    promise = GAUSSIAN[name]
+    in_sensitivities = promise.enumeration(relation).gaussian() * float(promise.event.value)
+    assert promise.tight <= in_sensitivities <= 1
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_a_sensitivity_understated_by_30_percent_is_noticed(name: str, relation: Relation):
+    promise = GAUSSIAN[name]
+    assert promise.enumeration(relation, UNDERSTATED).gaussian() * float(promise.event.value) > 1
+
+
+def test_every_selector_that_looks_at_private_data_is_enumerated():
+    assert {each.selector for each in (*EXPONENTIAL.values(), *GAUSSIAN.values())} == set(SELECTORS)
