@@ -70,9 +70,9 @@ class Account:
             raise LedgerError(f"run {self.run_id} cannot pay for a query of run {query.run_id}")
         events = tuple(events)
         with self.records.book.writing():
-            known = self.records.entry(query)
+            known = self.records.receipt(query)
             if known is not None:
-                return known.receipt
+                return known
             self._afford(events)
             paid = draw()
             receipt = Receipt(self.run_id, query.iteration, paid.choices, events, self.relation)
@@ -81,8 +81,7 @@ class Account:
 
     def recorded(self, query: Query) -> Receipt | None:
         """The receipt of a query that was paid for before, if it was."""
-        known = self.records.entry(query)
-        return None if known is None else known.receipt
+        return self.records.receipt(query)
 
     def measured(self, iteration: int) -> bytes:
         """What the private side kept of this run's paid measurement of a round; private, empty if there was none."""
@@ -95,7 +94,7 @@ class Account:
 
     def receipts(self) -> tuple[Receipt, ...]:
         """Everything this run paid for, oldest first: the export that auditors read."""
-        return tuple(entry.receipt for entry in self.records.entries(self.run_id))
+        return self.records.receipts(self.run_id)
 
     def spent_before(self) -> float:
         """ε of all other runs on the worst of this run's units, at the lifetime limit's δ."""

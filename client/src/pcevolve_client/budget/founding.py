@@ -78,8 +78,8 @@ def _make(path: Path, making: Path) -> None:
     draft = path.with_name(path.name + ".new")
     for leftover in (draft, *(draft.with_name(draft.name + side) for side in SIDES)):
         leftover.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
     Book.found(draft, secret)
-    draft.chmod(0o600)
     _settle(path.parent)
     draft.rename(path)
     _settle(path.parent)

@@ -139,7 +139,7 @@ class Ledger:
             relation=run.relation,
             unit=run.unit,
             units=len(run.units),
-            rounds=len(self._records.entries(run.run_id)),
+            rounds=len(self._records.accesses(run.run_id)),
             draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
             epsilon=epsilon(events, run.budget.delta),
             delta=run.budget.delta,
@@ -148,12 +148,12 @@ class Ledger:
     def _history(self, run: Enrolment) -> list[HistoryRow]:
         rows: list[HistoryRow] = []
         done: list[Event] = []
-        for entry in self._records.entries(run.run_id):
-            for event in entry.receipt.events or (FREE,):
+        for access in self._records.accesses(run.run_id):
+            for event in access.events or (FREE,):
                 done.append(event)
                 spent = epsilon(done, run.budget.delta)
                 what = (event.mechanism, event.parameter, event.count, spent)
-                rows.append(HistoryRow(entry.number, entry.time, run.run_id, entry.receipt.iteration, *what))
+                rows.append(HistoryRow(access.number, access.time, run.run_id, access.iteration, *what))
         return rows
 
     def _exported(self, run: Enrolment) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Ledger:
             "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
             "epsilon": {each.name: _provable(each.epsilon(events, delta)) for each in ACCOUNTANTS},
             "events": [asdict(event) for event in merged(events)],
-            "receipts": [entry.receipt.as_dict() for entry in self._records.entries(run.run_id)],
+            "receipts": [receipt.as_dict() for receipt in self._records.receipts(run.run_id)],
         }
 
 

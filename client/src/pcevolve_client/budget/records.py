@@ -40,18 +40,20 @@ class Enrolment:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A paid release.
+class Access:
+    """What was done to private data for one paid release.
 
     Attributes:
         number: Place in the ledger.
         time: Seconds since 1970 by this machine's clock. For people to read: nothing is decided by it.
-        receipt: What was paid for.
+        iteration: Round of its run.
+        events: What was done.
     """
 
     number: int
     time: float
-    receipt: Receipt
+    iteration: int
+    events: tuple[Event, ...]
 
 
 class Records:
@@ -61,7 +63,7 @@ class Records:
         self.book = book
         self._clock = clock
         self._enrolments: dict[str, Enrolment] = {}
-        self._events: dict[int, tuple[Event, ...]] = {}  # rows never change, and their seals were verified
+        self._accesses: dict[int, Access] = {}  # rows never change, and their seals were verified
 
     def run_ids(self) -> tuple[str, ...]:
         """Every run, oldest first."""
@@ -76,11 +78,11 @@ class Records:
                 self._enrolments[run_id] = _enrolment(self.book.row(number))
         return self._enrolments.get(run_id)
 
-    def entry(self, query: Query) -> Entry | None:
+    def receipt(self, query: Query) -> Receipt | None:
         """What was paid for a query, if it was."""
         with self.book.reading():
             number = self._number(query)
-            return None if number is None else _entry(self.book.row(number))
+            return None if number is None else _receipt(self.book.row(number))
 
     def measured(self, query: Query) -> bytes:
         """What the private side keeps of a paid query; nothing if it was not paid."""
@@ -88,18 +90,23 @@ class Records:
             number = self._number(query)
             return b"" if number is None else self.book.row(number).private
 
-    def entries(self, run_id: str) -> tuple[Entry, ...]:
+    def receipts(self, run_id: str) -> tuple[Receipt, ...]:
         """Everything a run paid for, oldest first."""
         with self.book.reading():
-            return tuple(_entry(self.book.row(number)) for number in self._paid(run_id))
+            return tuple(_receipt(self.book.row(number)) for number in self._paid(run_id))
 
-    def events(self, run_id: str) -> tuple[Event, ...]:
+    def accesses(self, run_id: str) -> tuple[Access, ...]:
         """Everything a run did to private data, oldest first."""
         with self.book.reading():
-            for number in self._paid(run_id):
-                if number not in self._events:
-                    self._events[number] = _entry(self.book.row(number)).receipt.events
-            return tuple(event for number in self._paid(run_id) for event in self._events[number])
+            numbers = self._paid(run_id)
+            for number in numbers:
+                if number not in self._accesses:
+                    self._accesses[number] = _access(self.book.row(number))
+        return tuple(self._accesses[number] for number in numbers)
+
+    def events(self, run_id: str) -> tuple[Event, ...]:
+        """The events of all accesses."""
+        return tuple(event for access in self.accesses(run_id) for event in access.events)
 
     def enrol(self, enrolment: Enrolment) -> None:
         """Record a run; within ``book.writing()``."""
@@ -140,10 +147,19 @@ def _enrolment(row: Row) -> Enrolment:
         raise _unreadable(row) from error
 
 
-def _entry(row: Row) -> Entry:
+def _receipt(row: Row) -> Receipt:
+    try:
+        return Receipt.from_dict(json.loads(row.content)["receipt"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unreadable(row) from error
+
+
+def _access(row: Row) -> Access:
+    """Without the choices, of which a receipt may have many thousands."""
     try:
         values = json.loads(row.content)
-        return Entry(row.number, values["time"], Receipt.from_dict(values["receipt"]))
+        events = tuple(Event(**each) for each in values["receipt"]["events"])
+        return Access(row.number, values["time"], values["receipt"]["iteration"], events)
     except (ValueError, KeyError, TypeError) as error:
         raise _unreadable(row) from error
 
