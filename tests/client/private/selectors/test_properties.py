@@ -1,0 +1,230 @@
+"""What holds for any private data and any candidates, whatever the selector."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcevolve_client.budget.mechanisms import SeededNoise
+from pcevolve_client.privacy import Event
+from pcevolve_client.private.selectors import SELECTORS, Records, Scene, Selector
+from pcevolve_client.private.selectors.contrastive import Contrastive, calibrated, filtered, plain, unfiltered
+from pcevolve_client.private.selectors.joint import ballots, total_votes
+from pcevolve_client.private.selectors.means import Frame, Means
+from pcevolve_client.private.selectors.votes import ExponentialVotes, Votes
+
+UTILITIES = {"h∘g": calibrated, "g": filtered, "h": unfiltered, "h'∘g": plain}
+PAYS = {
+    "noisy-argmax": Event("gaussian", "2", 3),
+    "votes": Event("gaussian", "2"),
+    "means": Event("gaussian", "2"),
+    "votes-em": Event("exponential", "1/2", 5),
+}
+ONE_DRAW = Event("exponential", "1/2")
+
+
+class Case:
+    """Random private data and candidates; public sizes vary too. Distances are all different."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.classes = int(self.random.integers(1, 6))
+        self.width = int(self.random.integers(1, 6))
+        count = int(self.random.integers(self.classes, 20))
+        targets = np.concatenate(
+            [np.arange(self.classes), self.random.integers(self.classes, size=count - self.classes)]
+        )
+        places = self.random.normal(size=(count, self.width)) + targets[:, None]
+        self.records = Records(places, targets, self.random.integers(count, size=count))
+        self.pools = [self._pool(target) for target in range(self.classes)]
+
+    def _pool(self, target: int) -> np.ndarray:
+        return self.random.normal(size=(int(self.random.integers(1, 9)), self.width)) + target
+
+    def scene(self, pools: list[np.ndarray] | None = None, wanted: int = 3) -> Scene:
+        pools = self.pools if pools is None else pools
+        return Scene(
+            labels=tuple(f"class {target}" for target in range(self.classes)),
+            pools=tuple(pools),
+            born=tuple(np.zeros(len(pool), dtype=np.int64) for pool in pools),
+            wanted=wanted,
+            shots=4,
+            iteration=2,
+            iterations=3,
+            seed=7,
+            relation="replace-one",
+        )
+
+    def part(self, rows: np.ndarray) -> Records:
+        of = self.records
+        return Records(of.embeddings[rows], of.targets[rows], of.units[rows])
+
+
+CASES = st.integers(0, 2**32 - 1).map(Case)
+
+
+def all_votes(records: Records, scene: Scene) -> np.ndarray:
+    """JVEM's votes for all tuples of all blocks, in one vector."""
+    return np.concatenate([total_votes(records, scene, *ballot) for ballot in ballots(scene)])
+
+
+ADDITIVE = {"votes-em": ExponentialVotes().histogram, "joint": all_votes, "votes": Votes().histogram}
+
+
+def frame(scene: Scene) -> Frame:
+    return Frame.of(np.concatenate(scene.pools))
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+@given(case=CASES)
+def test_what_a_unit_adds_depends_on_that_unit_alone_bit_for_bit(name: str, case: Case):
+    scene, score = case.scene(), ADDITIVE[name]
+    units = [case.part(case.records.units == unit) for unit in np.unique(case.records.units)]
+    assert np.array_equal(sum(score(unit, scene) for unit in units), score(case.records, scene))
+
+
+@given(case=CASES)
+def test_what_a_unit_adds_to_the_means_depends_on_that_unit_alone(case: Case):
+    scene, selector = case.scene(), Means()
+    units = [case.part(case.records.units == unit) for unit in np.unique(case.records.units)]
+    alone = sum(selector.sums(unit, scene, frame(scene)) for unit in units)
+    assert alone == pytest.approx(selector.sums(case.records, scene, frame(scene)), abs=1e-12)
+
+
+@given(case=CASES)
+def test_no_unit_adds_more_than_its_bound(case: Case):
+    scene = case.scene()
+    for unit in np.unique(case.records.units):
+        alone = case.part(case.records.units == unit)
+        by_block = [total_votes(alone, scene, *ballot) for ballot in ballots(scene)]
+        assert all((votes >= 0).all() for votes in by_block)
+        assert sum(votes.max() for votes in by_block) <= 1
+        assert ExponentialVotes().histogram(alone, scene).sum() <= 1
+        assert np.linalg.norm(Votes().histogram(alone, scene)) <= 1
+        assert np.linalg.norm(Means().sums(alone, scene, frame(scene))) <= frame(scene).radius
+
+
+@pytest.mark.parametrize("name", [*ADDITIVE, "means"])
+@given(case=CASES)
+def test_the_order_of_the_records_changes_nothing_bit_for_bit(name: str, case: Case):
+    scene = case.scene()
+    shuffled = case.part(case.random.permutation(len(case.records)))
+    score = ADDITIVE.get(name, lambda records, scene: Means().sums(records, scene, frame(scene)))
+    assert np.array_equal(score(shuffled, scene), score(case.records, scene))
+
+
+@pytest.mark.parametrize("name", [*UTILITIES, "votes", "votes-em"])
+@given(case=CASES)
+def test_candidates_are_scored_the_same_in_any_order(name: str, case: Case):
+    orders = [case.random.permutation(len(pool)) for pool in case.pools]
+    shuffled = [pool[order] for pool, order in zip(case.pools, orders, strict=True)]
+    before = scores_of(name, case.records, case.scene())
+    after = scores_of(name, case.records, case.scene(shuffled))
+    for order, one, other in zip(orders, before, after, strict=True):
+        assert other == pytest.approx(one[order], abs=1e-12)
+
+
+@given(case=CASES)
+def test_tuples_are_scored_the_same_in_any_order_of_the_candidates(case: Case):
+    orders = [case.random.permutation(len(pool)) for pool in case.pools]
+    shuffled = case.scene([pool[order] for pool, order in zip(case.pools, orders, strict=True)])
+    scene = case.scene()
+    for (block, tuples), (same, _) in zip(ballots(scene), ballots(shuffled), strict=True):
+        assert np.array_equal(block, same)
+        places = [np.argsort(orders[target]) for target in block]
+        moved = np.stack([places[k][tuples[:, k]] for k in range(len(block))], axis=1)
+        totals = total_votes(case.records, shuffled, block, moved)
+        assert np.array_equal(totals, total_votes(case.records, scene, block, tuples))
+
+
+@pytest.mark.parametrize("name", [*UTILITIES, "votes", "votes-em", "joint", "means"])
+@given(case=CASES)
+def test_candidates_that_cannot_be_used_change_nothing_for_the_others(name: str, case: Case):
+    holed = [with_holes(pool, case.random) for pool in case.pools]
+    before = scores_of(name, case.records, case.scene())
+    after = scores_of(name, case.records, case.scene(holed))
+    if name in ("votes", "votes-em"):  # their histograms have a place for everybody
+        after = [votes[np.isfinite(pool).all(axis=1)] for votes, pool in zip(after, holed, strict=True)]
+    for one, other in zip(before, after, strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@given(case=CASES, wanted=st.integers(1, 12))
+@settings(max_examples=50)
+def test_as_many_as_wanted_are_picked_and_none_that_cannot_be_used(name: str, case: Case, wanted: int):
+    scene = case.scene([with_holes(pool, case.random) for pool in case.pools], wanted)
+    for picked, pool in zip(chosen_by(name, case.records, scene), scene.pools, strict=True):
+        assert picked.dtype == np.int64
+        assert len(picked) == wanted
+        assert np.isfinite(pool[picked]).all()
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@given(case=CASES)
+@settings(max_examples=30)
+def test_picking_again_from_the_same_measurement_gives_the_same(name: str, case: Case):
+    scene, selector = case.scene(), SELECTORS[name]()
+    measured = measured_by(selector, name, case.records, scene)
+    for one, other in zip(selector.pick(measured, scene), selector.pick(measured, scene), strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["contrastive", "noisy-argmax", "joint", "means"])
+@given(case=CASES)
+@settings(max_examples=30)
+def test_nobody_is_picked_twice_while_there_are_others(name: str, case: Case):
+    for wanted in (2, 5):
+        scene = case.scene(wanted=wanted)
+        for picked, pool in zip(chosen_by(name, case.records, scene), scene.pools, strict=True):
+            assert len(set(picked.tolist())) == min(wanted, len(pool))
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_a_pool_of_nothing_usable_still_gets_an_answer(name: str):
+    case = Case(3)
+    scene = case.scene([np.full_like(pool, np.nan) for pool in case.pools], wanted=2)
+    for picked, pool in zip(chosen_by(name, case.records, scene), scene.pools, strict=True):
+        assert len(picked) == 2
+        assert set(picked.tolist()) <= set(range(len(pool)))
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_an_event_of_another_mechanism_pays_for_nothing(name: str):
+    case, noise = Case(3), SeededNoise(1)
+    with pytest.raises(ValueError, match="does not pay for this selector's draws"):
+        SELECTORS[name]().measure(case.records, case.scene(), Event("uniform"), noise)
+
+
+@pytest.mark.parametrize("name", sorted(set(SELECTORS) - {"votes", "means"}))
+def test_what_is_released_of_a_draw_are_indices(name: str):
+    case = Case(3)
+    measured = measured_by(SELECTORS[name](), name, case.records, case.scene())
+    assert {key: array.dtype for key, array in measured.items()} == {"chosen": np.int64}
+
+
+def scores_of(name: str, records: Records, scene: Scene) -> list[np.ndarray]:
+    """Noise-free scores, one array per class or block."""
+    if name in UTILITIES:
+        return [scores for _, scores in Contrastive(UTILITIES[name]).scores(records, scene)]
+    if name == "joint":
+        return [total_votes(records, scene, *ballot) for ballot in ballots(scene)]
+    if name == "means":
+        return [Means().sums(records, scene, frame(scene))]
+    return np.split(ADDITIVE[name](records, scene), np.cumsum([len(pool) for pool in scene.pools])[:-1])
+
+
+def with_holes(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    places = np.sort(random.integers(len(pool) + 1, size=2))
+    return np.insert(pool, places, [[np.nan], [np.inf]], axis=0)
+
+
+def measured_by(selector: Selector, name: str, records: Records, scene: Scene):
+    return selector.measure(records, scene, PAYS.get(name, ONE_DRAW), SeededNoise(1))
+
+
+def chosen_by(name: str, records: Records, scene: Scene) -> tuple[np.ndarray, ...]:
+    selector = SELECTORS[name]()
+    return selector.pick(measured_by(selector, name, records, scene), scene)
