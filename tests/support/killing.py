@@ -41,8 +41,10 @@ def killed_at_system_call(work: Work, step: int) -> bool:
     """Do the work in a child that is killed in place of its ``step``-th system call, if it gets there.
 
     Raises:
-        PermissionError: This machine does not let a process trace its child.
+        PermissionError: This machine does not let a process trace its child, or not in Linux's way.
     """
+    if sys.platform != "linux":
+        raise PermissionError("ptrace")
     pid = os.fork()
     if pid == 0:
         if _ptrace(PTRACE_TRACEME, 0):
