@@ -23,6 +23,8 @@ ROOM = 1e-8
 """Share of the clip radius left to float64 rounding of the sums, which is far below it for 10**5 records."""
 BEST = 0.5
 """Share of a class's candidates among which diversity decides."""
+MOST_COMPARED = 2_000
+"""Beyond this many, which take half a minute to compare with each other, rank alone decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,9 @@ class Means:
         points = frame.points(scene.pools[target][entrants])
         order = ranked(distances(points, means), target)
         best = order[: max(scene.wanted, math.ceil(BEST * len(order)))]
-        return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
+        if len(best) <= MOST_COMPARED:
+            best = best[spread(points[best], scene.wanted)]
+        return np.resize(entrants[best], scene.wanted)
 
 
 def clipped(points: FloatArray, radius: float) -> FloatArray:

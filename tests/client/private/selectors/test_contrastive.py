@@ -1,0 +1,131 @@
+"""The published utility and its ablations, on cases worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from pcevolve_client.budget.mechanisms import SeededNoise
+from pcevolve_client.errors import DataError
+from pcevolve_client.privacy import Event
+from pcevolve_client.private.selectors import SELECTORS, Records
+from pcevolve_client.private.selectors.contrastive import (
+    Contrastive,
+    calibrated,
+    filtered,
+    plain,
+    unfiltered,
+)
+from pcevolve_client.private.selectors.scene import distances
+from support.neighbours import Observer, World, records_of
+
+CENTRES = np.array([[0.0], [10.0]])
+CANDIDATES = distances(
+    np.array([[1.0], [2.0], [3.0], [7.0]]), CENTRES
+)  # the last is nearer to the other class
+
+
+def test_equation_3_over_the_candidates_that_pass_equation_1():
+    assert calibrated(CANDIDATES, 0) == pytest.approx([1.0, math.exp(-5), math.exp(-10), 0.0])
+
+
+def test_ablation_g_is_the_filter_alone():
+    assert filtered(CANDIDATES, 0).tolist() == [1.0, 1.0, 1.0, 0.0]
+
+
+def test_ablation_h_is_the_calibrator_over_all_candidates():
+    expected = [1.0, math.exp(-10 / 6), math.exp(-20 / 6), math.exp(-10)]
+    assert unfiltered(CANDIDATES, 0) == pytest.approx(expected)
+
+
+def test_ablation_with_plain_similarity_is_equation_2_over_the_candidates_that_pass():
+    assert plain(CANDIDATES, 0) == pytest.approx([math.exp(-1), math.exp(-2), math.exp(-3), 0.0])
+
+
+def test_a_tie_fails_the_filter():
+    assert calibrated(distances(np.array([[5.0]]), CENTRES), 0).tolist() == [0.0]
+
+
+def test_one_passing_candidate_has_utility_one():
+    assert calibrated(distances(np.array([[1.0], [9.0]]), CENTRES), 0).tolist() == [1.0, 0.0]
+
+
+def test_if_none_passes_all_are_equal():
+    assert calibrated(distances(np.array([[8.0], [9.0]]), CENTRES), 0).tolist() == [0.0, 0.0]
+
+
+def test_a_single_class_has_no_others_to_be_told_from():
+    assert filtered(distances(np.array([[1.0], [9.0]]), CENTRES[:1]), 0).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("utility", [calibrated, filtered, unfiltered, plain])
+@given(
+    candidates=hnp.arrays(np.float64, (7, 3), elements=st.floats(allow_nan=True, allow_infinity=True)),
+    centres=hnp.arrays(np.float64, (4, 3), elements=st.floats(-100, 100)),
+    own=st.integers(0, 3),
+)
+def test_utility_is_in_the_unit_interval_for_any_candidates_and_any_data(utility, candidates, centres, own):
+    scores = utility(distances(candidates, centres), own)
+    assert np.all((scores >= 0) & (scores <= 1))
+    assert np.all(scores[~np.isfinite(candidates).all(axis=1)] == 0)
+
+
+WORLD = World(pools=((1.0, 2.0, 3.0, 7.0), (9.0, 2.0)), places=())
+DATA = records_of((((-1.0, 0),), ((1.0, 0),), ((10.0, 1),)))  # class centres 0 and 10
+
+
+def test_the_centres_are_those_of_the_private_records():
+    (_, first), (_, second) = Contrastive().scores(DATA, WORLD.scene("replace-one"))
+    assert first == pytest.approx([1.0, math.exp(-5), math.exp(-10), 0.0])
+    assert second.tolist() == [1.0, 0.0]
+
+
+def test_a_unit_of_many_images_counts_once_in_the_centre():
+    crowd = records_of((((-1.0, 0),) * 9, ((1.0, 0),), ((10.0, 1),)))
+    scored = Contrastive().scores(crowd, WORLD.scene("replace-one"))
+    for (_, one), (_, other) in zip(
+        scored, Contrastive().scores(DATA, WORLD.scene("replace-one")), strict=True
+    ):
+        assert one == pytest.approx(other, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["contrastive", "noisy-argmax"])
+def test_a_class_without_private_images_is_an_error_and_nothing_is_drawn(name):
+    noise = Observer()
+    event = Event("gaussian", "1", 2) if name == "noisy-argmax" else Event("exponential", "1", 2)
+    half = Records(DATA.embeddings[:2], DATA.targets[:2], DATA.units[:2])
+    with pytest.raises(DataError, match=r"class 'class 1' has no private images.*nothing was drawn"):
+        SELECTORS[name]().measure(half, WORLD.scene("replace-one"), event, noise)
+    assert noise.asked == []
+
+
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [
+        ("contrastive", Event("exponential", "1000", 2)),
+        ("contrastive", Event("permute-and-flip", "1000", 2)),
+        ("noisy-argmax", Event("gaussian", "1/1000", 2)),
+    ],
+)
+def test_with_hardly_any_noise_the_best_is_chosen_and_then_what_is_like_it(name, event):
+    scene, selector = WORLD.scene("replace-one", wanted=3), SELECTORS[name]()
+    picked = selector.pick(selector.measure(DATA, scene, event, SeededNoise(1)), scene)
+    assert [each.tolist() for each in picked] == [[0, 1, 2], [0, 1, 0]]
+
+
+def test_every_class_and_every_round_has_a_draw_of_its_own():
+    """With one seed for all of them, equal scores would always be decided alike."""
+    world = World(pools=((0.0,) * 50,) * 4, places=())
+    data = records_of(tuple(((0.0, target),) for target in range(4)))
+    drawn = [
+        SELECTORS["contrastive"]().measure(
+            data, world.scene("replace-one", iteration=t), Event("exponential", "1", 4), SeededNoise(1)
+        )["chosen"]
+        for t in (1, 2)
+    ]
+    assert len(set(np.concatenate(drawn).tolist())) > 4

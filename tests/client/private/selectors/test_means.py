@@ -1,0 +1,144 @@
+"""Class means: the public frame, what is released in it, and choices that follow from it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from pcevolve_client.budget.mechanisms import SeededNoise
+from pcevolve_client.privacy import Event
+from pcevolve_client.private.selectors import SELECTORS, Records, Scene
+from pcevolve_client.private.selectors.means import AXES, Frame, Means, clipped, ranked, spread
+
+NOISELESS = Event("gaussian", f"1/{10**12}")
+
+
+def scene_of(pools: list[np.ndarray], **changes: object) -> Scene:
+    values: dict[str, object] = {
+        "labels": tuple(f"class {place}" for place in range(len(pools))),
+        "pools": tuple(pools),
+        "born": tuple(np.zeros(len(pool), dtype=np.int64) for pool in pools),
+        "wanted": 4,
+        "shots": 10,
+        "iteration": 1,
+        "iterations": 3,
+        "seed": 7,
+        "relation": "replace-one",
+    }
+    return Scene(**{**values, **changes})
+
+
+def clouds(seed: int, classes: int = 3, count: int = 40, width: int = 32) -> list[np.ndarray]:
+    random = np.random.default_rng(seed)
+    return [random.normal(size=(count, width)) + 6 * np.eye(width)[target] for target in range(classes)]
+
+
+def records_in(pools: list[np.ndarray]) -> Records:
+    """Private records that lie exactly on candidates."""
+    targets = np.repeat(np.arange(len(pools)), [len(pool) for pool in pools])
+    return Records(np.concatenate(pools), targets, np.arange(len(targets)))
+
+
+def test_the_frame_is_mean_principal_axes_and_median_norm_of_what_can_be_used():
+    line = np.array([[0.0, 1.0], [2.0, 1.0], [4.0, 1.0], [10.0, 1.0], [np.nan, 0.0]])
+    frame = Frame.of(line, most=1)
+    assert frame.centre.tolist() == [4.0, 1.0]
+    assert np.abs(frame.axes[:, 0]) == pytest.approx([1.0, 0.0])
+    assert frame.radius == pytest.approx(3.0)  # of 4, 2, 0 and 6
+
+
+def test_the_frame_keeps_distances_between_candidates_that_span_few_axes():
+    flat = np.random.default_rng(1).normal(size=(50, AXES)) @ np.random.default_rng(2).normal(size=(AXES, 64))
+    points = Frame.of(flat).points(flat)
+    assert cdist(points, points) == pytest.approx(cdist(flat, flat), abs=1e-9)
+
+
+@pytest.mark.parametrize("pool", [np.zeros((3, 4)), np.full((3, 4), np.nan), np.ones((1, 4))])
+def test_a_degenerate_pool_still_has_a_frame_with_a_ball_in_it(pool):
+    frame = Frame.of(pool)
+    assert frame.radius > 0
+    assert np.isfinite(frame.points(np.ones((2, 4)))).all()
+
+
+def test_points_outside_the_ball_are_moved_to_its_surface():
+    moved = clipped(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]), 1.0)
+    assert moved == pytest.approx(np.array([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]))
+
+
+def test_what_is_released_is_the_sum_of_clipped_points_over_nominal_shots():
+    pools = [np.array([[-2.0], [-1.0]]), np.array([[1.0], [2.0]])]  # centre 0, radius 1.5
+    data = Records(np.array([[-1.0], [-9.0], [0.5]]), np.array([0, 0, 1]), np.arange(3))
+    measured = Means().measure(data, scene_of(pools), NOISELESS, SeededNoise(1))
+    sign = measured["axes"][0, 0]
+    assert measured["radius"].tolist() == [1.5]
+    assert sign * measured["means"][:, 0] == pytest.approx([-(1.0 + 1.5) / 10, 0.05], abs=1e-7)
+
+
+def test_the_noise_has_the_multipliers_deviation_in_radii():
+    pools = clouds(3, classes=30)
+    empty = Records(np.zeros((0, 32)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    for relation, factor in (("add-remove", 1), ("replace-one", 2)):
+        scene = scene_of(pools, relation=relation)
+        measured = Means().measure(empty, scene, Event("gaussian", "3"), SeededNoise(2))
+        expected = 3 * factor * measured["radius"][0] / scene.shots
+        assert measured["means"].std() == pytest.approx(expected, rel=0.1)
+
+
+def test_the_frame_does_not_depend_on_the_private_data():
+    scene, event = scene_of(clouds(4)), Event("gaussian", "1")
+    one, other = (Means().measure(records_in(clouds(seed)), scene, event, SeededNoise(1)) for seed in (5, 6))
+    assert all(np.array_equal(one[name], other[name]) for name in ("centre", "axes", "radius"))
+    assert not np.array_equal(one["means"], other["means"])
+
+
+def test_candidates_nearest_to_their_own_mean_come_first_and_then_those_near_to_it():
+    to_means = np.array([[3.0, 9.0], [2.0, 1.0], [1.0, 9.0], [0.5, 0.4], [4.0, 4.0]])
+    assert ranked(to_means, 0).tolist() == [2, 0, 4, 3, 1]
+
+
+def test_greedy_medoids_cover_every_cluster_before_any_gets_a_second():
+    centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
+    points = np.concatenate([centres + offset for offset in (0.0, 0.1, 0.2)])
+    assert sorted(place % 4 for place in spread(points, 4).tolist()) == [0, 1, 2, 3]
+
+
+def test_different_candidates_of_the_own_class_are_chosen_and_of_several_kinds():
+    """Half of each pool is of another class; of the right half there are two kinds, one of them rare."""
+    random = np.random.default_rng(8)
+    kinds = 8 * np.eye(32)
+    first = np.concatenate(
+        [kinds[0] + random.normal(size=(30, 32)) * 0.3, kinds[1] + random.normal(size=(6, 32)) * 0.3]
+    )
+    second = kinds[2] + random.normal(size=(36, 32)) * 0.3
+    pools = [np.concatenate([first, second]), np.concatenate([second, first])]
+    data = records_in([first, second])
+    scene, selector = scene_of(pools, shots=36), SELECTORS["means"]()
+    picked = selector.pick(selector.measure(data, scene, NOISELESS, SeededNoise(1)), scene)
+    assert all(len(set(each.tolist())) == 4 for each in picked)
+    assert all(each.max() < 36 for each in picked)
+    assert picked[0].min() < 30 <= picked[0].max()
+
+
+def test_later_rounds_choose_from_new_candidates_by_the_same_means():
+    pools, later = clouds(9), clouds(10)
+    selector = SELECTORS["means"]()
+    measured = selector.measure(records_in(pools), scene_of(pools, shots=40), NOISELESS, SeededNoise(1))
+    mixed = [np.concatenate([later[(place + 1) % 3], later[place]]) for place in range(3)]
+    for picked in selector.pick(measured, scene_of(mixed, iteration=2)):
+        assert picked.min() >= 40
+
+
+def test_the_choice_keeps_its_order_of_magnitude_of_time_for_a_large_pool():
+    pools = [np.random.default_rng(11).normal(size=(6000, 8)) for _ in range(2)]
+    measured = {
+        "centre": np.zeros(8),
+        "axes": np.eye(8),
+        "radius": np.array([1.0]),
+        "means": np.zeros((2, 8)),
+    }
+    picked = SELECTORS["means"]().pick(measured, scene_of(pools, wanted=2500))
+    assert all(len(set(each.tolist())) == 2500 for each in picked)
+    assert math.isfinite(sum(float(pool[each].sum()) for pool, each in zip(pools, picked, strict=True)))

@@ -1,0 +1,95 @@
+"""Private Evolution's votes: who gets them, how they are counted, and what is made of a noisy histogram."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pcevolve_client.budget.mechanisms import SeededNoise
+from pcevolve_client.privacy import Event
+from pcevolve_client.private.selectors import SELECTORS
+from pcevolve_client.private.selectors.votes import ExponentialVotes, Votes, cast_votes
+from support.neighbours import World, records_of
+
+NAN = math.nan
+WORLD = World(pools=((0.0, 2.0, NAN, 2.0), (9.0, 2.1)), places=())
+SCENE = WORLD.scene("replace-one")
+
+
+def test_records_vote_in_their_own_class_and_ties_go_to_the_first_candidate():
+    near_to_others, tie, to_a_copy = (2.1, 0), (1.0, 0), (1.9, 0)
+    data = records_of(tuple((each,) for each in (near_to_others, tie, to_a_copy, (2.0, 1))))
+    assert cast_votes(data, SCENE).tolist() == [1, 0, 1, 5]
+
+
+def test_every_image_of_its_own_unit_is_one_vote():
+    data = records_of((((0.1, 0),), ((0.2, 0),), ((1.9, 0),), ((8.0, 1),)))
+    for selector in (Votes(), ExponentialVotes()):
+        assert selector.histogram(data, SCENE).tolist() == [2, 1, 0, 0, 1, 0]
+
+
+def test_a_unit_of_several_images_has_one_vote_in_all_for_draws():
+    data = records_of((((0.1, 0), (0.2, 0), (1.9, 0), (8.0, 1)),))
+    assert ExponentialVotes().histogram(data, SCENE).tolist() == [0.5, 0.25, 0, 0, 0.25, 0]
+
+
+def test_a_unit_of_several_images_has_votes_of_norm_one_for_gaussian_noise():
+    data = records_of((((0.1, 0), (0.2, 0), (1.9, 0), (8.0, 1)),))
+    expected = np.array([2, 1, 0, 0, 1, 0]) / math.sqrt(6)
+    assert Votes().histogram(data, SCENE) == pytest.approx(expected, abs=1e-8)
+
+
+def parents(votes: list[float], **changes: object) -> list[np.ndarray]:
+    scene = WORLD.scene("replace-one", **{"wanted": 4000, **changes})
+    return list(Votes().pick({"votes": np.array(votes)}, scene))
+
+
+def test_parents_are_drawn_in_proportion_to_votes_and_negative_votes_are_none():
+    first, second = parents([3.0, 1.0, 9.0, -5.0, -1.0, 0.5])
+    assert np.bincount(first, minlength=4) / 4000 == pytest.approx([0.75, 0.25, 0, 0], abs=0.03)
+    assert set(second.tolist()) == {1}
+
+
+def test_the_threshold_is_subtracted_from_every_candidates_votes():
+    first, _ = parents([3.0, 2.5, 9.0, 1.0, 1.0, 1.0], threshold=2.0)
+    assert np.bincount(first, minlength=4) / 4000 == pytest.approx([2 / 3, 1 / 3, 0, 0], abs=0.03)
+
+
+def test_where_no_votes_are_left_parents_are_drawn_uniformly_from_what_can_be_used():
+    first, _ = parents([-1.0, 0.0, 9.0, -5.0, 0.0, 0.0])
+    assert np.bincount(first, minlength=4) / 4000 == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3], abs=0.03)
+
+
+def test_parents_follow_from_the_public_seed():
+    votes = [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
+    for one, other in zip(parents(votes), parents(votes), strict=True):
+        assert np.array_equal(one, other)
+    assert not np.array_equal(parents(votes)[0], parents(votes, seed=6)[0])
+
+
+def test_noise_is_added_to_every_place_of_the_histogram_with_the_multipliers_deviation():
+    world = World(pools=(tuple(range(3000)), tuple(range(1000))), places=())
+    data = records_of((((1.0, 0),), ((5.0, 1),)))
+    for relation, sensitivity in (("add-remove", 1.0), ("replace-one", math.sqrt(2))):
+        scene = world.scene(relation)
+        noisy = Votes().measure(data, scene, Event("gaussian", "3"), SeededNoise(2))["votes"]
+        assert noisy.std() == pytest.approx(3 * sensitivity, rel=0.05)
+
+
+def test_there_are_as_many_draws_as_the_event_counts_and_they_are_reused_if_more_are_wanted():
+    scene, selector = WORLD.scene("add-remove", wanted=7), SELECTORS["votes-em"]()
+    data = records_of((((1.9, 0),),) * 3 + (((8.0, 1),),) * 3)
+    measured = selector.measure(data, scene, Event("exponential", "100", 5), SeededNoise(1))
+    assert measured["chosen"].tolist() == [[1] * 5, [0] * 5]
+    assert [each.tolist() for each in selector.pick(measured, scene)] == [[1] * 7, [0] * 7]
+
+
+def test_draws_of_one_round_differ_from_each_other():
+    world = World(pools=((0.0, *[50.0] * 99),) * 2, places=())
+    data = records_of((((0.0, 0),), ((0.0, 1),)))
+    measured = SELECTORS["votes-em"]().measure(
+        data, world.scene("add-remove"), Event("exponential", "1/100", 5), SeededNoise(1)
+    )
+    assert len(set(measured["chosen"].ravel().tolist())) > 5
