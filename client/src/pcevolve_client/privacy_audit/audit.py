@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from ..budget.mechanisms import Noise, SecureNoise, SeededNoise
 from ..errors import UsageError
-from ..methods import resolved
+from ..methods import method as method_named
 from ..methods.method import Method, Rounds
 from ..private.selectors import SELECTORS, Measurement, Records, Selector
 from .bound import AnyMechanism, GaussianMechanism, Inference
 from .claim import Claim, Verdict
 from .event import Outcomes, most_telling
-from .worlds import CANDIDATES, Neighbours, scope, worst_case
+from .worlds import Neighbours, worst_case
 
 Tick = Callable[[], None]
 NoiseOf = Callable[[int], Noise]
@@ -67,7 +67,7 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
     Raises:
         UsageError: No such method, one that never looks at private data, or one that needs a δ.
     """
-    method, _ = resolved(claim.method, claim.budget, scope(claim.relation, claim.rounds))
+    method = method_named(claim.method)
     if method.selector is None:
         raise UsageError(f"method '{method.name}' never looks at private data: there is nothing to audit")
     return audit_selector(claim, method, SELECTORS[method.selector](), noises(seed), tick)
@@ -76,13 +76,16 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
 def audit_selector(
     claim: Claim, method: Method, selector: Selector, noise_of: NoiseOf, tick: Tick
 ) -> Verdict:
-    """Audit any selector against the claim of a method."""
+    """Audit any selector against the claim of a method that looks at private data; see ``audit_method``."""
     assert method.selector is not None
     pair = worst_case(method.selector, claim.relation, claim.images)
-    rounds = method.events(claim.budget, scope(claim.relation, claim.rounds))
-    simulation = Simulation(selector, pair, rounds, method.prototypes or CANDIDATES, noise_of)
-    first = simulation.outcomes(pair.first, range(claim.runs), tick)
-    second = simulation.outcomes(pair.second, range(claim.runs, 2 * claim.runs), tick)
+    scope = pair.scope(claim.rounds)
+    rounds = method.events(claim.budget, scope)
+    simulation = Simulation(selector, pair, rounds, method.prototypes or scope.candidates, noise_of)
+    numbers = range(claim.runs), range(claim.runs, 2 * claim.runs)
+    first, second = (
+        simulation.outcomes(records, each, tick) for records, each in zip(pair.datasets, numbers, strict=True)
+    )
     return judged(claim, inference(claim, rounds), first, second, noise_of(0).source)
 
 

@@ -1,7 +1,7 @@
 """Neighbouring datasets in the plane that are as far apart as the sensitivity analyses allow.
 
-Two classes, four candidates each. Candidates sit in two places, one alone and three together: the lone one wins with
-one dataset and loses with its neighbour, so its score and the normalisation of the draw both move against it.
+Candidates sit in an eastern and a western place. What is released about the first dataset speaks for the east, what
+is released about its neighbour for the west, and nothing that a single privacy unit could do would turn it further.
 """
 
 from __future__ import annotations
@@ -15,46 +15,66 @@ from ..methods.method import SelectorName
 from ..privacy import Relation
 from ..private.selectors import Records, Scene
 
-EAST, WEST, NORTH = (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)
-FAR_EAST, FAR_WEST = (3.0, 0.0), (-3.0, 0.0)  # the mean of FAR_EAST and WEST is EAST
-BESIDE = (3.0, 0.1)  # nearly as good, and yet another place, so that a leak of bare embeddings shows
-LABELS = ("first", "second")
-POOLS = ([EAST, WEST, WEST, WEST], [WEST, EAST, EAST, EAST])
-CANDIDATES, SHOTS = 4, 2
-
-Unit = tuple[int, tuple[float, float], int]
+Place = tuple[float, float]
+Unit = tuple[int, Place, int]
 """A privacy unit: the class and place of its images, and how many it has."""
+
+LABELS = ("first", "second")
+SHOTS = 2
+
+EAST, WEST, BETWEEN = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.0)
+BEYOND_EAST = (0.3, 0.0)  # the mean of it and WEST is EAST
+BESIDE = (0.3, 0.001)  # as good, and another place, so that a leak of bare embeddings shows
+FAR_EAST, FAR_WEST, NORTH = (30.0, 0.0), (-30.0, 0.0), (0.0, 0.1)
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two datasets that differ in one privacy unit, and the candidates that they judge."""
+    """Two datasets that differ in one privacy unit, and the candidates that they judge.
 
-    first: Records
-    second: Records
+    Attributes:
+        pools: For each class, the places of its candidates.
+        common: The units of both datasets.
+        first: The unit that only the first dataset has.
+        second: The unit that the second has instead; None under ``add-remove``.
+        relation: Neighbour relation.
+    """
+
+    pools: tuple[tuple[Place, ...], ...]
+    common: tuple[Unit, ...]
+    first: Unit
+    second: Unit | None
     relation: Relation
+
+    @property
+    def datasets(self) -> tuple[Records, Records]:
+        """The first and the second."""
+        other = (self.second,) if self.second else ()
+        return _records((*self.common, self.first)), _records((*self.common, *other))
+
+    def scope(self, rounds: int) -> Scope:
+        """Public sizes, which decide the price of a round."""
+        return Scope(
+            relation=self.relation,
+            iterations=rounds,
+            classes=len(LABELS),
+            shots=SHOTS,
+            candidates=len(self.pools[0]),
+        )
 
     def scene(self, iteration: int, rounds: int, wanted: int) -> Scene:
         """The question of one round; the same candidates are judged in all rounds."""
         return Scene(
             labels=LABELS,
-            pools=tuple(np.array(pool) for pool in POOLS),
-            born=tuple(np.zeros(len(pool), dtype=np.int64) for pool in POOLS),
+            pools=tuple(np.array(pool) for pool in self.pools),
+            born=tuple(np.zeros(len(pool), dtype=np.int64) for pool in self.pools),
             wanted=wanted,
             shots=SHOTS,
             iteration=iteration,
             iterations=rounds,
             seed=0,
             relation=self.relation,
-            threshold=0.0,
         )
-
-
-def scope(relation: Relation, rounds: int) -> Scope:
-    """Public sizes, which decide the price of a round."""
-    return Scope(
-        relation=relation, iterations=rounds, classes=len(LABELS), shots=SHOTS, candidates=CANDIDATES
-    )
 
 
 def worst_case(selector: SelectorName, relation: Relation, images: int) -> Neighbours:
@@ -65,21 +85,42 @@ def worst_case(selector: SelectorName, relation: Relation, images: int) -> Neigh
         relation: Neighbour relation.
         images: Images in the privacy unit that changes; all of them are alike.
     """
-    changed: Unit = (0, FAR_EAST, images)
-    if relation == "add-remove":
-        return _pair([(0, WEST, 1), (1, NORTH, 1)], changed, None, relation)
-    # Opposite ends of the clipping ball move the sum of the means by 2 R, a change of class only by sqrt(2) R. For all
-    # others the class changes too: both classes' centres move, and votes leave one class for the other.
-    other: Unit = (0, FAR_WEST, images) if selector == "means" else (1, BESIDE, images)
-    return _pair([(0, WEST, 1), (1, WEST, 1)], changed, other, relation)
+    if selector in ("votes", "votes-em", "joint", "means"):
+        return _moving_votes(relation, images)
+    return _moving_centres(relation, images)
 
 
-def _pair(common: list[Unit], first: Unit, second: Unit | None, relation: Relation) -> Neighbours:
-    with_second = [*common, second] if second is not None else common
-    return Neighbours(_records([*common, first]), _records(with_second), relation)
+def _moving_votes(relation: Relation, images: int) -> Neighbours:
+    """A unit of the first class leaves one candidate for the other, and one end of the clipping ball for the other.
+
+    The second class stays between both, so that its candidates win where those of the first class lose.
+    """
+    return Neighbours(
+        pools=((EAST, WEST), (NORTH, NORTH)),
+        common=((0, WEST, 1), (1, NORTH, 1)),
+        first=(0, FAR_EAST, images),
+        second=(0, FAR_WEST, images) if relation == "replace-one" else None,
+        relation=relation,
+    )
 
 
-def _records(units: list[Unit]) -> Records:
+def _moving_centres(relation: Relation, images: int) -> Neighbours:
+    """A class's centre moves from east to west, and the other's the other way if the unit changes its class.
+
+    One candidate in four loses by that and three win, so both the score and the normalisation of a draw turn
+    against the one.
+    """
+    changes_class = relation == "replace-one"
+    return Neighbours(
+        pools=((EAST, WEST, WEST, WEST), (WEST, EAST, EAST, EAST)),
+        common=((0, WEST, 1), (1, WEST if changes_class else BETWEEN, 1)),
+        first=(0, BEYOND_EAST, images),
+        second=(1, BESIDE, images) if changes_class else None,
+        relation=relation,
+    )
+
+
+def _records(units: tuple[Unit, ...]) -> Records:
     targets, places, images = zip(*units, strict=True)
     return Records(
         embeddings=np.repeat(np.array(places, dtype=np.float64), images, axis=0),
