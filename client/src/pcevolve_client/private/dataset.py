@@ -54,6 +54,8 @@ class PrivateDataset:
             raise ValueError("images, targets and digests differ in length")
         if len(self.unit_of) == 0:
             object.__setattr__(self, "unit_of", np.arange(len(self.images)))
+        if len(self.unit_of) != len(self.images) or (self.names and len(self.names) != len(self.images)):
+            raise ValueError("images, units and names differ in length")
         self.targets.setflags(write=False)
         self.unit_of.setflags(write=False)
 
@@ -65,10 +67,10 @@ class PrivateDataset:
 
     def unit_digests(self) -> tuple[tuple[bytes, ...], ...]:
         """Return the digests of each privacy unit's images; for the ledger only."""
-        return tuple(
-            tuple(self.digests[index] for index in np.flatnonzero(self.unit_of == unit))
-            for unit in np.unique(self.unit_of)
-        )
+        found: dict[int, list[bytes]] = {}
+        for unit, digest in zip(self.unit_of.tolist(), self.digests, strict=True):
+            found.setdefault(unit, []).append(digest)
+        return tuple(tuple(found[unit]) for unit in sorted(found))
 
     def indices_of(self, label: str) -> IntArray:
         """Return the record indices of one class, int64 ``(records of the class,)``."""
@@ -135,8 +137,8 @@ def load_folder(path: Path, *, unique: bool = True) -> PrivateDataset:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
     folders = _class_folders(path)
-    files = [file for folder in folders for file in _class_files(folder)]
-    targets = [place for place, folder in enumerate(folders) for _ in _class_files(folder)]
+    found = [(file, target) for target, folder in enumerate(folders) for file in _class_files(folder)]
+    files, targets = [file for file, _ in found], [target for _, target in found]
     return _load(path, files, tuple(folder.name for folder in folders), targets, unique)
 
 
@@ -154,7 +156,9 @@ def load_unlabelled(path: Path, label: str) -> PrivateDataset:
         raise DataError(f"{path}: no such folder; give a folder of images")
     if not is_usable_label(label):
         raise DataError(f"{label!r} cannot be used as a label: choose other --domain words")
-    files = [file for folder in (path, *_folders_below(path)) for file in _visible(folder) if not file.is_dir()]
+    files = [
+        file for folder in (path, *_folders_below(path)) for file in _visible(folder) if not file.is_dir()
+    ]
     if not files:
         raise DataError(f"{path} holds no images")
     return _load(path, files, (label,), [0] * len(files), unique=True)

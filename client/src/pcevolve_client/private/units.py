@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,11 @@ import numpy as np
 
 from pcevolve_client.errors import DataError
 from pcevolve_client.private.dataset import PrivateDataset
+from pcevolve_client.private.labels import is_usable_label
 
 MAX_BYTES = 100_000_000
-_NAMED = 5  # files named in one error
+_EXAMPLE = "a first line like file,patient, then one image and its unit per line"
+_NAMED = 5  # files or lines named in one error
 
 
 def with_units(data: PrivateDataset, path: Path) -> PrivateDataset:
@@ -21,58 +24,63 @@ def with_units(data: PrivateDataset, path: Path) -> PrivateDataset:
 
     Args:
         data: Loaded from a folder.
-        path: CSV with a header; first column: path of an image inside the folder, second: its unit. The header of
-            the second column names what a unit is (``patient``); that name is public.
+        path: CSV in UTF-8 with two columns: path of an image inside the folder, and its unit. The first line is a
+            header whose second column names what a unit is (``patient``); that name is public, the rest is not.
 
     Returns:
         The same records under the units of the file.
 
     Raises:
-        DataError: The file cannot be read, or does not list every image exactly once.
+        DataError: The file cannot be read, or does not list every image of the folder exactly once.
     """
-    rows = _rows(path)
-    name = rows[0][1].strip()
-    if not name:
-        raise DataError(f"{path}: the header must name the unit in its second column, as in: file,patient")
-    unit_of = _listed(path, rows[1:])
-    _refuse("does not list", [each for each in data.names if each not in unit_of], path)
-    _refuse("lists what is not there:", [each for each in unit_of if each not in set(data.names)], path)
-    known = {unit: place for place, unit in enumerate(sorted(set(unit_of.values())))}
-    places = np.array([known[unit_of[each]] for each in data.names], dtype=np.int64)
-    return replace(data, unit_of=places, unit_name=name)
+    header, *lines = _rows(path)
+    files, units = [_plain(file) for file, _ in lines], [unit for _, unit in lines]
+    _check_header(path, header, set(data.names))
+    _refuse(path, "has no unit for", [file for file, unit in zip(files, units, strict=True) if not unit])
+    _refuse(path, "lists twice:", [file for file, count in Counter(files).items() if count > 1])
+    listed, there = dict(zip(files, units, strict=True)), set(data.names)
+    _refuse(path, "does not list", [name for name in data.names if name not in listed])
+    _refuse(path, "lists what is not in the private folder:", [file for file in files if file not in there])
+    _, places = np.unique([listed[name] for name in data.names], return_inverse=True)
+    return replace(data, unit_of=places.astype(np.int64), unit_name=header[1])
 
 
 def _rows(path: Path) -> list[list[str]]:
+    """Lines that are not empty, as two columns without blanks around them."""
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise DataError(f"{path} is larger than {MAX_BYTES:,} bytes: it should list one image per line")
+            raise DataError(
+                f"--unit-map {path} is larger than {MAX_BYTES:,} bytes: one short line per image is enough"
+            )
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read as CSV: {error}") from error
-    if len(rows) < 2 or any(len(row) != 2 for row in rows):
-        raise DataError(f"{path} must have a header and two columns, as in: file,patient")
-    return rows
+            numbered = [(number, row) for number, row in enumerate(csv.reader(file, strict=True), 1) if row]
+    except (OSError, ValueError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a CSV file in UTF-8"
+        raise DataError(f"--unit-map {path} cannot be read: {reason}") from None
+    odd = [str(number) for number, row in numbered if len(row) != 2]
+    if odd or len(numbered) < 2:
+        where = f" (not so: line {', '.join(odd[:_NAMED])})" if odd else ""
+        raise DataError(f"--unit-map {path} must have two columns, {_EXAMPLE}{where}")
+    return [[cell.strip() for cell in row] for _, row in numbered]
 
 
-def _listed(path: Path, rows: Sequence[Sequence[str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    twice = []
-    for file, unit in rows:
-        name = file.strip().replace("\\", "/").removeprefix("./")
-        if name in found:
-            twice.append(name)
-        if not unit.strip():
-            raise DataError(f"{path}: {name} has no unit")
-        found[name] = unit.strip()
-    _refuse("lists twice:", twice, path)
-    return found
+def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
+    if _plain(header[0]) in names:
+        raise DataError(f"--unit-map {path} begins with an image: it needs {_EXAMPLE}")
+    if not is_usable_label(header[1]):
+        raise DataError(f"--unit-map {path} does not say what a unit is: it needs {_EXAMPLE}")
 
 
-def _refuse(what: str, names: Sequence[str], path: Path) -> None:
+def _plain(file: str) -> str:
+    """A path as the dataset writes it, whatever wrote the CSV."""
+    return file.replace("\\", "/").removeprefix("./")
+
+
+def _refuse(path: Path, fault: str, names: Sequence[str]) -> None:
     """Raise one line that names the first files and counts the others, if there are any."""
     if names:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         raise DataError(
-            f"{path} {what} {', '.join(names[:_NAMED])}{more}; paths are relative to the private folder"
+            f"--unit-map {path} {fault} {', '.join(names[:_NAMED])}{more}; "
+            "list every image once, by its path inside the private folder"
         )

@@ -1,0 +1,175 @@
+"""Privacy units of several images, and one clear line for each thing that can be wrong with their file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve_client.errors import DataError
+from pcevolve_client.private.dataset import PrivateDataset, load_folder, load_unlabelled
+from pcevolve_client.private.units import MAX_BYTES, with_units
+
+NAMES = ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
+ROWS = "file,patient\n" + "".join(f"{name},p{place % 2}\n" for place, name in enumerate(NAMES))
+
+
+def save(path: Path, shade: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (4, 4), (shade, 0, 0)).save(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for shade, name in enumerate(NAMES):
+        save(tmp_path / "data" / name, shade)
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def grouped(folder: Path, tmp_path: Path):
+    def read(text: str | bytes) -> PrivateDataset:
+        (tmp_path / "units.csv").write_bytes(text.encode() if isinstance(text, str) else text)
+        return with_units(load_folder(folder), tmp_path / "units.csv")
+
+    return read
+
+
+def test_every_image_is_a_unit_of_its_own_unless_told_otherwise(folder):
+    dataset = load_folder(folder)
+    assert (dataset.unit_of.tolist(), dataset.unit_name) == ([0, 1, 2, 3], "image")
+    assert dataset.unit_digests() == tuple((digest,) for digest in dataset.digests)
+
+
+def test_images_are_grouped_across_classes_and_the_header_names_the_unit(grouped):
+    dataset = grouped(ROWS)
+    a, b, c, d = dataset.digests
+    assert dataset.names == NAMES
+    assert dataset.unit_of.tolist() == [0, 1, 0, 1]
+    assert dataset.unit_name == "patient"
+    assert dataset.unit_digests() == ((a, c), (b, d))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ROWS.replace("\n", "\r\n"),
+        "\ufeff" + ROWS,
+        ROWS.replace("/", "\\"),
+        ROWS.replace("bad/", "./bad/"),
+        ROWS.replace(",", " , "),
+        ROWS.replace("\n", "\n\n"),
+        "file,patient\n" + "".join(reversed(ROWS.splitlines(keepends=True)[1:])),
+    ],
+    ids=["windows lines", "byte order mark", "backslashes", "dots", "blanks", "empty lines", "another order"],
+)
+def test_ways_in_which_programs_write_the_same_table_mean_the_same(grouped, text):
+    assert grouped(text).unit_of.tolist() == [0, 1, 0, 1]
+
+
+def test_a_subset_keeps_its_units(grouped):
+    part = grouped(ROWS).subset([1, 2, 3])
+    assert part.unit_digests() == ((part.digests[1],), (part.digests[0], part.digests[2]))
+    assert (part.unit_name, part.names) == ("patient", NAMES[1:])
+
+
+def test_images_that_are_not_listed_are_named_up_to_five(folder, grouped):
+    for number in range(7):
+        save(folder / "good" / f"x{number}.png", 100 + number)
+    with pytest.raises(
+        DataError, match=r"does not list good/x0\.png, .*x4\.png and 2 more; list every"
+    ) as caught:
+        grouped(ROWS)
+    assert "x5" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (ROWS + "good/c.png,p1\n", r"lists what is not in the private folder: good/c\.png; list every"),
+        (ROWS + "good/b.png,p0\n", r"lists twice: good/b\.png; list every"),
+        (ROWS + "./good/b.png,p1\n", r"lists twice: good/b\.png; list every"),
+        (ROWS.replace("good/a.png,p0", "good/a.png,  "), r"has no unit for good/a\.png; list every"),
+        (ROWS.replace("good/a.png,p0", "good/a.png"), r"must have two columns.*not so: line 4\)"),
+        (ROWS.replace("good/a.png,p0", "good/a.png,p0,p1"), r"must have two columns.*not so: line 4\)"),
+        ("", "must have two columns, a first line like file,patient"),
+        ("file,patient\n", "must have two columns, a first line like file,patient"),
+        (
+            ROWS.removeprefix("file,patient\n"),
+            "begins with an image: it needs a first line like file,patient",
+        ),
+        (ROWS.replace("patient", ""), "does not say what a unit is: it needs a first line like file,patient"),
+        (ROWS.replace("patient", "pa\x1btient"), "does not say what a unit is"),
+        (b"file,patient\n\xff\xfe,p0\n", "cannot be read: it is not a CSV file in UTF-8"),
+        ('file,patient\n"bad/a.png,p0\n', "cannot be read: it is not a CSV file in UTF-8"),
+        ("file,patient\n" + "x" * 200_000 + ",p0\n", "cannot be read: it is not a CSV file in UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_the_table_is_told_in_one_line(grouped, text, fault):
+    with pytest.raises(DataError, match=fault) as caught:
+        grouped(text)
+    assert str(caught.value).startswith("--unit-map ")
+    assert "\n" not in str(caught.value)
+
+
+def test_no_error_names_a_unit(grouped):
+    with pytest.raises(DataError) as caught:
+        grouped(ROWS.replace("p1", "Erika Mustermann") + "good/b.png,Max Mustermann\n")
+    assert "Mustermann" not in str(caught.value)
+
+
+def test_a_missing_table_and_a_huge_one_are_refused(folder, tmp_path):
+    dataset, path = load_folder(folder), tmp_path / "units.csv"
+    with pytest.raises(DataError, match=r"units\.csv cannot be read: No such file"):
+        with_units(dataset, path)
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(DataError, match=r"units\.csv is larger than 100,000,000 bytes"):
+        with_units(dataset, path)
+
+
+def test_units_of_another_number_than_the_images_are_refused(folder):
+    dataset = load_folder(folder)
+    with pytest.raises(ValueError, match="differ in length"):
+        PrivateDataset(dataset.labels, dataset.images, dataset.targets, dataset.digests, np.arange(3))
+
+
+def test_without_labels_all_images_at_any_depth_are_one_class(folder):
+    save(folder / "top.png", 50)
+    save(folder / "good" / "deeper" / "c.png", 51)
+    dataset = load_unlabelled(folder, "leather")
+    assert dataset.labels == ("leather",)
+    assert dataset.targets.tolist() == [0] * 6
+    assert sorted(dataset.names) == sorted((*NAMES, "top.png", "good/deeper/c.png"))
+
+
+def test_images_without_labels_can_be_grouped_too(folder, tmp_path):
+    (tmp_path / "units.csv").write_text(ROWS)
+    assert with_units(load_unlabelled(folder, "leather"), tmp_path / "units.csv").unit_of.tolist() == [
+        0,
+        1,
+        0,
+        1,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "label", "fault"),
+    [
+        ("nowhere", "leather", "nowhere: no such folder"),
+        ("empty", "leather", "empty holds no images"),
+        ("data", "a/b", "'a/b' cannot be used as a label: choose other --domain words"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_without_labels_is_told(folder, tmp_path, path, label, fault):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=fault):
+        load_unlabelled(tmp_path / path, label)
+
+
+def test_a_file_that_is_no_image_is_refused_without_labels_as_well(folder):
+    (folder / "notes.txt").write_text("x")
+    with pytest.raises(DataError, match=r"data/notes\.txt is not a PNG"):
+        load_unlabelled(folder, "leather")
