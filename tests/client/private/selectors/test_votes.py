@@ -6,10 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
 from pcevolve_client.budget.mechanisms import SeededNoise
 from pcevolve_client.privacy import Event
+from pcevolve_client.private.nearest import nearest
 from pcevolve_client.private.selectors import SELECTORS
+from pcevolve_client.private.selectors.scene import FEW, nearest_candidates
 from pcevolve_client.private.selectors.votes import ExponentialVotes, Votes, cast_votes
 from support.neighbours import World, records_of
 
@@ -22,6 +27,30 @@ def test_records_vote_in_their_own_class_and_ties_go_to_the_first_candidate():
     near_to_others, tie, to_a_copy = (2.1, 0), (1.0, 0), (1.9, 0)
     data = records_of(tuple((each,) for each in (near_to_others, tie, to_a_copy, (2.0, 1))))
     assert cast_votes(data, SCENE).tolist() == [1, 0, 1, 5]
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shape=st.tuples(st.integers(1, 30), st.integers(1, 30), st.integers(1, 20)),
+    grid=st.booleans(),
+)
+@settings(max_examples=200, deadline=None)
+def test_screening_many_records_elects_the_same_as_comparing_one_by_one(seed, shape, grid):
+    """On a coarse grid there are many ties."""
+    random, (count, others, width) = np.random.default_rng(seed), shape
+    points, pool = (random.normal(size=(each, width)) * 1.5 for each in (count, others))
+    if grid:
+        points, pool = np.rint(points), np.rint(pool)
+    assert np.array_equal(nearest_candidates(points, pool), nearest(points, pool))
+
+
+def test_a_large_set_of_records_is_counted_to_the_last():
+    random = np.random.default_rng(4)
+    pool, points = random.normal(size=(50, 16)), random.normal(size=(20_000, 16))
+    assert points.size * len(pool) > FEW
+    part = slice(7_000, 7_100)
+    expected = cdist(points[part], pool).argmin(axis=1)
+    assert np.array_equal(nearest_candidates(points, pool)[part], expected)
 
 
 def test_every_image_of_its_own_unit_is_one_vote():

@@ -22,6 +22,8 @@ Measurement = Mapping[str, NDArray[Any]]
 """What one access released, by name: noisy numbers (float64) or drawn indices (int64); public once it is paid for."""
 
 GRID = 2.0**30
+FEW = 2**22
+"""Multiplications up to which comparing one by one takes less time than to prepare a screen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -46,12 +48,8 @@ class Records:
         return len(self.embeddings)
 
     def shares(self) -> FloatArray:
-        """What each record may add so that a unit's records add 1 in all, and never more: float64 ``(records,)``.
-
-        A unit of m records contributes the mean of theirs, whatever their classes.
-        """
-        _, place, sizes = np.unique(self.units, return_inverse=True, return_counts=True)
-        return rounded_down(1.0 / sizes)[place]
+        """See ``unit_shares``."""
+        return unit_shares(self.units)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
         """What each record's vote counts so that a unit's vector of votes has an L2 norm of at most 1.
@@ -157,6 +155,21 @@ def rate_of(event: Event, relation: Relation) -> Fraction:
     return event.value if relation == "add-remove" else event.value / 2
 
 
+def unit_shares(units: IntArray) -> FloatArray:
+    """What each record may add so that a unit's records add 1 in all, and never more.
+
+    A unit of m records contributes the mean of theirs, whatever their classes.
+
+    Args:
+        units: int64 ``(records,)``: equal numbers are one privacy unit.
+
+    Returns:
+        float64 ``(records,)``.
+    """
+    _, place, sizes = np.unique(units, return_inverse=True, return_counts=True)
+    return rounded_down(1.0 / sizes)[place]
+
+
 def deviation(event: Event, sensitivity: float) -> float:
     """Standard deviation ``z * sensitivity`` of Gaussian noise, rounded up."""
     expect(event, "gaussian")
@@ -164,7 +177,12 @@ def deviation(event: Event, sensitivity: float) -> float:
 
 
 def distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
-    """Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not.
+    """Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not."""
+    return np.sqrt(squared_distances(points, candidates))
+
+
+def squared_distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
+    """Their squares.
 
     Row by row: a point's distances are a function of that point and the candidates alone, bit for bit, which a
     matrix product does not promise.
@@ -172,8 +190,20 @@ def distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
     found = np.empty((len(points), len(candidates)))
     with np.errstate(invalid="ignore", over="ignore"):
         for row, point in zip(found, points, strict=True):
-            np.sqrt(np.square(candidates - point).sum(axis=1), out=row)
+            row[:] = np.square(candidates - point).sum(axis=1)
     return found
+
+
+def nearest_candidates(points: FloatArray, candidates: FloatArray) -> IntArray:
+    """The nearest candidate of each point, int64 ``(points,)``; the first of several that are equally near.
+
+    Few points are compared one by one; many are screened first, which gives the same answer bit for bit.
+    """
+    if points.size * len(candidates) <= FEW or not np.isfinite(candidates).all():
+        return np.asarray(squared_distances(points, candidates).argmin(axis=1), dtype=np.int64)
+    from ..nearest import nearest  # torch takes seconds to load
+
+    return nearest(points, candidates)
 
 
 def surrounded(scene: Scene, target: int, winner: int) -> IntArray:

@@ -13,7 +13,7 @@ import numpy as np
 from ...budget.calibration import vote_sensitivity
 from ...budget.mechanisms import FloatArray, Noise
 from ...privacy import Event
-from .scene import IntArray, Measurement, Records, Scene, deviation, distances, expect, rate_of
+from .scene import IntArray, Measurement, Records, Scene, deviation, expect, nearest_candidates, rate_of
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def cast_votes(records: Records, scene: Scene) -> IntArray:
     votes = np.empty(len(records), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
         rows, entrants = records.targets == target, scene.entrants(target)
-        near = distances(records.embeddings[rows], scene.pools[target][entrants]).argmin(axis=1)
+        near = nearest_candidates(records.embeddings[rows], scene.pools[target][entrants])
         votes[rows] = start + entrants[near]
     return votes
 
