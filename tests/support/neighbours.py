@@ -7,12 +7,13 @@ observer that notes what it is asked to hide, so that the whole of ``measure`` i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pcevolve_client.errors import DataError
 from pcevolve_client.privacy import Event, Relation
@@ -20,6 +21,7 @@ from pcevolve_client.private.selectors import Records, Scene, Selector
 
 from .draws import FloatArray, exponential_probabilities
 
+IntArray = NDArray[np.int64]
 RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
 
 Unit = tuple[tuple[float, int], ...]
@@ -135,32 +137,31 @@ class Enumeration:
                 there must be as many accesses as the event counts.
             probabilities: Of all outcomes of a draw, from its scores and rate.
         """
-        outcome = {
-            dataset: [(composed(key), np.log(probabilities(*rest))) for key, *rest in asked]
-            for dataset, asked in self._observed()
-        }
-        assert all(len({access for access, _ in each}) == self.event.count for each in outcome.values()), (
-            "the event counts another number of accesses"
-        )
-        most = widest = 0.0
-        for first, second in self._pairs(outcome):
-            ratios: dict[str, float] = {}
-            ranges: dict[str, float] = {}
-            for (access, one), (_, other) in zip(outcome[first], outcome[second], strict=True):
-                difference = one - other
-                ratios[access] = ratios.get(access, 0.0) + float(np.abs(difference).max())
-                ranges[access] = ranges.get(access, 0.0) + float(np.ptp(difference))
-            most, widest = max(most, *ratios.values()), max(widest, *ranges.values())
-        return most, widest
+        observed = dict(self._observed())
+        (keys,) = {tuple(key for key, *_ in asked) for asked in observed.values()}  # they are public
+        accesses = [composed(key) for key in keys]
+        assert len(set(accesses)) == self.event.count, "the event counts another number of accesses"
+        first, second = self._places(list(observed))
+        most, widest = np.zeros((2, self.event.count, len(first)))
+        for draw, access in enumerate(accesses):
+            logs = np.log([probabilities(*asked[draw][1:]) for asked in observed.values()])
+            difference, row = logs[first] - logs[second], sorted(set(accesses)).index(access)
+            most[row] += np.abs(difference).max(axis=1)
+            widest[row] += np.ptp(difference, axis=1)
+        return float(most.max()), float(widest.max())
 
     def gaussian(self) -> float:
         """Over all neighbours and draws: the largest L2 distance in units of sigma; the event allows 1 / z."""
-        asked = dict(self._observed())
-        return max(
-            float(np.linalg.norm(one - other)) / sigma
-            for first, second in self._pairs(asked)
-            for (_, one, sigma), (_, other, _) in zip(asked[first], asked[second], strict=True)
-        )
+        observed = dict(self._observed())
+        first, second = self._places(list(observed))
+        largest = 0.0
+        for draws in zip(*observed.values(), strict=True):
+            values, sigma = np.array([values.ravel() for _, values, _ in draws]), draws[0][2]
+            assert all(each[2] == sigma for each in draws), "the noise depends on the data"
+            largest = max(
+                largest, float(np.linalg.norm(values[first] - values[second], axis=1).max()) / sigma
+            )
+        return largest
 
     def _observed(self) -> Iterator[tuple[Dataset, list[tuple[str, FloatArray, float]]]]:
         scene = self.world.scene(self.relation)
@@ -174,5 +175,11 @@ class Enumeration:
                 continue
             yield dataset, observer.asked
 
-    def _pairs(self, known: Iterable[Dataset]) -> list[tuple[Dataset, Dataset]]:
-        return [pair for pair in self.world.pairs(self.relation) if pair[0] in known and pair[1] in known]
+    def _places(self, known: list[Dataset]) -> tuple[IntArray, IntArray]:
+        """Every pair of neighbours as places in a list of datasets; those with an error are not in it."""
+        place = {dataset: number for number, dataset in enumerate(known)}
+        pairs = [
+            (place[a], place[b]) for a, b in self.world.pairs(self.relation) if a in place and b in place
+        ]
+        first, second = np.array(pairs).T
+        return first, second

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,13 +18,13 @@ from pcevolve_client.private.selectors.means import Frame, Means
 from pcevolve_client.private.selectors.votes import ExponentialVotes, Votes
 
 UTILITIES = {"h∘g": calibrated, "g": filtered, "h": unfiltered, "h'∘g": plain}
-PAYS = {
-    "noisy-argmax": Event("gaussian", "2", 3),
-    "votes": Event("gaussian", "2"),
-    "means": Event("gaussian", "2"),
-    "votes-em": Event("exponential", "1/2", 5),
-}
-ONE_DRAW = Event("exponential", "1/2")
+
+
+def event_of(name: str, classes: int) -> Event:
+    """What pays for one round of a selector."""
+    mechanism = "gaussian" if name in ("noisy-argmax", "votes", "means") else "exponential"
+    counts = {"votes": 1, "means": 1, "joint": 1, "votes-em": 5}
+    return Event(mechanism, "1/2", counts.get(name, classes))
 
 
 class Case:
@@ -194,8 +196,17 @@ def test_a_pool_of_nothing_usable_still_gets_an_answer(name: str):
 @pytest.mark.parametrize("name", SELECTORS)
 def test_an_event_of_another_mechanism_pays_for_nothing(name: str):
     case, noise = Case(3), SeededNoise(1)
-    with pytest.raises(ValueError, match="does not pay for this selector's draws"):
+    with pytest.raises(ValueError, match="does not pay for this selector's"):
         SELECTORS[name]().measure(case.records, case.scene(), Event("uniform"), noise)
+
+
+@pytest.mark.parametrize("name", sorted(set(SELECTORS) - {"votes-em"}))
+def test_an_event_that_counts_another_number_of_accesses_pays_for_nothing(name: str):
+    case = Case(5)
+    event = event_of(name, case.classes)
+    wrong = replace(event, count=event.count + 1 if event.count == 1 else event.count - 1)
+    with pytest.raises(ValueError, match="does not pay for this selector's"):
+        SELECTORS[name]().measure(case.records, case.scene(), wrong, SeededNoise(1))
 
 
 @pytest.mark.parametrize("name", sorted(set(SELECTORS) - {"votes", "means"}))
@@ -222,7 +233,7 @@ def with_holes(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:
 
 
 def measured_by(selector: Selector, name: str, records: Records, scene: Scene):
-    return selector.measure(records, scene, PAYS.get(name, ONE_DRAW), SeededNoise(1))
+    return selector.measure(records, scene, event_of(name, len(scene.labels)), SeededNoise(1))
 
 
 def chosen_by(name: str, records: Records, scene: Scene) -> tuple[np.ndarray, ...]:

@@ -81,7 +81,7 @@ class Contrastive:
         Raises:
             DataError: A class has no private record, so it has no centre; nothing was drawn.
         """
-        expect(event, "exponential", "permute-and-flip")
+        expect(event, "exponential", "permute-and-flip", accesses=len(scene.labels))
         draw = noise.exponential if event.mechanism == "exponential" else noise.permute_and_flip
         drawn = [
             entrants[draw(f"{scene.key}/{label}", scores, event.value / 2)]
@@ -119,7 +119,7 @@ class NoisyArgmax:
         Raises:
             DataError: A class has no private record, so it has no centre; nothing was drawn.
         """
-        expect(event, "gaussian")
+        expect(event, "gaussian", accesses=len(scene.labels))
         drawn = []
         scored = Contrastive(self.utility).scores(records, scene)
         for label, (entrants, scores) in zip(scene.labels, scored, strict=True):

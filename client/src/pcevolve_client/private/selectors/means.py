@@ -15,7 +15,7 @@ import numpy as np
 from ...budget.calibration import mean_sensitivity
 from ...budget.mechanisms import FloatArray, Noise
 from ...privacy import Event
-from .scene import IntArray, Measurement, Records, Scene, deviation, distances
+from .scene import IntArray, Measurement, Records, Scene, deviation, distances, expect
 
 AXES = 16
 """Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
@@ -69,6 +69,7 @@ class Means:
 
     def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Release ``means``, float64 ``(classes, k)``: sums over nominal K; with its ``centre, axes, radius``."""
+        expect(event, "gaussian")
         frame = Frame.of(np.concatenate(scene.pools))
         sigma = deviation(event, frame.radius * mean_sensitivity(scene.relation))
         sums = noise.gaussian(f"{scene.key}/means", self.sums(records, scene, frame), sigma)

@@ -136,14 +136,22 @@ def rounded_down(values: FloatArray) -> FloatArray:
     return np.asarray(np.floor(values * GRID) / GRID, dtype=np.float64)
 
 
-def expect(event: Event, *mechanisms: str) -> None:
+def expect(event: Event, *mechanisms: str, accesses: int = 1) -> None:
     """Refuse an event that pays for something else.
 
+    Args:
+        event: What was paid for.
+        mechanisms: Any of these will be run.
+        accesses: How often.
+
     Raises:
-        ValueError: Its mechanism is none of ``mechanisms``.
+        ValueError: The event is of another mechanism, or counts another number of accesses.
     """
-    if event.mechanism not in mechanisms:
-        raise ValueError(f"an event '{event.mechanism}' does not pay for this selector's draws")
+    if event.mechanism not in mechanisms or event.count != accesses:
+        raise ValueError(
+            f"an event '{event.mechanism}' x {event.count} does not pay for this selector's "
+            f"'{mechanisms[0]}' x {accesses}"
+        )
 
 
 def rate_of(event: Event, relation: Relation) -> Fraction:
@@ -172,7 +180,6 @@ def unit_shares(units: IntArray) -> FloatArray:
 
 def deviation(event: Event, sensitivity: float) -> float:
     """Standard deviation ``z * sensitivity`` of Gaussian noise, rounded up."""
-    expect(event, "gaussian")
     return float(event.value) * sensitivity * (1 + 2**-50)
 
 

@@ -26,6 +26,7 @@ class Votes:
 
     def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Count, with noise; ``votes``: float64 ``(candidates of all classes,)``, class after class."""
+        expect(event, "gaussian")
         sigma = deviation(event, vote_sensitivity(scene.relation))
         return {"votes": noise.gaussian(f"{scene.key}/votes", self.histogram(records, scene), sigma)}
 
@@ -60,7 +61,7 @@ class ExponentialVotes:
 
     def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Draw; ``chosen``: int64 ``(classes, draws)``, possibly the same more than once."""
-        expect(event, "exponential")
+        expect(event, "exponential", accesses=event.count)
         rate = rate_of(event, scene.relation)
         parts = _by_class(self.histogram(records, scene), scene)
         chosen = np.empty((len(parts), event.count), dtype=np.int64)
