@@ -83,6 +83,8 @@ def test_without_json_a_table_is_printed(invoke):
         (("nonsense", "--epsilon", "1"), "unknown method 'nonsense'"),
         (("random", "--epsilon", "1"), "nothing to audit"),
         (("pcevolve", "--epsilon", "-1"), "epsilon must be a finite number above 0"),
+        (("pe", "--epsilon", "1", "--delta", "1"), "delta must be"),
+        (("pe", "--epsilon", "1", "--delta", "0"), "needs --delta"),
         (("pcevolve", "--epsilon", "1", "--confidence", "0.5"), "--confidence must be at least 0.95"),
     ],
 )

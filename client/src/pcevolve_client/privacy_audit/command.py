@@ -22,7 +22,7 @@ def audit_dp(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="Whose claim to test: pcevolve, pe, ...")],
     epsilon: Annotated[str, typer.Option(help="What a whole run claims, > 0.")],
     delta: Annotated[
-        float | None, typer.Option(min=0, max=1, help="δ of the claim; the method's own if not given.")
+        float | None, typer.Option(help="δ of the claim, >= 0 and < 1; the method's own if not given.")
     ] = None,
     relation: Annotated[Relation, typer.Option(help="Neighbour relation.")] = "replace-one",
     images_per_unit: Annotated[
@@ -42,11 +42,11 @@ def audit_dp(
 
     Reads no private data and spends no budget: the datasets are made up, the mechanisms are those of a real run.
     """
-    from ..budget.calibration import parse_epsilon
+    from ..budget.calibration import parse_delta, parse_epsilon
     from ..methods import default_delta
     from .audit import audit_method  # SciPy takes a second to load; --help should not
 
-    budget = Budget(parse_epsilon(epsilon), default_delta(method) if delta is None else delta)
+    budget = Budget(parse_epsilon(epsilon), parse_delta(default_delta(method) if delta is None else delta))
     claim = Claim(method, budget, relation, images_per_unit, rounds, runs, confidence)
     with _progress(f"Audit of {method}", 2 * runs) as tick:
         verdict = audit_method(claim, seed, tick)

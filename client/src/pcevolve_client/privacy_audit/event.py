@@ -82,8 +82,8 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Event:
-    """A score on one side of a threshold.
+class Distinguisher:
+    """The event that a score lies on one side of a threshold.
 
     Attributes:
         score: What is compared.
@@ -105,7 +105,7 @@ class Event:
         return f"log-likelihood score {side} {self.threshold:.4g}"
 
 
-def most_telling(first: Outcomes, second: Outcomes, inference: Inference) -> Event:
+def most_telling(first: Outcomes, second: Outcomes, inference: Inference) -> Distinguisher:
     """The event that shows most on these releases, of both directions and many thresholds.
 
     Nothing is claimed from the releases that it was chosen on, so trying many costs no confidence.
@@ -118,8 +118,8 @@ def most_telling(first: Outcomes, second: Outcomes, inference: Inference) -> Eve
     above = inference.strengths(runs - below_second, runs - below_first, runs)
     below = inference.strengths(below_first, below_second, runs)
     if above.max() >= below.max():
-        return Event(score, float(thresholds[above.argmax()]), "second")
-    return Event(score, float(thresholds[below.argmax()]), "first")
+        return Distinguisher(score, float(thresholds[above.argmax()]), "second")
+    return Distinguisher(score, float(thresholds[below.argmax()]), "first")
 
 
 def _joined(arrays: list[NDArray[np.generic]]) -> NDArray[np.generic]:
