@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -73,24 +71,30 @@ def test_what_is_released_is_the_sum_of_clipped_points_over_nominal_shots():
     data = Records(np.array([[-1.0], [-9.0], [0.5]]), np.array([0, 0, 1]), np.arange(3))
     measured = Means().measure(data, scene_of(pools), NOISELESS, SeededNoise(1))
     sign = measured["axes"][0, 0]
-    assert measured["radius"].tolist() == [1.5]
     assert sign * measured["means"][:, 0] == pytest.approx([-(1.0 + 1.5) / 10, 0.05], abs=1e-7)
 
 
-def test_the_noise_has_the_multipliers_deviation_in_radii():
+def test_the_noise_has_the_multipliers_deviation_in_radii_and_is_trusted_by_as_much_as_that_allows():
     pools = clouds(3, classes=30)
     empty = Records(np.zeros((0, 32)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    frame = Frame.of(np.concatenate(pools))
     for relation, factor in (("add-remove", 1), ("replace-one", 2)):
         scene = scene_of(pools, relation=relation)
-        measured = Means().measure(empty, scene, Event("gaussian", "3"), SeededNoise(2))
-        expected = 3 * factor * measured["radius"][0] / scene.shots
-        assert measured["means"].std() == pytest.approx(expected, rel=0.1)
+        means = Means().measure(empty, scene, Event("gaussian", "3"), SeededNoise(2))["means"]
+        deviation = 3 * factor * frame.radius / scene.shots
+        trust = frame.variances / (frame.variances + deviation**2)
+        assert (means / trust).std() == pytest.approx(deviation, rel=0.1)
+
+
+def test_axes_on_which_candidates_differ_less_than_noise_count_for_little():
+    frame = Frame.of(np.random.default_rng(1).normal(size=(500, 3)) * [10.0, 1.0, 0.01])
+    assert frame.trust(1.0) == pytest.approx([0.99, 0.5, 0.0001], rel=0.2)
 
 
 def test_the_frame_does_not_depend_on_the_private_data():
     scene, event = scene_of(clouds(4)), Event("gaussian", "1")
     one, other = (Means().measure(records_in(clouds(seed)), scene, event, SeededNoise(1)) for seed in (5, 6))
-    assert all(np.array_equal(one[name], other[name]) for name in ("centre", "axes", "radius"))
+    assert all(np.array_equal(one[name], other[name]) for name in ("centre", "axes"))
     assert not np.array_equal(one["means"], other["means"])
 
 
@@ -99,10 +103,33 @@ def test_candidates_nearest_to_their_own_mean_come_first_and_then_those_near_to_
     assert ranked(to_means, 0).tolist() == [2, 0, 4, 3, 1]
 
 
-def test_greedy_medoids_cover_every_cluster_before_any_gets_a_second():
+def test_of_two_equally_near_to_their_own_mean_the_one_farther_from_the_others_is_better():
+    assert ranked(np.array([[4.0, 5.0, 9.0], [4.0, 7.0, 6.0]]), 0).tolist() == [1, 0]
+
+
+def test_being_far_from_the_others_is_not_worth_being_far_from_the_own_mean():
+    """On a line with the own mean at 0 and the other at 1, the best is at -1: beyond it, outliers only get worse."""
+    places = np.linspace(-10, 0.4, 105)
+    order = ranked(np.stack([places**2, (places - 1) ** 2], axis=1), 0)
+    assert places[order[0]] == pytest.approx(-1.0)
+    assert places[order[-1]] == pytest.approx(-10.0)
+
+
+def test_a_single_class_is_ranked_by_distance_alone():
+    assert ranked(np.array([[3.0], [1.0], [2.0]]), 0).tolist() == [1, 2, 0]
+
+
+def test_greedy_centres_reach_every_cluster_before_any_gets_a_second_and_begin_with_the_best():
     centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
     points = np.concatenate([centres + offset for offset in (0.0, 0.1, 0.2)])
-    assert sorted(place % 4 for place in spread(points, 4).tolist()) == [0, 1, 2, 3]
+    chosen = spread(points, 4).tolist()
+    assert chosen[0] == 0
+    assert sorted(place % 4 for place in chosen) == [0, 1, 2, 3]
+
+
+def test_copies_are_chosen_last_and_none_twice():
+    points = np.array([[0.0], [0.0], [1.0], [0.0]])
+    assert spread(points, 9).tolist() == [0, 2, 1, 3]
 
 
 def test_different_candidates_of_the_own_class_are_chosen_and_of_several_kinds():
@@ -115,11 +142,24 @@ def test_different_candidates_of_the_own_class_are_chosen_and_of_several_kinds()
     second = kinds[2] + random.normal(size=(36, 32)) * 0.3
     pools = [np.concatenate([first, second]), np.concatenate([second, first])]
     data = records_in([first, second])
-    scene, selector = scene_of(pools, shots=36), SELECTORS["means"]()
-    picked = selector.pick(selector.measure(data, scene, NOISELESS, SeededNoise(1)), scene)
-    assert all(len(set(each.tolist())) == 4 for each in picked)
-    assert all(each.max() < 36 for each in picked)
-    assert picked[0].min() < 30 <= picked[0].max()
+    selector = SELECTORS["means"]()
+    for wanted in (4, 36):
+        scene = scene_of(pools, shots=36, wanted=wanted)
+        picked = selector.pick(selector.measure(data, scene, NOISELESS, SeededNoise(1)), scene)
+        assert all(len(set(each.tolist())) == wanted for each in picked)
+        assert all(each.max() < 36 for each in picked)
+    assert set(range(30, 36)) <= set(picked[0].tolist())
+
+
+def test_parents_are_varied_and_the_dataset_is_what_ranks_best():
+    pools = [np.random.default_rng(12).normal(size=(400, 8)) for _ in range(2)]
+    measured = {"centre": np.zeros(8), "axes": np.eye(8), "means": np.array([[0.0] * 8, [9.0] * 8])}
+    order = ranked(cdist(pools[0], measured["means"]) ** 2, 0)
+    parents, _ = Means().pick(measured, scene_of(pools, wanted=5))
+    dataset, _ = Means().pick(measured, scene_of(pools, wanted=40, iteration=4))
+    assert set(parents.tolist()) <= set(order[:40].tolist())
+    assert parents.tolist() != order[:5].tolist()
+    assert sorted(dataset.tolist()) == sorted(order[:40].tolist())
 
 
 def test_later_rounds_choose_from_new_candidates_by_the_same_means():
@@ -131,14 +171,8 @@ def test_later_rounds_choose_from_new_candidates_by_the_same_means():
         assert picked.min() >= 40
 
 
-def test_the_choice_keeps_its_order_of_magnitude_of_time_for_a_large_pool():
-    pools = [np.random.default_rng(11).normal(size=(6000, 8)) for _ in range(2)]
-    measured = {
-        "centre": np.zeros(8),
-        "axes": np.eye(8),
-        "radius": np.array([1.0]),
-        "means": np.zeros((2, 8)),
-    }
-    picked = SELECTORS["means"]().pick(measured, scene_of(pools, wanted=2500))
-    assert all(len(set(each.tolist())) == 2500 for each in picked)
-    assert math.isfinite(sum(float(pool[each].sum()) for pool, each in zip(pools, picked, strict=True)))
+def test_a_large_pool_is_no_matrix_of_all_pairs():
+    pools = [np.random.default_rng(11).normal(size=(20_000, 8)) for _ in range(2)]
+    measured = {"centre": np.zeros(8), "axes": np.eye(8), "means": np.zeros((2, 8))}
+    for picked in Means().pick(measured, scene_of(pools, wanted=2000)):
+        assert len(set(picked.tolist())) == 2000

@@ -15,16 +15,16 @@ import numpy as np
 from ...budget.calibration import mean_sensitivity
 from ...budget.mechanisms import FloatArray, Noise
 from ...privacy import Event
-from .scene import IntArray, Measurement, Records, Scene, deviation, distances, expect
+from .scene import IntArray, Measurement, Records, Scene, deviation, expect, squared_distances
 
 AXES = 16
 """Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
 ROOM = 1e-8
 """Share of the clip radius left to float64 rounding of the sums, which is far below it for 10**5 records."""
-BEST = 0.5
+BEST = 0.1
 """Share of a class's candidates among which diversity decides."""
-MOST_COMPARED = 2_000
-"""Beyond this many, which take half a minute to compare with each other, rank alone decides."""
+REPULSION = 0.5
+"""How much the nearest other class's mean repels; at 1 and more, outliers would be the best."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,28 +35,34 @@ class Frame:
         centre: float64 ``(d,)``.
         axes: float64 ``(d, k)``, orthonormal columns.
         radius: R > 0: the ball that private points are clipped to.
+        variances: float64 ``(k,)`` of the candidates, by axis.
     """
 
     centre: FloatArray
     axes: FloatArray
     radius: float
+    variances: FloatArray
 
     @classmethod
     def of(cls, candidates: FloatArray, most: int = AXES) -> Self:
         """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``."""
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         if not len(rows):  # nothing to choose between either
-            return cls(np.zeros(candidates.shape[1]), np.eye(candidates.shape[1], most), 1.0)
+            width = candidates.shape[1]
+            return cls(np.zeros(width), np.eye(width, most), 1.0, np.ones(min(width, most)))
         centre = rows.mean(axis=0)
         axes = np.linalg.svd(rows - centre, full_matrices=False)[2][:most].T
-        radius = float(np.median(np.linalg.norm((rows - centre) @ axes, axis=1)))
-        return cls(centre, axes, radius if radius > 0 else 1.0)
+        points = (rows - centre) @ axes
+        radius = float(np.median(np.linalg.norm(points, axis=1)))
+        return cls(centre, axes, radius if radius > 0 else 1.0, points.var(axis=0))
 
     def points(self, embeddings: FloatArray) -> FloatArray:
-        """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            rows = [((row - self.centre)[:, None] * self.axes).sum(axis=0) for row in embeddings]
-        return np.array(rows).reshape(-1, self.axes.shape[1])
+        """Coordinates of embeddings, float64 ``(n, k)``."""
+        return projected(embeddings, self.centre, self.axes)
+
+    def trust(self, deviation: float) -> FloatArray:
+        """How much of a noisy coordinate to keep, float64 ``(k,)``: little where candidates differ less than noise."""
+        return np.asarray(self.variances / (self.variances + deviation**2))
 
 
 @dataclass(frozen=True)
@@ -68,25 +74,20 @@ class Means:
     """
 
     def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Release ``means``, float64 ``(classes, k)``: sums over nominal K; with its ``centre, axes, radius``."""
+        """Release ``means``, float64 ``(classes, k)``, in the public frame ``centre, axes`` that is stored with them.
+
+        They are noisy sums over nominal K, drawn to the centre by as much as noise makes them uncertain.
+        """
         expect(event, "gaussian")
         frame = Frame.of(np.concatenate(scene.pools))
         sigma = deviation(event, frame.radius * mean_sensitivity(scene.relation))
-        sums = noise.gaussian(f"{scene.key}/means", self.sums(records, scene, frame), sigma)
-        radius = np.array([frame.radius])
-        return {
-            "centre": frame.centre,
-            "axes": frame.axes.copy(),
-            "radius": radius,
-            "means": sums / scene.shots,
-        }
+        noisy = noise.gaussian(f"{scene.key}/means", self.sums(records, scene, frame), sigma) / scene.shots
+        means = noisy * frame.trust(sigma / scene.shots)
+        return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), "means": means}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
-        """Of each class, different candidates that are like its released mean and cover what is like it."""
-        frame = Frame(measured["centre"], measured["axes"], float(measured["radius"][0]))
-        return tuple(
-            self._chosen(frame, measured["means"], scene, target) for target in range(len(scene.labels))
-        )
+        """Of each class, different candidates that are like its released mean, and not all alike."""
+        return tuple(self._chosen(measured, scene, target) for target in range(len(scene.labels)))
 
     def sums(self, records: Records, scene: Scene, frame: Frame) -> FloatArray:
         """Sums of clipped points, float64 ``(classes, k)``, correctly rounded, without noise: private."""
@@ -95,14 +96,19 @@ class Means:
         by_class = (points[records.targets == target] for target in range(len(scene.labels)))
         return np.array([[math.fsum(column) for column in each.T] for each in by_class])
 
-    def _chosen(self, frame: Frame, means: FloatArray, scene: Scene, target: int) -> IntArray:
+    def _chosen(self, measured: Measurement, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
-        points = frame.points(scene.pools[target][entrants])
-        order = ranked(distances(points, means), target)
+        points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
+        order = ranked(squared_distances(points, measured["means"]), target)
         best = order[: max(scene.wanted, math.ceil(BEST * len(order)))]
-        if len(best) <= MOST_COMPARED:
-            best = best[spread(points[best], scene.wanted)]
-        return np.resize(entrants[best], scene.wanted)
+        return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
+
+
+def projected(embeddings: FloatArray, centre: FloatArray, axes: FloatArray) -> FloatArray:
+    """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]
+    return np.array(rows).reshape(-1, axes.shape[1])
 
 
 def clipped(points: FloatArray, radius: float) -> FloatArray:
@@ -111,30 +117,31 @@ def clipped(points: FloatArray, radius: float) -> FloatArray:
     return np.asarray(points * np.minimum(1.0, radius / np.maximum(norms, 1e-300))[:, None])
 
 
-def ranked(distance: FloatArray, own: int) -> IntArray:
-    """Order of candidates: those whose nearest mean is their own come first, then by distance to it.
+def ranked(squared: FloatArray, own: int) -> IntArray:
+    """Order of candidates: those whose nearest mean is their own come first, then by how near and how distinct.
 
     Args:
-        distance: float64 ``(candidates, classes)`` to the released means.
+        squared: float64 ``(candidates, classes)``, squared distances to the released means.
         own: Column of the candidates' class.
     """
-    strays = distance.min(axis=1) < distance[:, own]
-    return np.lexsort((distance[:, own], strays)).astype(np.int64)
+    others = np.delete(squared, own, axis=1)
+    nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
+    strays = nearest < squared[:, own]
+    score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
+    return np.lexsort((score, strays)).astype(np.int64)
 
 
 def spread(points: FloatArray, count: int) -> IntArray:
-    """Greedy medoids: each next one most reduces the sum of distances from all points to the nearest chosen one.
+    """Greedy centres: the first point, then each time the one farthest from all chosen so far.
 
     Args:
         points: float64 ``(n, k)``, best first: ties go to the better.
         count: At most this many are chosen, none twice.
     """
-    between = distances(points, points)
-    nearest = np.full(len(points), between.max(initial=0.0))
+    gap = np.full(len(points), np.inf)
     chosen: list[int] = []
     for _ in range(min(count, len(points))):
-        gains = np.maximum(nearest - between, 0.0).sum(axis=1)
-        gains[chosen] = -1.0
-        chosen.append(int(gains.argmax()))
-        nearest = np.minimum(nearest, between[chosen[-1]])
+        chosen.append(int(gap.argmax()))
+        gap = np.minimum(gap, squared_distances(points[[chosen[-1]]], points)[0])
+        gap[chosen] = -1.0
     return np.array(chosen, dtype=np.int64)
