@@ -131,12 +131,6 @@ class Selector(Protocol):
         ...
 
 
-def unit_shares(units: IntArray) -> FloatArray:
-    """One over the size of each record's unit, never more: float64 ``(records,)``; see ``Records.shares``."""
-    _, place, sizes = np.unique(units, return_inverse=True, return_counts=True)
-    return rounded_down(1.0 / sizes)[place]
-
-
 def rounded_down(values: FloatArray) -> FloatArray:
     """The multiple of 2**-30 that is at most ``values``: sums of up to 2**23 of them below 1 are exact."""
     return np.asarray(np.floor(values * GRID) / GRID, dtype=np.float64)
