@@ -1,7 +1,9 @@
 """All selectors at equal (ε, δ, relation) on real private images, with the bundled generator and encoder.
 
-    make bench-selectors                      # writes docs/results/selectors.{md,png,json}; continues where it was cut off
+    make bench-selectors                           # continues where it was cut off
     .venv/bin/python benchmarks/selectors --help
+
+It writes docs/results/selectors.{md,png,json}.
 
 Every trial is a whole run of the client's own loop, judge, ledger and selectors; only HTTP is left out, and the API
 server's generator runs in this process. Noise is seeded, so a trial can be repeated: benchmarks protect nobody.
@@ -18,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
+from worker import one, prepare
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -36,7 +39,9 @@ def main() -> None:
     for number, result in enumerate(_run(missing, given), 1):
         done[result["key"]] = result
         left = (time.monotonic() - STARTED) / number * (len(missing) - number)
-        console.print(f"{number}/{len(missing)} about {left / 60:.0f} min left: {result['key']} {result['linear']:.3f}")
+        console.print(
+            f"{number}/{len(missing)} about {left / 60:.0f} min left: {result['key']} {result['linear']:.3f}"
+        )
     write(given.out, [done[trial.key] for trial in todo if trial.key in done])
 
 
@@ -44,12 +49,18 @@ STARTED = time.monotonic()
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--grid", default="full", help="full, or small (one cell, to see that everything works)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--grid", default="full", help="full, or small (one cell, to see that everything works)"
+    )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--minutes", type=float, default=600, help="start no trial after this time")
     parser.add_argument("--processes", type=int, default=max(os.cpu_count() or 1, 1))
-    parser.add_argument("--trials", type=Path, default=Path("runs/bench-selectors.jsonl"), help="results so far")
+    parser.add_argument(
+        "--trials", type=Path, default=Path("runs/bench-selectors.jsonl"), help="results so far"
+    )
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     return parser.parse_args()
 
@@ -64,26 +75,13 @@ def _known(path: Path) -> dict[str, dict]:
 def _run(missing: list, given: argparse.Namespace) -> Iterator[dict]:
     given.trials.parent.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
-    with context.Pool(given.processes, _prepare) as pool, given.trials.open("a") as log:
+    with context.Pool(given.processes, prepare) as pool, given.trials.open("a") as log:
         jobs = [(trial, STARTED + given.minutes * 60) for trial in missing]
-        for result in pool.imap_unordered(_one, jobs):
+        for result in pool.imap_unordered(one, jobs):
             if result is not None:
                 log.write(json.dumps(result) + "\n")
                 log.flush()
                 yield result
-
-
-def _prepare() -> None:
-    import torch
-
-    torch.set_num_threads(1)
-
-
-def _one(job: tuple) -> dict | None:
-    from trial import measure
-
-    trial, deadline = job
-    return None if time.monotonic() > deadline else {"key": trial.key, **measure(trial)}
 
 
 if __name__ == "__main__":

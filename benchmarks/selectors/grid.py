@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from trial import Trial
-from world import available
+import os
 
+from design import Trial
+
+DATA = "PCEVOLVE_BENCH_DATA"
 DEVELOPMENT = "digits:3,5,8"
-WORLDS = (DEVELOPMENT, "digits:0,4,7", "marks:3=type A,8=type B", "mnist:1,2,6", "steel:crazing,patches,scratches")
+WORLDS = (
+    DEVELOPMENT,
+    "digits:0,4,7",
+    "marks:3=type A,8=type B",
+    "mnist:1,2,6",
+    "steel:crazing,patches,scratches",
+)
 EPSILONS = ("1", "2", "4", "8", "10", "20")
 SHOTS = (1, 2, 5, 10, 20)
 FREE = ("t2i", "random")
@@ -20,7 +28,10 @@ PCEVOLVE_ROUNDS = 3
 def trials(grid: str, seeds: int) -> list[Trial]:
     """All trials, those of one seed together, so that a run that is cut off has whole seeds."""
     if grid == "small":
-        return [_trial(DEVELOPMENT, method, "10", 10, 0, candidates=10) for method in ("t2i", "random", "pe", "dp-means")]
+        return [
+            _trial(DEVELOPMENT, method, "10", 10, 0, candidates=10)
+            for method in ("t2i", "random", "pe", "dp-means")
+        ]
     return [trial for seed in range(seeds) for trial in _seed(seed)]
 
 
@@ -39,7 +50,8 @@ def _headline(world: str, seed: int) -> list[Trial]:
     names = ("shots", *FREE, *CONTENDERS)
     found = [_trial(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for method in names]
     found += [
-        _trial(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed, noise=False) for method in ("pe", "dp-means")
+        _trial(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed, noise=False)
+        for method in ("pe", "dp-means")
     ]
     return found
 
@@ -47,3 +59,8 @@ def _headline(world: str, seed: int) -> list[Trial]:
 def _trial(world: str, method: str, epsilon: str, shots: int, seed: int, **more: object) -> Trial:
     few = {"iterations": PCEVOLVE_ROUNDS} if method in ("random", "pcevolve", "pcevolve-gm") else {}
     return Trial(world, method, epsilon, shots, seed, **{**few, **more})  # type: ignore[arg-type]
+
+
+def available(world: str) -> bool:
+    """Whether a world's data are here: some lie in a folder that an environment variable names."""
+    return world.partition(":")[0] in ("digits", "marks") or DATA in os.environ

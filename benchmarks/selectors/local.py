@@ -28,8 +28,7 @@ def bundled(half: bool = True) -> DiffusionGenerator:
     generator = load(ModelSettings(model="bundled", device="cpu", offline=True), lambda rejected: None)
     assert isinstance(generator, DiffusionGenerator)
     if half:
-        for part in (generator.text_to_image.unet, generator.text_to_image.vae):
-            part.to(torch.bfloat16)
+        generator.text_to_image.to(torch.bfloat16)  # the image-to-image pipeline is made of the same parts
     return generator
 
 
@@ -88,8 +87,12 @@ class LocalGenerator:
                 self._batch(strength, members[start : start + BATCH])
 
     def _batch(self, strength: float | None, members: list[tuple]) -> None:
-        recipe = Recipe(self.plan.width, self.plan.height, self.plan.steps, self.plan.guidance, strength=strength)
-        tasks = [Task(recipe, prompt, "", seed, self._image(source)) for _, prompt, seed, source, _ in members]
+        recipe = Recipe(
+            self.plan.width, self.plan.height, self.plan.steps, self.plan.guidance, strength=strength
+        )
+        tasks = [
+            Task(recipe, prompt, "", seed, self._image(source)) for _, prompt, seed, source, _ in members
+        ]
         pictures = self.model.create(tasks) if strength is None else self.model.vary(tasks)
         for (name, _, _, source, key), picture in zip(members, pictures, strict=True):
             assert picture.image is not None

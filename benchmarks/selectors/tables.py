@@ -11,8 +11,8 @@ import matplotlib as mpl
 import numpy as np
 
 mpl.use("Agg")
-from grid import CHOSEN_EPSILON, CHOSEN_SHOTS, DEVELOPMENT, EPSILONS, METHODS, SHOTS, WORLDS  # noqa: E402
-from matplotlib import pyplot as plt  # noqa: E402
+from grid import CHOSEN_EPSILON, CHOSEN_SHOTS, DEVELOPMENT, EPSILONS, METHODS, SHOTS, WORLDS
+from matplotlib import pyplot as plt
 
 MEASURES = {
     "linear": "linear head, %",
@@ -44,9 +44,9 @@ def write(out: Path, results: Results) -> None:
 
 HEADER = """# Selectors at equal budget
 
-Written by `make bench-selectors`; every figure is mean ± standard error over seeds, and every seed is another draw of the
-private shots, other images from the generator and other noise. Neighbour relation replace-one, δ = 1e-5 (0 for PCEvolve's
-exponential mechanism), N = 40 images per class, bundled generator and encoder. Accuracy is measured on held-out
+Written by `make bench-selectors`; every figure is mean ± standard error over seeds, and every seed is another draw
+of the private shots, other images from the generator and other noise. Neighbour relation replace-one, δ = 1e-5 (0
+for PCEvolve's exponential mechanism), N = 40 images per class, bundled generator and encoder. Accuracy is measured on held-out
 real images, for a linear head on the encoder and for a small CNN that is trained on the synthetic pixels from scratch.
 `random` is the control, `t2i` the prompt's images as they come, `shots` training on the private images themselves,
 `noise-free` the same method without its noise; the last two protect nobody. "Best tenth" is the share of
@@ -70,7 +70,9 @@ def _name(result: dict) -> str:
 
 
 def _summary(values: Iterable[float | None], percent: bool) -> str:
-    numbers = np.array([value for value in values if value is not None], dtype=float) * (100 if percent else 1)
+    numbers = np.array([value for value in values if value is not None], dtype=float) * (
+        100 if percent else 1
+    )
     if len(numbers) == 0:
         return "–"
     spread = numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else float("nan")
@@ -95,7 +97,10 @@ def _grid(results: Results, axis: str, values: Sequence) -> str:
     """Both accuracies of every method along one axis."""
     fixed = "shots" if axis == "epsilon" else "epsilon"
     at = CHOSEN_SHOTS if fixed == "shots" else CHOSEN_EPSILON
-    lines = [f"| linear head / CNN, % | {' | '.join(str(value) for value in values)} |", "|---|" + "---|" * len(values)]
+    lines = [
+        f"| linear head / CNN, % | {' | '.join(str(value) for value in values)} |",
+        "|---|" + "---|" * len(values),
+    ]
     for method in METHODS:
         cells = []
         for value in values:
@@ -105,7 +110,9 @@ def _grid(results: Results, axis: str, values: Sequence) -> str:
                 if each["world"] == DEVELOPMENT and each["noise"] and each["method"] == method
                 if each[axis] == value and each[fixed] == at
             ]
-            cells.append(" / ".join(_summary([each[key] for each in found], True) for key in ("linear", "cnn")))
+            cells.append(
+                " / ".join(_summary([each[key] for each in found], True) for key in ("linear", "cnn"))
+            )
         if any(cell != "– / –" for cell in cells):
             lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -122,7 +129,7 @@ def _picture(path: Path, results: Results) -> None:
     plt.close(figure)
 
 
-def _panel(panel, results: Results, measure: str, axis: str, values: Sequence) -> None:
+def _panel(panel: plt.Axes, results: Results, measure: str, axis: str, values: Sequence) -> None:
     fixed = "shots" if axis == "epsilon" else "epsilon"
     at = CHOSEN_SHOTS if fixed == "shots" else CHOSEN_EPSILON
     own = [each for each in results if each["world"] == DEVELOPMENT and each["noise"]]

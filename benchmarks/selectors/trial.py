@@ -5,18 +5,19 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 import time
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+from design import Trial
 from local import LocalGenerator, bundled
 from PIL import Image
 from scipy.spatial.distance import cdist, pdist
 from world import DOMAINS, drawn
 
 from pcevolve_client import methods
+from pcevolve_client.appearance import appearance_in, developed
 from pcevolve_client.budget.calibration import Scope
 from pcevolve_client.budget.ledger import Ledger, Limits
 from pcevolve_client.budget.mechanisms import FloatArray, Noise, SeededNoise
@@ -25,49 +26,17 @@ from pcevolve_client.evaluation.heads import Training, pixels_of, train_cnn, tra
 from pcevolve_client.evolve import Evolved, evolve
 from pcevolve_client.methods.method import Method
 from pcevolve_client.pictures import picture
-from pcevolve_client.plan import PublicPlan
+from pcevolve_client.plan import Call, PublicPlan
 from pcevolve_client.privacy import Budget
 from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.private.encoders import Encoder, load_encoder
 from pcevolve_client.private.judge import PrivateJudge, UniformJudge
 from pcevolve_client.private.selectors import SELECTORS
+from pcevolve_client.release import Receipt
+from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 NEIGHBOURS = 5
 GUIDANCE, STEPS, SIDE = 5.0, 8, 64
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What is run.
-
-    Attributes:
-        world: Which private data; see ``world``.
-        method: Name of a method, or ``shots`` for training on the private shots themselves.
-        epsilon: ε*.
-        delta: δ, where the method has one.
-        shots: K.
-        candidates: N, the size of the dataset per class.
-        seed: Of the shots, the wire and the noise.
-        iterations: T; the method's own if None.
-        noise: False for the oracle: the same method without its noise, which protects nobody.
-        encoder: Name of the encoder that votes.
-    """
-
-    world: str
-    method: str
-    epsilon: str
-    shots: int
-    seed: int
-    delta: float = 1e-5
-    candidates: int = 40
-    iterations: int | None = None
-    noise: bool = True
-    encoder: str = "bundled"
-
-    @property
-    def key(self) -> str:
-        """Unique name."""
-        return "/".join(str(value) for value in dataclasses.astuple(self))
 
 
 class NoNoise:
@@ -101,15 +70,15 @@ class Watch:
     def __init__(self) -> None:
         self.images = 0
 
-    def generated(self, call) -> None:
+    def generated(self, call: Call) -> None:
         self.images += call.count
 
-    def released(self, receipt) -> None:
+    def released(self, receipt: Receipt) -> None:
         """Receipts come with the result."""
 
 
 @cache
-def model():
+def model() -> DiffusionGenerator:
     """The generator, loaded once per process."""
     return bundled()
 
@@ -121,7 +90,9 @@ def encoder(name: str) -> Encoder:
 
 
 @cache
-def test_features(world: str, shots: int, seed: int, name: str) -> tuple[PrivateDataset, FloatArray, FloatArray]:
+def test_features(
+    world: str, shots: int, seed: int, name: str
+) -> tuple[PrivateDataset, FloatArray, FloatArray]:
     """Held-out real data, their embeddings and pixels."""
     held_out = drawn(world, shots, seed)[1]
     return held_out, encoder(name).embed(held_out.images), pixels_of(held_out.images)
@@ -142,7 +113,9 @@ def measure(trial: Trial) -> dict[str, object]:
     return {**dataclasses.asdict(trial), **found, **extra, "seconds": round(time.monotonic() - started, 1)}
 
 
-def _evolved(trial: Trial, private: PrivateDataset) -> tuple[list[Image.Image | None], list[int], dict[str, object]]:
+def _evolved(
+    trial: Trial, private: PrivateDataset
+) -> tuple[list[Image.Image | None], list[int], dict[str, object]]:
     plan, method = _plan(trial, private.labels)
     generator = LocalGenerator(plan, model(), SHARED)
     noise: Noise = SeededNoise(trial.seed) if trial.noise else NoNoise(trial.seed)
@@ -171,7 +144,7 @@ def _evolved(trial: Trial, private: PrivateDataset) -> tuple[list[Image.Image | 
     pictures, targets = [], []
     for target, label in enumerate(plan.labels):
         for each in evolved.dataset[label]:
-            pictures.append(picture(generator.received(each.digest)))
+            pictures.append(developed(generator.received(each.digest), appearance_in(evolved.receipts)))
             targets.append(target)
     best = _best_tenth_mass(trial, evolved, generator)
     return pictures, targets, {"images": watch.images, "iterations": plan.iterations, "best_tenth": best}
@@ -205,6 +178,7 @@ def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         strengths=method.schedule.over(iterations),
         pool=method.pool,
         keep=method.keep,
+        appearance=method.appearance,
         threshold=method.threshold,
         guidance=GUIDANCE,
         steps=STEPS,
@@ -225,15 +199,17 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
     Truly best: least mean distance to the five nearest held-out real images of the class, on an encoder.
     """
     if not evolved.receipts:
-        return None
+        return None  # nothing was chosen
     held_out, features, _ = test_features(trial.world, trial.shots, trial.seed, trial.encoder)
     shares = []
     for target, label in enumerate(held_out.labels):
         pool = evolved.populations[0][label]
         embedded = encoder(trial.encoder).embed([picture(generator.received(each.digest)) for each in pool])
-        near = np.sort(cdist(embedded, features[held_out.targets == target]), axis=1)[:, :NEIGHBOURS].mean(axis=1)
+        near = np.sort(cdist(embedded, features[held_out.targets == target]), axis=1)[:, :NEIGHBOURS].mean(
+            axis=1
+        )
         best = {pool[place].id for place in np.argsort(near)[: -(-len(pool) // 10)]}
-        chosen = evolved.receipts[0].of(label)
+        chosen = next(each for each in evolved.receipts if each.iteration == 1).of(label)
         shares.append(sum(each.id in best for each in chosen) / len(chosen))
     return float(np.mean(shares))
 
@@ -253,5 +229,3 @@ def _scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarra
         "recall": close.recall,
         "diversity": float(np.mean(apart)) if apart else 0.0,
     }
-
-

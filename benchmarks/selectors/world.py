@@ -1,8 +1,9 @@
 """The private data of the benchmark: real images, a fresh draw of shots per seed, the rest held out.
 
-``digits:3,5,8``: scikit-learn's handwritten digits, under names that the prompt can use. ``marks:3=type A,8=type B``: the
-same under names that say nothing, so that selection has to supply the class. ``mnist:3,5,8`` and ``steel:crazing,patches``
-read folders of real data given by the environment variable ``PCEVOLVE_BENCH_DATA``; without it they are skipped.
+``digits:3,5,8``: scikit-learn's handwritten digits, under names that the prompt can use. ``marks:3=type A,8=type B``:
+the same under names that say nothing, so that selection has to supply the class. ``mnist:3,5,8`` and
+``steel:crazing,patches`` read folders of real data inside the one that the environment variable
+``PCEVOLVE_BENCH_DATA`` names; without it they are skipped.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from grid import DATA
 from PIL import Image
 
 from pcevolve_client.private.dataset import PrivateDataset, load_folder
@@ -26,14 +28,8 @@ DOMAINS = {
     "mnist": "handwritten digit",
     "steel": "steel surface",
 }
-DATA = "PCEVOLVE_BENCH_DATA"
 HELD_OUT = 600  # records at most; an accuracy's standard error is then 2 % at worst
 SIDE = 64  # pixels
-
-
-def available(world: str) -> bool:
-    """Whether the world's data are here."""
-    return world.partition(":")[0] in ("digits", "marks") or DATA in os.environ
 
 
 @cache
@@ -63,11 +59,15 @@ def _folder(kind: str, choice: str) -> PrivateDataset:
 
 
 def _mnist(folder: Path, names: list[str]) -> PrivateDataset:
-    pixels = np.frombuffer(gzip.decompress((folder / "t10k-images-idx3-ubyte.gz").read_bytes()), np.uint8, offset=16)
+    pixels = np.frombuffer(
+        gzip.decompress((folder / "t10k-images-idx3-ubyte.gz").read_bytes()), np.uint8, offset=16
+    )
     targets = np.frombuffer((folder / "t10k-labels-idx1-ubyte").read_bytes(), np.uint8, offset=8)
     kept = [k for k in range(len(targets)) if str(targets[k]) in names]
     scans = pixels.reshape(-1, 28, 28)
-    shown = [Image.fromarray(scans[k]).resize((SIDE, SIDE), Image.Resampling.BICUBIC).convert("RGB") for k in kept]
+    shown = [
+        Image.fromarray(scans[k]).resize((SIDE, SIDE), Image.Resampling.BICUBIC).convert("RGB") for k in kept
+    ]
     return _relabelled(shown, [f"digit {targets[k]}" for k in kept])
 
 

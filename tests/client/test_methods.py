@@ -61,7 +61,8 @@ def test_a_method_that_does_not_look_costs_nothing(name):
 def test_a_larger_budget_never_has_a_smaller_lift(name, relation):
     chosen, sizes = method(name), scope(relation=relation)
     lifts = [
-        chosen.lift(chosen.events(Budget(Fraction(total), chosen.delta), sizes)[0], sizes) for total in (1, 4, 16)
+        chosen.lift(chosen.events(Budget(Fraction(total), chosen.delta), sizes)[0], sizes)
+        for total in (1, 4, 16)
     ]
     assert 0.09 < lifts[0] <= lifts[1] <= lifts[2] <= 1
 
@@ -75,7 +76,9 @@ def test_every_guarantee_names_both_neighbour_relations(name):
 def test_published_calibrations_add_more_noise_than_tight_ones():
     budget = Budget(Fraction(10), 1e-5)
     for name in ("pe", "pcevolve-gm"):
-        tight, published = (method(name).events(budget, scope(), each)[0][0].value for each in ("tight", "published"))
+        tight, published = (
+            method(name).events(budget, scope(), each)[0][0].value for each in ("tight", "published")
+        )
         assert published > tight
 
 
@@ -122,7 +125,9 @@ def test_an_unknown_method_is_refused_with_the_choices():
         methods.default_delta("magic")
 
 
-@pytest.mark.parametrize(("candidates", "prototypes"), [(100, 10), (4, 4), (7, 7), (13, 1), (60, 10), (45, 9)])
+@pytest.mark.parametrize(
+    ("candidates", "prototypes"), [(100, 10), (4, 4), (7, 7), (13, 1), (60, 10), (45, 9)]
+)
 def test_default_prototypes_share_the_candidates_evenly(candidates, prototypes):
     assert method("dp-means").prototypes == 10
     assert method("dp-means").prototypes_for(candidates) == prototypes

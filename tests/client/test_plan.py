@@ -62,7 +62,9 @@ def test_a_selected_dataset_takes_one_more_release():
     plan = small_plan(keep="selected")
     assert plan.releases == (1, 2, 3)
     assert [plan.wanted(t) for t in plan.releases] == [1, 1, 3]
-    assert small_plan(keep="selected", iterations=0, strengths=()).releases == ()
+    alone = small_plan(keep="selected", iterations=0, strengths=())
+    assert (alone.releases, alone.wanted(1)) == ((1,), 3)
+    assert small_plan(appearance="matched").releases == (0, 1, 2)
 
 
 def test_wire_seeds_come_from_the_public_seed_alone():

@@ -37,7 +37,10 @@ def test_lookahead_and_more_samples_send_back_what_the_plan_names(client: Client
     private = class_folders(tmp_path / "private", seed=1)
     summary = finished(client, private, tmp_path / "run", method="pe", lookahead=2, more=3)
     kinds = Counter(event["slot"][0] for event in events(tmp_path / "run") if event["kind"] == "sent")
-    looked, extended = 2 * 2 * 4, 4 * 2 * 2  # iterations x classes x images; the last is sent in two batches each
+    looked, extended = (
+        2 * 2 * 4,
+        4 * 2 * 2,
+    )  # iterations x classes x images; the last is sent in two batches each
     assert (kinds["l"], kinds["x"]) == (looked, extended)
     assert summary["images_released"] == 2 * (4 + 4 * 3)
 
@@ -46,7 +49,9 @@ def test_images_without_labels_are_one_class(client: Client, tmp_path: Path):
     private = class_folders(tmp_path / "private", seed=1)
     summary = finished(client, private, tmp_path / "run", "--unlabelled", method="pe")
     assert (summary["classes"], summary["images_released"]) == (1, 4)
-    sent = [event for event in events(tmp_path / "run") if event["kind"] == "sent" and event["slot"][0] == "i"]
+    sent = [
+        event for event in events(tmp_path / "run") if event["kind"] == "sent" and event["slot"][0] == "i"
+    ]
     assert all("A handwritten mark image" in event["body"]["text"] for event in sent)
     assert not any("type" in event["body"]["text"] for event in sent)
 

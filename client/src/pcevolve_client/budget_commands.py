@@ -54,6 +54,12 @@ def budget_plan(
     calibration: Annotated[
         Literal["tight", "published"], typer.Option(help="published: the paper's own, where it differs.")
     ] = "tight",
+    appearance: Annotated[
+        Literal["matched", "as-is"] | None,
+        typer.Option(
+            help="Whether the private images' appearance is released too; the method's own if not given."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
@@ -73,7 +79,7 @@ def budget_plan(
     chosen, reason = resolved(method, budget, sizes)
     scope = replace(sizes, iterations=iterations or chosen.rounds(budget, sizes))
     if noise_multiplier is None:
-        planned = plan(budget, chosen, scope, calibration)
+        planned = plan(budget, chosen, scope, calibration, appearance)
     else:
         planned = plan_for_noise(parse_noise_multiplier(noise_multiplier), budget.delta, chosen, scope)
     _show_plan(planned, reason, as_json)

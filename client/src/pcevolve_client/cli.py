@@ -16,6 +16,7 @@ from rich.console import Console
 from .budget_commands import budget_app
 from .errors import ClientError
 from .plan import TEMPLATE
+from .privacy_audit.command import audit_dp
 from .settings import RunSettings, read_toml
 from .tables import Json, print_table
 
@@ -28,6 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(budget_app, name="budget")
+app.command("audit-dp")(audit_dp)
 
 METHODS_HELP = (
     "auto (chosen from public sizes), dp-means, jvem, pe, pe-em, pcevolve, pcevolve-g, pcevolve-h, pcevolve-exp, "
@@ -102,6 +104,12 @@ def run(
     keep: Annotated[
         str | None,
         typer.Option(help="The dataset: the last generation, or selected from all; the method's own."),
+    ] = None,
+    appearance: Annotated[
+        str | None,
+        typer.Option(
+            help="The dataset's tone, colour and sharpness: matched to the private images', or as-is."
+        ),
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, help="H of Private Evolution, subtracted from noisy votes.")

@@ -94,6 +94,8 @@ class _Evolution:
     def run(self) -> Evolved:
         """Every round, then the dataset."""
         self._populate(0)
+        if 0 in self.plan.releases:
+            self._release(0)
         for iteration in range(1, self.plan.iterations + 1):
             self._release(iteration)
             self._populate(iteration)
@@ -118,7 +120,7 @@ class _Evolution:
     def _dataset(self) -> Population:
         """The last population, with its extensions; or what a last release keeps of all rounds."""
         plan = self.plan
-        if plan.releases and plan.releases[-1] > plan.iterations:
+        if plan.selects:
             receipt = self._release(plan.releases[-1])
             return {label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels}
         return joined(plan.labels, [self.populations[-1], self._made(plan.extensions())])
@@ -132,10 +134,11 @@ class _Evolution:
     def _answer(self, call: Call) -> tuple[Candidate, ...]:
         prompt = PublicPrompt.of(self.plan, call.label)
         source = self._source(call)
-        if source is None:
-            made = self.generator.create(call, prompt)
-        else:
-            made = self.generator.vary(call, prompt, source)
+        made = (
+            self.generator.create(call, prompt)
+            if source is None
+            else self.generator.vary(call, prompt, source)
+        )
         self.known.update((each.id, each) for each in made)
         self.watcher.generated(call)
         return made

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import methods
-from .budget.calibration import parse_epsilon
-from .budget.calibration import Scope
+from .budget.calibration import Scope, parse_epsilon
 from .budget.ledger import Account, Limits
 from .budget.mechanisms import Noise, SecureNoise, SeededNoise
 from .egress.transcript import Transcript

@@ -86,6 +86,7 @@ class PublicPlan(BaseModel):
     more: Annotated[int, Field(ge=0, le=1000)] = 0
     pool: Literal["latest", "all"] = "latest"
     keep: Literal["last", "selected"] = "last"
+    appearance: Literal["as-is", "matched"] = "as-is"
     threshold: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     calibration: Literal["tight", "published"] = "tight"
     iterations: Annotated[int, Field(ge=0, le=1000)] = 20
@@ -126,11 +127,22 @@ class PublicPlan(BaseModel):
 
     @property
     def releases(self) -> tuple[int, ...]:
-        """Iterations for which something is released: one per round, and one for a dataset that is selected."""
-        return tuple(range(1, self.iterations + 1 + (self.keep == "selected" and self.iterations > 0)))
+        """Iterations for which something is released, in order.
+
+        0 is the private images' appearance, 1..T are the prototypes of each round, T+1 is a dataset that is selected.
+        """
+        first = 0 if self.appearance == "matched" else 1
+        return tuple(range(first, self.iterations + 1 + self.selects))
+
+    @property
+    def selects(self) -> bool:
+        """Whether the dataset is what a last release keeps of all rounds."""
+        return self.keep == "selected"
 
     def wanted(self, iteration: int) -> int:
         """How many candidates of each class a release names."""
+        if iteration == 0:
+            return 0
         return self.prototypes if iteration <= self.iterations else self.candidates
 
     def prompt(self, label: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pcevolve_shared import images
 
+from .appearance import Appearance, appearance_in
 from .budget.accountants import epsilon
 from .egress.bodies import sync_folder
 from .evolve import Population
@@ -54,6 +55,17 @@ def guarantee(plan: PublicPlan, receipts: Iterable[Receipt]) -> dict[str, Any]:
     }
 
 
+def how_made(plan: PublicPlan) -> str:
+    """How the dataset came out of the provider's answers, in words."""
+    parts = {
+        "selected": "selected from all rounds by what was released",
+        "last": "the last round"
+        + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
+    }
+    matched = "; tone, colour and sharpness were matched to four numbers that were released with the rest"
+    return parts[plan.keep] + (matched if plan.appearance == "matched" else "")
+
+
 def assumptions(plan: PublicPlan) -> list[str]:
     """What the guarantee takes to be public already."""
     return [
@@ -79,12 +91,13 @@ def published_files(folder: Path) -> list[dict[str, str]]:
 def publish(folder: Path, release: Release, received: Callable[[str], bytes]) -> None:
     """Write the dataset in one step: either all of it is there or nothing.
 
-    Every image is decoded and encoded anew, which drops whatever metadata the provider put in.
+    Every image is decoded and encoded anew, which drops whatever metadata the provider put in; an image that was
+    chosen twice is in it once.
     """
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    files, unreadable = _write_images(partial, release.population, received)
+    files, unreadable = _write_images(partial, release, received)
     manifest = _manifest(release, files, unreadable)
     (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     (partial / CARD).write_text(card(release, len(files)))
@@ -92,25 +105,27 @@ def publish(folder: Path, release: Release, received: Callable[[str], bytes]) ->
     sync_folder(folder.parent)
 
 
-def clean_image(data: bytes) -> bytes:
-    """The released form of a received image: pixels only, as PNG.
+def clean_image(data: bytes, wanted: Appearance | None = None) -> bytes:
+    """The released form of a received image: pixels only, as PNG, in the released appearance if there is one.
 
     Raises:
         ImageError: Not an image within the limits.
     """
-    return images.encode(images.decode(data), "png")
+    image = images.decode(data)
+    return images.encode(image if wanted is None else wanted.given_to(image), "png")
 
 
 def _write_images(
-    folder: Path, population: Population, received: Callable[[str], bytes]
+    folder: Path, release: Release, received: Callable[[str], bytes]
 ) -> tuple[list[dict[str, str]], list[str]]:
     files: list[dict[str, str]] = []
     unreadable: list[str] = []
-    for label, candidates in population.items():
+    wanted = appearance_in(release.receipts)
+    for label, candidates in release.population.items():
         (folder / label).mkdir()
-        for candidate in candidates:
+        for candidate in dict.fromkeys(candidates):
             try:
-                data = clean_image(received(candidate.digest))
+                data = clean_image(received(candidate.digest), wanted)
             except images.ImageError:
                 unreadable.append(candidate.id)
                 continue
@@ -140,6 +155,7 @@ def _manifest(release: Release, files: list[dict[str, str]], unreadable: list[st
             "statement": release.method.guarantee,
             "assumed_public": assumptions(plan),
         },
+        "how_made": how_made(plan),
         "receipts": len(release.receipts),
         "transcript": {"head": release.transcript_head, "lines": release.transcript_lines},
         "files": files,
@@ -157,6 +173,7 @@ def card(release: Release, images_released: int) -> str:
         f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
         f"and selected by private images under differential privacy. No private image is in here, and none was "
         f"sent to the API.\n\n"
+        f"The dataset is {how_made(plan)}.\n\n"
         f"## Guarantee\n\nepsilon = {release.guarantee['epsilon_spent']:g}, delta = {plan.delta:g}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
         f"{release.method.guarantee}.\n\n"

@@ -64,7 +64,8 @@ class Query:
 
     Attributes:
         run_id: The run that asks.
-        iteration: Round for which the prototypes are chosen (1..T), or T+1 for the choice of the dataset.
+        iteration: Round for which the prototypes are chosen (1..T), T+1 for the choice of the dataset, or 0 for what
+            the private images look like on the whole.
     """
 
     run_id: str
@@ -98,10 +99,11 @@ class Receipt:
 
     Attributes:
         run_id: Run it belongs to.
-        iteration: Round whose requests it allows; T+1 for the choice of the dataset.
+        iteration: Round whose requests it allows; see ``Query``.
         choices: The prototypes, class by class, in the plan's order of classes.
         events: What was done to the private data for it; the accountants say what that costs.
         relation: Neighbour relation under which the events' parameters hold.
+        values: Numbers that were released, noise included: the appearance of the private images.
     """
 
     run_id: str
@@ -109,6 +111,7 @@ class Receipt:
     choices: tuple[Choice, ...]
     events: tuple[Event, ...]
     relation: Relation
+    values: tuple[float, ...] = ()
 
     def of(self, label: str) -> tuple[Chosen, ...]:
         """What was chosen from a class; nothing for a class that it does not know."""
@@ -131,10 +134,11 @@ class Receipt:
             KeyError, TypeError: The values are not those of a receipt.
         """
         choices = tuple(
-            Choice(each["label"], tuple(Chosen(**one) for one in each["chosen"])) for each in values["choices"]
+            Choice(each["label"], tuple(Chosen(**one) for one in each["chosen"]))
+            for each in values["choices"]
         )
         events = tuple(Event(**each) for each in values["events"])
-        return cls(**{**values, "choices": choices, "events": events})
+        return cls(**{**values, "choices": choices, "events": events, "values": tuple(values["values"])})
 
 
 @dataclass(frozen=True)

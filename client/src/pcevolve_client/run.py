@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from .budget.accountants import epsilon
-from .budget.lift import uniform_lift
 from .budget.ledger import Account, Ledger
+from .budget.lift import uniform_lift
 from .console import RunProgress, error_console, facts
 from .egress.bodies import write_durably
 from .egress.gate import Gate
@@ -26,7 +26,7 @@ from .egress.transport import HttpTransport
 from .errors import UsageError
 from .evolve import Evolved, evolve
 from .folder import RunFolder
-from .methods.method import Method, Schedule, scope_of
+from .methods.method import Method, Schedule, first_selection, scope_of
 from .parts import Parts
 from .plan import TEMPLATE, UNLABELLED_TEMPLATE, PublicPlan
 from .providers.dialect import ModelSize
@@ -84,7 +84,7 @@ def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
     """What the owner should know before a run: price, guarantee, what it is worth."""
     events = [event for each in parts.method.planned(plan).values() for event in each]
     paid = tuple(event for event in events if not event.free)
-    first = next((each for each in parts.method.planned(plan).values() if not all(e.free for e in each)), ())
+    first = first_selection(parts.method.planned(plan))
     lift = (parts.method.lift if first else uniform_lift)(first, scope_of(plan))
     return {
         "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),
@@ -156,6 +156,7 @@ def _plan(settings: RunSettings, parts: Parts, run_id: str, hello: bytes) -> Pub
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
+        "appearance": settings.appearance or method.appearance,
         "threshold": method.threshold if settings.threshold is None else settings.threshold,
         "prompt_template": _template(settings),
         "width": settings.size or size.width,

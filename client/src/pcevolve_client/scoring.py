@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .appearance import Appearance, appearance_in, developed
 from .egress.bodies import Bodies
 from .egress.transcript import BODIES
 from .evaluation.accuracy import Accuracy, AccuracyTest
 from .evaluation.private_file import write_private
 from .evolve import Population
-from .pictures import picture
 from .run import Outcome, save_summary
 
 
@@ -26,10 +26,13 @@ class Scores:
 
     @classmethod
     def of(cls, outcome: Outcome, test: AccuracyTest, every: bool) -> Scores:
-        """Score a run; all its populations, or the first and the last only."""
+        """Score a run: its text-to-image images as they came, its dataset, and all populations between if asked."""
         every_set = [*outcome.evolved.populations[:-1], outcome.evolved.dataset]
         wanted = every_set if every else [outcome.evolved.populations[0], outcome.evolved.dataset]
-        return cls(tuple(_accuracy(outcome, population, test) for population in wanted))
+        first, *later = wanted
+        found = appearance_in(outcome.evolved.receipts)
+        scores = [_accuracy(outcome, first, test, None if later else found)]
+        return cls((*scores, *(_accuracy(outcome, population, test, found) for population in later)))
 
     def as_json(self) -> dict[str, Any]:
         """The initial (text-to-image only) and the final dataset."""
@@ -53,11 +56,13 @@ def record(outcome: Outcome, accuracy: dict[str, Any]) -> dict[str, Any]:
     return summary
 
 
-def _accuracy(outcome: Outcome, population: Population, test: AccuracyTest) -> Accuracy:
+def _accuracy(
+    outcome: Outcome, population: Population, test: AccuracyTest, wanted: Appearance | None
+) -> Accuracy:
     bodies = Bodies(outcome.folder.transcript / BODIES)
     images, targets = [], []
     for target, label in enumerate(test.labels):
         for candidate in population[label]:
-            images.append(picture(bodies.file(candidate.digest)))
+            images.append(developed(bodies.file(candidate.digest), wanted))
             targets.append(target)
     return test.of(images, targets)

@@ -80,7 +80,7 @@ def test_private_evolution_s_cat_experiments_cost_what_the_paper_says():
 
 @pytest.mark.parametrize("name", ["pe", "dp-means", "pcevolve-gm"])
 def test_planning_for_noise_undoes_planning_for_epsilon(name):
-    there = plan(TEN, method(name), SCOPE)
+    there = plan(TEN, method(name), SCOPE, appearance="as-is")
     back = plan_for_noise(Fraction(there.noise_multiplier), 1e-5, method(name), SCOPE)
     assert back.epsilon_total == pytest.approx(10, rel=1e-6)
     assert back.lift_top10 == pytest.approx(there.lift_top10)

@@ -39,10 +39,12 @@ class Paid:
     Attributes:
         choices: What it chose; public once it is paid for.
         measured: What the private side needs to remember of it, so that it never measures twice.
+        values: Released numbers; public once they are paid for.
     """
 
     choices: tuple[Choice, ...]
     measured: bytes = b""
+    values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Account:
                 return known
             self._afford(events)
             paid = draw()
-            receipt = Receipt(self.run_id, query.iteration, paid.choices, events, self.relation)
+            receipt = Receipt(self.run_id, query.iteration, paid.choices, events, self.relation, paid.values)
             self.records.pay(query, receipt, paid.measured)
         return receipt
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ..errors import UsageError
@@ -23,6 +23,10 @@ LARGEST = 10**9
 """Most that a user can ask for as ε or noise, and one over the least."""
 DIGITS = 10
 """Significant digits of a calibrated parameter; receipts stay readable, and a billionth of the budget is left over."""
+
+
+APPEARANCE_SHARE = 0.2
+"""Of a Gaussian run's budget, as 1/z²: appearance is pooled over all classes, so a small share tells enough."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,35 @@ def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
         return ()
     event = Event("gaussian", str(_smallest_multiplier(budget, 1)))
     return ((event,), *(((FREE,),) * (scope.iterations - 1)))
+
+
+def with_appearance(rounds: Rounds) -> Rounds:
+    """The same rounds with one more Gaussian access before them, for the price of the rounds alone.
+
+    The sum of ``1/z²`` stays what it was, which is all that the cost of adaptively composed Gaussian accesses depends
+    on: ``APPEARANCE_SHARE`` of it goes to the new access.
+
+    Raises:
+        UsageError: A round makes another kind of access.
+    """
+    paid = [event for events in rounds for event in events if not event.free]
+    if not paid or any(event.mechanism != "gaussian" for event in paid):
+        raise UsageError(
+            "--appearance matched needs a method with Gaussian noise alone: choose dp-means or pe, or as-is"
+        )
+    precision = sum(event.count / event.value**2 for event in paid)
+    first = Event("gaussian", str(_raised(1 / math.sqrt(APPEARANCE_SHARE * precision))))
+    dearer = Fraction(1 / math.sqrt(1 - APPEARANCE_SHARE))
+    return ((first,), *(tuple(_quieter(event, dearer) for event in events) for events in rounds))
+
+
+def _quieter(event: Event, factor: Fraction) -> Event:
+    return event if event.free else replace(event, parameter=str(_raised(float(event.value * factor))))
+
+
+def _raised(value: float) -> Fraction:
+    """A little more than ``value``, with few digits, so that rounding costs no privacy."""
+    return _short(Fraction(value * (1 + 10.0 ** (1 - DIGITS))))
 
 
 def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:

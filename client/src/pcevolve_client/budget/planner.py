@@ -12,7 +12,6 @@ from ..errors import UsageError
 from ..privacy import Budget, Event
 from .accountants import ACCOUNTANTS, above, epsilon, merged, pure_epsilon, within
 from .calibration import (
-    Rounds,
     Scope,
     mean_sensitivity,
     utility_sensitivity,
@@ -79,7 +78,13 @@ class BudgetPlan:
         return {"method": values.pop("method"), **values.pop("scope"), **values}
 
 
-def plan(budget: Budget, method: Method, scope: Scope, calibration: str = "tight") -> BudgetPlan:
+def plan(
+    budget: Budget,
+    method: Method,
+    scope: Scope,
+    calibration: str = "tight",
+    appearance: str | None = None,
+) -> BudgetPlan:
     """What a method would do with a budget.
 
     Args:
@@ -87,15 +92,16 @@ def plan(budget: Budget, method: Method, scope: Scope, calibration: str = "tight
         method: How prototypes are chosen.
         scope: Public sizes.
         calibration: ``tight``, or ``published`` for the paper's own.
+        appearance: ``matched`` or ``as-is``; the method's own if None.
 
     Raises:
         UsageError: The method needs a δ, or has no such calibration.
     """
-    return _priced(method.events(budget, scope, calibration), budget, method, scope)
+    return _priced(method.accesses(budget, scope, calibration, appearance), budget, method, scope)
 
 
 def plan_for_noise(noise_multiplier: Fraction, delta: float, method: Method, scope: Scope) -> BudgetPlan:
-    """What a method with Gaussian noise would cost at a given noise multiplier.
+    """What a method's selection would cost at a given noise multiplier, taking images' appearance as it is.
 
     Raises:
         UsageError: The method adds no Gaussian noise, δ is 0, or the noise bounds nothing.
@@ -107,7 +113,7 @@ def plan_for_noise(noise_multiplier: Fraction, delta: float, method: Method, sco
     total = epsilon((event for events in given for event in events), delta)
     if not math.isfinite(total):
         raise UsageError("so little noise bounds nothing: try --noise-multiplier 2")
-    return _priced(given, Budget(Fraction(total), delta), method, scope)
+    return _priced(dict(enumerate(given, 1)), Budget(Fraction(total), delta), method, scope)
 
 
 def verdict(lift: float, chance: float) -> str:
@@ -122,18 +128,20 @@ def verdict(lift: float, chance: float) -> str:
     return next(words for limit, words in VERDICTS if lift < limit)
 
 
-def _priced(rounds: Rounds, budget: Budget, method: Method, scope: Scope) -> BudgetPlan:
-    spent = merged(event for events in rounds for event in events)
-    paying = next((events for events in rounds if merged(events)), ())
+def _priced(
+    accesses: Mapping[int, tuple[Event, ...]], budget: Budget, method: Method, scope: Scope
+) -> BudgetPlan:
+    spent = merged(event for events in accesses.values() for event in events)
+    paying = next((events for t, events in accesses.items() if t and merged(events)), ())
     lift = method.lift(paying, scope) if paying else uniform_lift((), scope)
-    multiplier = next((float(event.value) for event in spent if event.mechanism == "gaussian"), None)
+    multiplier = next((float(event.value) for event in paying if event.mechanism == "gaussian"), None)
     sensitivity, unit = _sensitivity(method, scope) if multiplier is not None else (None, None)
     return BudgetPlan(
         method=method.name,
         scope=scope,
         delta=budget.delta,
         events=spent,
-        epsilon_per_query=_per_query(spent, budget.delta),
+        epsilon_per_query=_per_query(merged(paying), budget.delta),
         epsilon_total=epsilon(spent, budget.delta),
         totals={each.name: _finite(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},
         within_budget=within(spent, budget),
@@ -145,8 +153,8 @@ def _priced(rounds: Rounds, budget: Budget, method: Method, scope: Scope) -> Bud
     )
 
 
-def _per_query(spent: tuple[Event, ...], delta: float) -> float:
-    one = tuple(replace(event, count=1) for event in spent[:1])
+def _per_query(paying: tuple[Event, ...], delta: float) -> float:
+    one = tuple(replace(event, count=1) for event in paying[:1])
     pure = pure_epsilon(one)
     return epsilon(one, delta) if pure is None else above(pure)
 

@@ -10,9 +10,10 @@ METHOD = Method(
     name="dp-means",
     summary="DP class means: released once with Gaussian noise; all selections follow from them at no further cost",
     guarantee=(
-        "(epsilon, delta)-DP by one Gaussian release of the sums of clipped, publicly centred embeddings of all "
-        "classes together, of L2 sensitivity R under add-remove and 2 R under replace-one, R being the public clip "
-        "radius; every selection is post-processing of it"
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release of the sums of clipped, publicly centred "
+        "embeddings of all classes together, of L2 sensitivity R under add-remove and 2 R under replace-one, R being "
+        "the public clip radius, and before it, unless --appearance is as-is, one of the sum of four numbers per "
+        "image in a ball of radius 1, of sensitivity 1 and 2; every selection is post-processing of these"
     ),
     selector="means",
     spending=gaussian_once,
@@ -23,4 +24,5 @@ METHOD = Method(
     schedule=Schedule(0.7, 0.5),
     pool="all",
     keep="selected",
+    appearance="matched",
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ..budget.calibration import Scope
+from ..budget.calibration import Scope, with_appearance
 from ..errors import UsageError
 from ..plan import PublicPlan
 from ..privacy import FREE, Budget, Event
@@ -78,6 +78,7 @@ class Method:
         initial: Text-to-image candidates, in multiples of the dataset's size.
         pool: Whether earlier generations may be chosen.
         keep: Whether the dataset is the last population or selected from all.
+        appearance: Whether the dataset is given the appearance of the private images, which a first access releases.
         threshold: Default H, subtracted from noisy votes.
         needs: Capabilities that the dialect must have.
     """
@@ -96,6 +97,7 @@ class Method:
     initial: int = 1
     pool: Literal["latest", "all"] = "latest"
     keep: Literal["last", "selected"] = "last"
+    appearance: Literal["as-is", "matched"] = "as-is"
     threshold: float = 0.0
     needs: frozenset[str] = ALL_NEEDS
 
@@ -111,6 +113,19 @@ class Method:
             raise UsageError(f"method '{self.name}' has only one calibration: leave --calibration out")
         return self.published(budget, scope)
 
+    def accesses(
+        self, budget: Budget, scope: Scope, calibration: str = "tight", appearance: str | None = None
+    ) -> dict[int, tuple[Event, ...]]:
+        """The events of each access by iteration: 1..T, and 0 for the private images' appearance if it is matched.
+
+        Raises:
+            UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
+        """
+        rounds = self.events(budget, scope, calibration)
+        if (appearance or self.appearance) == "as-is":
+            return dict(enumerate(rounds, 1))
+        return dict(enumerate(with_appearance(rounds)))
+
     def prototypes_for(self, candidates: int) -> int:
         """Default prototypes per class and round: each gets the same number of variations."""
         most = candidates if self.prototypes is None else min(self.prototypes, candidates)
@@ -122,20 +137,27 @@ class Method:
         Raises:
             UsageError: The plan asks for something that the method cannot do.
         """
-        if plan.keep == "selected" and self.keep != "selected" and self.selector is not None:
+        if plan.selects and self.keep != "selected" and self.selector is not None:
             raise UsageError(
                 f"method '{self.name}' cannot choose its dataset from all rounds: leave --keep out"
             )
-        rounds = self.events(plan.budget, scope_of(plan), plan.calibration)
+        paid = self.accesses(plan.budget, scope_of(plan), plan.calibration, plan.appearance)
         free = FREE if self.selector is not None else Event("uniform")
-        return {t: rounds[t - 1] if t <= plan.iterations else (free,) for t in plan.releases}
+        return {t: paid.get(t, (free,)) for t in plan.releases}
+
+
+def first_selection(planned: Mapping[int, tuple[Event, ...]]) -> tuple[Event, ...]:
+    """The events of the first round that asks the private data whom to choose; none if no round does."""
+    return next(
+        (events for t, events in planned.items() if t and not all(event.free for event in events)), ()
+    )
 
 
 def scope_of(plan: PublicPlan) -> Scope:
     """The public sizes of a plan on which its prices depend."""
     return Scope(
         relation=plan.relation,
-        iterations=plan.iterations,
+        iterations=max(plan.iterations, int(plan.selects)),  # without rounds, the selection itself pays
         classes=len(plan.labels),
         shots=plan.shots,
         candidates=plan.candidates,

@@ -5,13 +5,14 @@ It embeds candidates, lets a selector measure them with the private data, and le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 
 import numpy as np
 from safetensors.numpy import load, save
 
+from ..appearance import Appearance, developed
 from ..budget.ledger import Account, Paid
 from ..budget.mechanisms import FloatArray, Noise
 from ..errors import DataError
@@ -20,6 +21,7 @@ from ..pictures import picture
 from ..plan import PublicPlan
 from ..privacy import Event
 from ..release import Candidate, Choice, Chosen, Query, Receipt
+from .appearance import common_appearance, released_appearance
 from .dataset import PrivateDataset
 from .encoders import Encoder
 from .selectors import Measurement, Records, Scene, Selector
@@ -64,12 +66,27 @@ class PrivateJudge:
         known = self.account.recorded(query)
         if known is not None:
             return known
-        scene, events = self._scene(query, pool), self.events[query.iteration]
+        events = self.events[query.iteration]
+        if query.iteration == 0:
+            return self._release_appearance(query, pool, events[0])
+        scene = self._scene(query, pool)
         if all(event.free for event in events):
             measured = load(self.account.measured(self._last_measured(query)))
             return self.account.pay(query, events, lambda: self._paid(measured, scene, pool, b""))
         records = self._records
         return self.account.pay(query, events, lambda: self._drawn(records, scene, pool, events[0]))
+
+    def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
+        """Pay for what the private images look like on the whole; the provider's images are the public guess."""
+        shown = [each for of_class in pool.candidates.values() for each in of_class]
+        prior = common_appearance([picture(self.received(each.digest)) for each in shown])
+        expected = self.plan.shots * len(self.plan.labels)
+
+        def draw() -> Paid:
+            found = released_appearance(self.data, expected, prior, event, self.plan.relation, self.noise)
+            return Paid((), values=astuple(found))
+
+        return self.account.pay(query, (event,), draw)
 
     def _drawn(self, records: Records, scene: Scene, pool: Pool, event: Event) -> Paid:
         measured = self.selector.measure(records, scene, event, self.noise)
@@ -108,7 +125,9 @@ class PrivateJudge:
         Raises:
             DataError: A private image has no embedding; nothing was drawn.
         """
-        embedded = self.encoder.embed(self.data.images)
+        alike = self._appearance
+        shown = [image if alike is None else alike.given_to(image) for image in self.data.images]
+        embedded = self.encoder.embed(shown)
         if not np.isfinite(embedded).all():
             raise DataError(
                 f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"
@@ -130,8 +149,15 @@ class PrivateJudge:
 
     def _one(self, digest: str) -> FloatArray:
         if digest not in self._embedded:
-            self._embedded[digest] = self.encoder.embed([picture(self.received(digest))])[0]
+            image = developed(self.received(digest), self._appearance)
+            self._embedded[digest] = self.encoder.embed([image])[0]
         return self._embedded[digest]
+
+    @cached_property
+    def _appearance(self) -> Appearance | None:
+        """What candidates are given before they are judged, as the dataset is; None if they are taken as they are."""
+        receipt = self.account.recorded(Query(self.plan.run_id, 0))
+        return None if receipt is None else Appearance(*receipt.values)
 
 
 @dataclass(frozen=True)
@@ -163,6 +189,6 @@ class UniformJudge:
         return chosen
 
 
-def _choice(label: str, candidates: Population, places: Sequence[int]) -> Choice:
+def _choice(label: str, candidates: Population, places: Iterable[int]) -> Choice:
     named = (candidates[label][place] for place in places)
     return Choice(label, tuple(Chosen(each.id, each.digest) for each in named))

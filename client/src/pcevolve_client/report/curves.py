@@ -45,8 +45,8 @@ def percent(value: float) -> str:
 def spent(records: RunRecords) -> list[float]:
     """Privacy loss ε at the run's δ by the end of each iteration."""
     events: list[Event] = []
-    losses = [0.0]
-    for iteration in range(1, records.plan.iterations + 1):
+    losses = []
+    for iteration in range(records.plan.iterations + 1):
         receipt = records.receipts.get(iteration)
         events.extend(() if receipt is None else receipt.events)
         losses.append(epsilon(events, records.plan.delta))

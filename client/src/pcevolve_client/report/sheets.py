@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from ..pictures import picture
+from ..appearance import Appearance, appearance_in, developed
 from ..plan import Call
 from ..release import Chosen, Receipt
 from .records import RunRecords
@@ -83,9 +83,9 @@ def evenly(count: int, wanted: int) -> list[int]:
     return [round(place * (count - 1) / (wanted - 1)) for place in range(wanted)]
 
 
-def thumbnail(data: bytes) -> str | None:
+def thumbnail(data: bytes, wanted: Appearance | None = None) -> str | None:
     """Make a small JPEG of received bytes; None for what is not an image within the wire's limits."""
-    shown = picture(data)
+    shown = developed(data, wanted)
     if shown is None:
         return None
     shown.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
@@ -98,15 +98,24 @@ def _rows(records: RunRecords, iterations: Sequence[int], label: str, per_row: i
     """Populations that are shown, and the dataset where it is not the last of them."""
     plan = records.plan
     chosen = _named(records, label)
+    wanted = appearance_in(records.receipts.values())
+    matched = ", appearance matched" if wanted else ""
     for t in iterations:
         named = _outputs(records, [call for call in plan.round(t) if call.label == label])
         title = f"Iteration {t}" if t else "Initial"
-        last = " (the dataset)" if t == plan.iterations and plan.keep == "last" and not plan.more else ""
+        last = " (the dataset)" if t == plan.iterations and plan.keep == "last" else ""
+        shown = wanted if last else None
         how = f"strength {plan.strengths[t - 1]:g}" if t else "from the prompt"
-        yield Row(title + last, how, _tiles(records, named, chosen, per_row))
-    if plan.releases and plan.releases[-1] > plan.iterations:
+        yield Row(
+            title + last, how + (matched if last else ""), _tiles(records, named, chosen, per_row, shown)
+        )
+    if plan.selects:
         selected = records.receipts[plan.releases[-1]].of(label)
-        yield Row("The dataset", "selected from all rounds", _tiles(records, selected, {}, per_row))
+        yield Row(
+            "The dataset",
+            "selected from all rounds" + matched,
+            _tiles(records, selected, {}, per_row, wanted),
+        )
     elif plan.more:
         extended = _outputs(records, [call for call in plan.extensions() if call.label == label])
         yield Row(
@@ -125,14 +134,18 @@ def _named(records: RunRecords, label: str) -> dict[str, Receipt]:
 
 
 def _tiles(
-    records: RunRecords, named: Sequence[Chosen], chosen: Mapping[str, Receipt], count: int
+    records: RunRecords,
+    named: Sequence[Chosen],
+    chosen: Mapping[str, Receipt],
+    count: int,
+    wanted: Appearance | None = None,
 ) -> tuple[Tile, ...]:
     """The chosen ones and the first others, in the order of the plan."""
     framed = [each.id for each in named if each.id in chosen][:count]
     others = [each.id for each in named if each.id not in chosen][: count - len(framed)]
     shown = {*framed, *others}
     return tuple(
-        Tile(each.id, thumbnail(records.bodies.file(each.digest)), chosen.get(each.id))
+        Tile(each.id, thumbnail(records.bodies.file(each.digest), wanted), chosen.get(each.id))
         for each in named
         if each.id in shown
     )

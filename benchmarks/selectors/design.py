@@ -1,0 +1,40 @@
+"""What one trial of the comparison is."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is run.
+
+    Attributes:
+        world: Which private data; see ``world``.
+        method: Name of a method, or ``shots`` for training on the private shots themselves.
+        epsilon: ε*.
+        delta: δ, where the method has one.
+        shots: K.
+        candidates: N, the size of the dataset per class.
+        seed: Of the shots, the wire and the noise.
+        iterations: T; the method's own if None.
+        noise: False for the oracle: the same method without its noise, which protects nobody.
+        encoder: Name of the encoder that votes.
+    """
+
+    world: str
+    method: str
+    epsilon: str
+    shots: int
+    seed: int
+    delta: float = 1e-5
+    candidates: int = 40
+    iterations: int | None = None
+    noise: bool = True
+    encoder: str = "bundled"
+
+    @property
+    def key(self) -> str:
+        """Unique name."""
+        return "/".join(str(value) for value in dataclasses.astuple(self))

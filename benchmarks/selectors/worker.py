@@ -1,0 +1,23 @@
+"""What a worker process does; it loads the heavy libraries on its own."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from design import Trial
+
+
+def prepare() -> None:
+    """One thread per process: several of them share a small network badly."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def one(job: tuple[Trial, float]) -> dict[str, Any] | None:
+    """Run a trial unless it is too late to begin one."""
+    from trial import measure
+
+    trial, deadline = job
+    return None if time.monotonic() > deadline else {"key": trial.key, **measure(trial)}

@@ -1,0 +1,148 @@
+"""The low-level appearance of an image in four numbers, and how to give an image the appearance that four numbers say.
+
+Both are fixed functions of one image: no statistics of a set, no files, no private data of their own. A generator that
+draws every class in its own tone teaches a classifier the tone instead of the class; a dataset of one appearance, and
+that of the owner's images, does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.ndimage import gaussian_filter
+
+from .pictures import picture
+from .release import Receipt
+
+FloatArray = NDArray[np.float64]
+
+NUMBERS = 4
+DARKEST, BRIGHTEST = 0.02, 0.98  # quantiles
+SIDE = 64  # pixels across at which sharpness is measured
+LONGEST = 64 * SIDE
+RIM = 6 / 64  # of the shorter side: what lies there is ground
+BLURS = (0.0, 0.7, 1.2, 1.8, 2.5, 3.3)  # standard deviations in 64ths of the shorter side
+MOST_GAIN = 4.0
+LEAST_CONTRAST = 0.02
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """Four angles in [0, 1]; 0.5 is the middle, and extremes are stretched so that noise does not blur them.
+
+    Attributes:
+        ground: Luminance of the rim.
+        ink: Luminance of what stands out most against the ground.
+        saturation: Mean colourfulness.
+        sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
+    """
+
+    ground: float
+    ink: float
+    saturation: float
+    sharpness: float
+
+    @classmethod
+    def of(cls, image: Image.Image) -> Self:
+        """Look at an image."""
+        pixels = _pixels(image)
+        ground, ink = _ground_and_ink(pixels.mean(axis=2))
+        return cls(_angle(ground), _angle(ink), _angle(_saturation(pixels)), _sharpness(pixels, ink - ground))
+
+    @classmethod
+    def nearest(cls, vector: FloatArray) -> Self:
+        """The appearance nearest to four numbers, to six decimals."""
+        return cls(*(round(float(each), 6) for each in np.clip(vector, 0.0, 1.0)))
+
+    @property
+    def vector(self) -> FloatArray:
+        """float64 ``(4,)``, each in [0, 1]."""
+        return np.array(astuple(self), dtype=np.float64)
+
+    def given_to(self, image: Image.Image) -> Image.Image:
+        """The image in this appearance: less colour, softer edges, ground and ink shifted; never more of detail."""
+        pixels = self._softened(self._toned_down(_pixels(image)))
+        ground, ink = _ground_and_ink(pixels.mean(axis=2))
+        wanted = _level(self.ink) - _level(self.ground)
+        contrast = ink - ground
+        gain = wanted / contrast if abs(contrast) > LEAST_CONTRAST else 0.0
+        gain = min(gain, MOST_GAIN) if gain > 0 else 1.0  # light on dark stays light on dark
+        shifted = _level(self.ground) + (pixels - ground) * gain
+        return Image.fromarray((shifted.clip(0, 1) * 255).round().astype(np.uint8))
+
+    def _toned_down(self, pixels: FloatArray) -> FloatArray:
+        grey = pixels.mean(axis=2, keepdims=True)
+        share = min(1.0, _level(self.saturation) / max(_saturation(pixels), 1e-6))
+        return np.asarray(grey + (pixels - grey) * share)
+
+    def _softened(self, pixels: FloatArray) -> FloatArray:
+        scale = min(pixels.shape[:2]) / SIDE
+        for blur in BLURS:
+            soft = (
+                gaussian_filter(pixels, (blur * scale, blur * scale, 0), mode="nearest") if blur else pixels
+            )
+            ground, ink = _ground_and_ink(soft.mean(axis=2))
+            if _sharpness(soft, ink - ground) <= self.sharpness:
+                break
+        return np.asarray(soft)
+
+
+def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
+    """The appearance that a run's receipts released, if one did."""
+    return next((Appearance(*each.values) for each in receipts if each.iteration == 0), None)
+
+
+def developed(data: bytes, wanted: Appearance | None) -> Image.Image | None:
+    """Decode received bytes, and give the image an appearance if there is one to give; None for what is no image."""
+    image = picture(data)
+    return image if image is None or wanted is None else wanted.given_to(image)
+
+
+def _pixels(image: Image.Image) -> FloatArray:
+    return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
+
+
+def _angle(level: float) -> float:
+    """Variance-stabilising: 0 and 1 are far from their neighbours."""
+    return float(np.arcsin(np.sqrt(np.clip(level, 0, 1))) * 2 / np.pi)
+
+
+def _level(angle: float) -> float:
+    """Undo ``_angle``."""
+    return float(np.sin(angle * np.pi / 2) ** 2)
+
+
+def _ground_and_ink(luminance: FloatArray) -> tuple[float, float]:
+    rim = max(1, round(RIM * min(luminance.shape)))
+    inside = np.zeros(luminance.shape, dtype=bool)
+    inside[rim:-rim, rim:-rim] = True
+    ground = float(np.median(luminance[~inside]))
+    dark, bright = np.quantile(luminance, (DARKEST, BRIGHTEST))
+    return ground, float(bright if bright - ground >= ground - dark else dark)
+
+
+def _saturation(pixels: FloatArray) -> float:
+    return float((pixels.max(axis=2) - pixels.min(axis=2)).mean())
+
+
+def _sharpness(pixels: FloatArray, contrast: float) -> float:
+    """Measured at 64 pixels across, whatever the size: a sharp edge is as wide in a large image as in a small one."""
+    luminance = _at_scale(pixels.mean(axis=2))
+    down, across = np.diff(luminance, axis=0)[:, :-1], np.diff(luminance, axis=1)[:-1, :]
+    steepest = np.quantile(np.hypot(down, across), BRIGHTEST)
+    return _angle(float(min(steepest / (abs(contrast) + 0.1), 1.0)))
+
+
+def _at_scale(luminance: FloatArray) -> FloatArray:
+    height, width = luminance.shape
+    shorter = min(height, width)
+    if shorter == SIDE:
+        return luminance
+    size = (min(round(width * SIDE / shorter), LONGEST), min(round(height * SIDE / shorter), LONGEST))
+    small = Image.fromarray(luminance.astype(np.float32)).resize(size, Image.Resampling.BILINEAR)
+    return np.asarray(small, dtype=np.float64)

@@ -1,0 +1,64 @@
+"""Release what the private images look like on the whole: the mean of four numbers per image, under Gaussian noise.
+
+It is pooled over all classes, so it takes little of the budget and says nothing about any one class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image
+
+from ..appearance import NUMBERS, Appearance
+from ..budget.calibration import mean_sensitivity
+from ..budget.mechanisms import FloatArray, Noise
+from ..privacy import Event, Relation
+from .dataset import PrivateDataset
+from .selectors.scene import deviation, unit_shares
+
+RADIUS = 1 + 1e-8
+"""Norm of the farthest corner of [0, 1]^4 from its middle, so that nothing is clipped; and room for rounding."""
+MIDDLE = 0.5
+PRIOR_VARIANCE = 0.1
+"""How far the owner's images may look from the provider's; public. The noisier the mean, the more it counts."""
+
+
+def released_appearance(
+    data: PrivateDataset,
+    expected: int,
+    prior: Appearance,
+    event: Event,
+    relation: Relation,
+    noise: Noise,
+) -> Appearance:
+    """Mean appearance of the private images, noisy, drawn towards a public guess as far as noise makes it uncertain.
+
+    A unit adds the mean of its images' appearances, measured from the middle, so the sum moves by at most 1 in L2
+    norm under ``add-remove`` and by 2 under ``replace-one``.
+
+    Args:
+        data: The private images.
+        expected: Nominal number of privacy units in all classes.
+        prior: Public guess, as the provider's images look.
+        event: Gaussian; pays.
+        relation: Neighbour relation.
+        noise: Draws.
+    """
+    sigma = deviation(event, RADIUS * mean_sensitivity(relation))
+    noisy = noise.gaussian("appearance", _sum(data), sigma) / expected + MIDDLE
+    trust = PRIOR_VARIANCE / (PRIOR_VARIANCE + (sigma / expected) ** 2)
+    return Appearance.nearest(prior.vector + trust * (noisy - prior.vector))
+
+
+def common_appearance(images: Sequence[Image.Image | None]) -> Appearance:
+    """Mean appearance of the provider's images; the middle if none is one."""
+    seen = [Appearance.of(image).vector for image in images if image is not None]
+    return Appearance.nearest(np.mean(seen, axis=0) if seen else np.full(NUMBERS, MIDDLE))
+
+
+def _sum(data: PrivateDataset) -> FloatArray:
+    rows = np.array([Appearance.of(image).vector - MIDDLE for image in data.images])
+    weighted = rows * unit_shares(data.unit_of)[:, None]
+    return np.array([math.fsum(column) for column in weighted.T])
