@@ -14,7 +14,7 @@ from pcevolve_client.budget.mechanisms import SeededNoise
 from pcevolve_client.privacy import Event
 from pcevolve_client.private.nearest import nearest
 from pcevolve_client.private.selectors import SELECTORS
-from pcevolve_client.private.selectors.scene import FEW, nearest_candidates
+from pcevolve_client.private.selectors.scene import FEW, distances, nearest_candidates
 from pcevolve_client.private.selectors.votes import ExponentialVotes, Votes, cast_votes
 from support.neighbours import World, records_of
 
@@ -42,6 +42,19 @@ def test_screening_many_records_elects_the_same_as_comparing_one_by_one(seed, sh
     if grid:
         points, pool = np.rint(points), np.rint(pool)
     assert np.array_equal(nearest_candidates(points, pool), nearest(points, pool))
+
+
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 40), width=st.integers(1, 40))
+def test_a_records_distances_are_the_same_to_the_last_bit_in_any_company(seed, count, width):
+    random = np.random.default_rng(seed)
+    points, pool = (random.normal(size=(each, width)) for each in (count, 7))
+    alone = np.concatenate([distances(points[[place]], pool) for place in range(count)])
+    assert np.array_equal(distances(points, pool), alone)
+
+
+def test_small_differences_far_from_the_origin_are_not_lost():
+    far = 1e8 + np.array([[0.0], [3.0], [1.0]])
+    assert distances(far[:1], far).tolist() == [[0.0, 3.0, 1.0]]
 
 
 def test_a_large_set_of_records_is_counted_to_the_last():

@@ -46,7 +46,7 @@ def share_of_the_best_tenth(name: str, shots: int, seed: int) -> float:
 def first_round(name: str, shots: int, pools: list[np.ndarray], seed: int):
     used, budget = method(name), Budget(Fraction(10), method(name).delta)
     scope = Scope("replace-one", iterations=1, classes=CLASSES, shots=shots, candidates=CANDIDATES)
-    rounds = used.rounds(budget, scope)
+    rounds = max(used.rounds(budget, scope), 1)
     scope = Scope("replace-one", iterations=rounds, classes=CLASSES, shots=shots, candidates=CANDIDATES)
     scene = Scene(
         labels=("one", "other"),
