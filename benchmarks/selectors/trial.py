@@ -160,8 +160,7 @@ def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         candidates=trial.candidates,
     )
     method, _ = methods.resolved(trial.method, budget, scope)
-    rounds = method.rounds(budget, scope)
-    iterations = (trial.iterations or rounds) if rounds else 0
+    iterations = method.iterations(trial.iterations, budget, scope)
     plan = PublicPlan(
         run_id=f"{trial.seed:032x}",
         run_seed=trial.seed,

@@ -77,7 +77,7 @@ def budget_plan(
     sizes = Scope(relation, iterations or 1, classes, shots, candidates)
     budget = Budget(parse_epsilon(DEFAULT_EPSILON if epsilon is None else epsilon), _delta(method, delta))
     chosen, reason = resolved(method, budget, sizes)
-    scope = replace(sizes, iterations=iterations or chosen.rounds(budget, sizes))
+    scope = replace(sizes, iterations=chosen.iterations(iterations, budget, sizes))
     if noise_multiplier is None:
         planned = plan(budget, chosen, scope, calibration, appearance)
     else:

@@ -80,12 +80,12 @@ class Parts:
             candidates=settings.candidates,
         )
         method, reason = methods.resolved(settings.method, limits.run, scope)
-        require(spoken, set(method.needs))
-        rounds = method.rounds(limits.run, scope)
+        iterations = method.iterations(settings.iterations, limits.run, scope)
+        require(spoken, set(method.needs_for(iterations)))
         return cls(
             method=method,
             reason=reason,
-            iterations=(settings.iterations or rounds) if rounds else 0,
+            iterations=iterations,
             noise=SecureNoise()
             if settings.insecure_noise_seed is None
             else SeededNoise(settings.insecure_noise_seed),

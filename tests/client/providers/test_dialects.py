@@ -58,8 +58,8 @@ def test_openai_can_create():
 
 def test_openai_cannot_vary_and_says_so_before_anything_is_paid():
     with pytest.raises(UsageError, match="dialect 'openai' lacks seed, steps, strength, vary"):
-        require(dialect("openai"), set(method("pcevolve").needs))
-    require(dialect("openai"), set(method("t2i").needs))
+        require(dialect("openai"), set(method("pcevolve").needs_for(20)))
+    require(dialect("openai"), set(method("t2i").needs_for(0)))
     with pytest.raises(EgressError, match="cannot vary"):
         dialect("openai").encode(PLAN, VARY, PROMPT, png(1))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from ..budget.calibration import Scope, with_appearance
@@ -26,7 +26,8 @@ Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
 """Events of each round 1..T; a round is one transaction for all classes."""
 Spending: TypeAlias = Callable[[Budget, Scope], Rounds]
 
-ALL_NEEDS = frozenset({"create", "vary", "strength", "seed", "steps"})
+CREATES = frozenset({"create", "seed", "steps"})
+VARIES = CREATES | {"vary", "strength"}
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ class Method:
         spending: Events of each round for a budget, calibrated as tightly as the accountants allow.
         lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
         published: The paper's own, looser calibration, where there is one.
-        rounds: Default number of iterations T; 0 for methods without evolution.
+        rounds: Default number of iterations T.
+        varies: Whether it can vary prototypes at all; text-to-image alone cannot.
         delta: Default δ.
         prototypes: Most prototypes per class and round by default; None for as many as candidates.
         schedule: Default strengths.
@@ -80,7 +82,6 @@ class Method:
         keep: Whether the dataset is the last population or selected from all.
         appearance: Whether the dataset is given the appearance of the private images, which a first access releases.
         threshold: Default H, subtracted from noisy votes.
-        needs: Capabilities that the dialect must have.
     """
 
     name: str
@@ -99,7 +100,15 @@ class Method:
     keep: Literal["last", "selected"] = "last"
     appearance: Literal["as-is", "matched"] = "as-is"
     threshold: float = 0.0
-    needs: frozenset[str] = ALL_NEEDS
+    varies: bool = True
+
+    def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
+        """T: what the user wants, where the method varies anything; else its own."""
+        return self.rounds(budget, scope) if wanted is None or not self.varies else wanted
+
+    def needs_for(self, iterations: int) -> frozenset[str]:
+        """Capabilities that the dialect must have; without iterations no image is ever sent."""
+        return VARIES if iterations else CREATES if self.varies else frozenset({"create"})
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
         """What each round does to the private data.
@@ -121,10 +130,14 @@ class Method:
         Raises:
             UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
         """
-        rounds = self.events(budget, scope, calibration)
+        rounds = self.events(budget, self._paying(scope), calibration)
         if (appearance or self.appearance) == "as-is":
             return dict(enumerate(rounds, 1))
         return dict(enumerate(with_appearance(rounds)))
+
+    def _paying(self, scope: Scope) -> Scope:
+        """Without rounds, the selection of the dataset is what asks the private data."""
+        return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
     def prototypes_for(self, candidates: int) -> int:
         """Default prototypes per class and round: each gets the same number of variations."""
@@ -157,7 +170,7 @@ def scope_of(plan: PublicPlan) -> Scope:
     """The public sizes of a plan on which its prices depend."""
     return Scope(
         relation=plan.relation,
-        iterations=max(plan.iterations, int(plan.selects)),  # without rounds, the selection itself pays
+        iterations=plan.iterations,
         classes=len(plan.labels),
         shots=plan.shots,
         candidates=plan.candidates,

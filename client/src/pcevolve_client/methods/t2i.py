@@ -14,5 +14,5 @@ METHOD = Method(
     spending=nothing,
     lift=uniform_lift,
     rounds=always(0),
-    needs=frozenset({"create"}),
+    varies=False,
 )
