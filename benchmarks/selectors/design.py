@@ -19,6 +19,8 @@ class Trial:
         candidates: N, the size of the dataset per class.
         seed: Of the shots, the wire and the noise.
         iterations: T; the method's own if None.
+        initial: Text-to-image candidates, in multiples of the dataset's size; the method's own if None.
+        appearance: ``matched`` or ``as-is``; the method's own if None.
         noise: False for the oracle: the same method without its noise, which protects nobody.
         encoder: Name of the encoder that votes.
     """
@@ -31,6 +33,8 @@ class Trial:
     delta: float = 1e-5
     candidates: int = 40
     iterations: int | None = None
+    initial: int | None = None
+    appearance: str | None = None
     noise: bool = True
     encoder: str = "bundled"
 

@@ -17,43 +17,51 @@ WORLDS = (
 )
 EPSILONS = ("1", "2", "4", "8", "10", "20")
 SHOTS = (1, 2, 5, 10, 20)
-FREE = ("t2i", "random")
 METHODS = ("pcevolve", "pcevolve-gm", "pe", "pe-em", "jvem", "dp-means")
 CONTENDERS = ("pcevolve", "pe", "dp-means")
+SWEPT = ("pe", "dp-means")
 CHOSEN_EPSILON, CHOSEN_SHOTS = "10", 10
 PCEVOLVE_ROUNDS = 3
-"""PCEvolve's own T = 20 would cost most of the time and splits the budget further; it has a row of its own."""
+"""PCEvolve's own T = 20 would cost most of the time and split the budget further."""
 
 
 def trials(grid: str, seeds: int) -> list[Trial]:
-    """All trials, those of one seed together, so that a run that is cut off has whole seeds."""
+    """All trials, the important ones first, so that a run that is cut off has them for every seed."""
     if grid == "small":
-        return [
-            _trial(DEVELOPMENT, method, "10", 10, 0, candidates=10)
-            for method in ("t2i", "random", "pe", "dp-means")
-        ]
-    return [trial for seed in range(seeds) for trial in _seed(seed)]
-
-
-def _seed(seed: int) -> list[Trial]:
-    found = [trial for world in WORLDS if available(world) for trial in _headline(world, seed)]
-    for epsilon in EPSILONS:
-        found += [_trial(DEVELOPMENT, method, epsilon, CHOSEN_SHOTS, seed) for method in METHODS]
-    for shots in SHOTS:
-        found += [_trial(DEVELOPMENT, method, CHOSEN_EPSILON, shots, seed) for method in CONTENDERS]
-        found.append(_trial(DEVELOPMENT, "shots", CHOSEN_EPSILON, shots, seed))
+        few = ("t2i", "random", "pe", "dp-means")
+        return [_trial(DEVELOPMENT, method, "10", 10, 0, candidates=10) for method in few]
+    worlds = [world for world in WORLDS if available(world)]
+    found = [trial for seed in range(seeds) for world in worlds for trial in _headline(world, seed)]
+    found += [trial for seed in range(seeds) for trial in _sweeps(seed, SWEPT)]
+    if grid == "all":  # every method in every cell: most of a day
+        found += [trial for seed in range(seeds) for trial in _sweeps(seed, METHODS)]
     return list(dict.fromkeys(found))
 
 
 def _headline(world: str, seed: int) -> list[Trial]:
-    """Contenders, controls and oracles on one set of private data."""
-    names = ("shots", *FREE, *CONTENDERS)
-    found = [_trial(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for method in names]
-    found += [
-        _trial(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed, noise=False)
-        for method in ("pe", "dp-means")
+    """Methods, controls and oracles on one set of private data, at one ε and K."""
+    methods = METHODS if world == DEVELOPMENT else CONTENDERS
+    found = [
+        _trial(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed)
+        for method in ("t2i", "dp-means", "pe", "shots")
     ]
+    for ablation in ({"initial": 1}, {"appearance": "as-is"}):
+        found.append(_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **ablation))
+    found += [_trial(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for method in ("random", *methods)]
+    found.append(_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, noise=False))
     return found
+
+
+def _sweeps(seed: int, methods: tuple[str, ...]) -> list[Trial]:
+    """Every ε at ten shots, and every K at ε* = 10."""
+    found = [
+        _trial(DEVELOPMENT, each, epsilon, CHOSEN_SHOTS, seed) for epsilon in EPSILONS for each in methods
+    ]
+    return found + [
+        _trial(DEVELOPMENT, each, CHOSEN_EPSILON, shots, seed)
+        for shots in SHOTS
+        for each in (*methods, "shots")
+    ]
 
 
 def _trial(world: str, method: str, epsilon: str, shots: int, seed: int, **more: object) -> Trial:

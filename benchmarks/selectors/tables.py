@@ -46,8 +46,9 @@ HEADER = """# Selectors at equal budget
 
 Written by `make bench-selectors`; every figure is mean ± standard error over seeds, and every seed is another draw
 of the private shots, other images from the generator and other noise. Neighbour relation replace-one, δ = 1e-5 (0
-for PCEvolve's exponential mechanism), N = 40 images per class, bundled generator and encoder. Accuracy is measured on held-out
-real images, for a linear head on the encoder and for a small CNN that is trained on the synthetic pixels from scratch.
+for PCEvolve's exponential mechanism), N = 40 images per class, bundled generator and encoder. Accuracy is measured
+on held-out real images, for a linear head on the encoder and for a small CNN that is trained on the synthetic pixels
+from scratch.
 `random` is the control, `t2i` the prompt's images as they come, `shots` training on the private images themselves,
 `noise-free` the same method without its noise; the last two protect nobody. "Best tenth" is the share of
 the first round's prototypes that are among the tenth of the first pool which lies closest to real held-out images.
@@ -61,12 +62,28 @@ TITLES = {
 }
 
 
+EMPTY = "– / –"
+
+
+def _swept(result: dict) -> bool:
+    return (
+        result["world"] == DEVELOPMENT and result["noise"] and not (result["initial"] or result["appearance"])
+    )
+
+
 def _headline(result: dict) -> bool:
     return result["epsilon"] == CHOSEN_EPSILON and result["shots"] == CHOSEN_SHOTS
 
 
 def _name(result: dict) -> str:
-    return result["method"] + ("" if result["noise"] else ", noise-free")
+    if result["initial"] is not None:
+        return "t2i in the released appearance"
+    parts = (
+        result["method"],
+        result["appearance"] and "appearance as-is",
+        None if result["noise"] else "noise-free",
+    )
+    return ", ".join(part for part in parts if part)
 
 
 def _summary(values: Iterable[float | None], percent: bool) -> str:
@@ -101,19 +118,19 @@ def _grid(results: Results, axis: str, values: Sequence) -> str:
         f"| linear head / CNN, % | {' | '.join(str(value) for value in values)} |",
         "|---|" + "---|" * len(values),
     ]
-    for method in METHODS:
+    for method in (*METHODS, "shots"):
         cells = []
         for value in values:
             found = [
                 each
                 for each in results
-                if each["world"] == DEVELOPMENT and each["noise"] and each["method"] == method
+                if _swept(each) and each["method"] == method
                 if each[axis] == value and each[fixed] == at
             ]
             cells.append(
                 " / ".join(_summary([each[key] for each in found], True) for key in ("linear", "cnn"))
             )
-        if any(cell != "– / –" for cell in cells):
+        if any(cell != EMPTY for cell in cells):
             lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -132,7 +149,7 @@ def _picture(path: Path, results: Results) -> None:
 def _panel(panel: plt.Axes, results: Results, measure: str, axis: str, values: Sequence) -> None:
     fixed = "shots" if axis == "epsilon" else "epsilon"
     at = CHOSEN_SHOTS if fixed == "shots" else CHOSEN_EPSILON
-    own = [each for each in results if each["world"] == DEVELOPMENT and each["noise"]]
+    own = [each for each in results if _swept(each)]
     for method in METHODS:
         places, means, errors = [], [], []
         for value in values:
