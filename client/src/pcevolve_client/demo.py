@@ -38,7 +38,7 @@ OPTIONS: dict[str, Any] = {
     "epsilon": "10",
     "shots": 10,
     "candidates": 60,
-    "iterations": 3,  # few rounds: the budget is split over all draws
+    "iterations": 1,  # to show the whole way, back to the provider and from it; selection alone does as well
     "steps": 10,
     "guidance": 3.5,
     "batch": 30,
