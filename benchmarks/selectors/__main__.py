@@ -73,10 +73,11 @@ def _known(path: Path) -> dict[str, dict]:
 
 
 def _run(missing: list, given: argparse.Namespace) -> Iterator[dict]:
-    given.trials.parent.mkdir(parents=True, exist_ok=True)
+    shared = given.trials.with_suffix(".pictures")
+    shared.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
     with context.Pool(given.processes, prepare) as pool, given.trials.open("a") as log:
-        jobs = [(trial, STARTED + given.minutes * 60) for trial in missing]
+        jobs = [(trial, STARTED + given.minutes * 60, shared) for trial in missing]
         for result in pool.imap_unordered(one, jobs):
             if result is not None:
                 log.write(json.dumps(result) + "\n")

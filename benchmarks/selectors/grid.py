@@ -7,6 +7,8 @@ import os
 from design import Trial
 
 DATA = "PCEVOLVE_BENCH_DATA"
+DATA_KIND = {"digits": None, "marks": None, "mnist": DATA, "steel": DATA}
+"""The environment variable that names the folder of a kind of data, if it does not come with a library."""
 DEVELOPMENT = "digits:3,5,8"
 WORLDS = (
     DEVELOPMENT,
@@ -18,7 +20,6 @@ WORLDS = (
 EPSILONS = ("1", "2", "4", "8", "10", "20")
 SHOTS = (1, 2, 5, 10, 20)
 METHODS = ("pcevolve", "pcevolve-gm", "pe", "pe-em", "jvem", "dp-means")
-CONTENDERS = ("pcevolve", "pe", "dp-means")
 SWEPT = ("pe", "dp-means")
 CHOSEN_EPSILON, CHOSEN_SHOTS = "10", 10
 PCEVOLVE_ROUNDS = 3
@@ -30,26 +31,30 @@ def trials(grid: str, seeds: int) -> list[Trial]:
     if grid == "small":
         few = ("t2i", "random", "pe", "dp-means")
         return [_trial(DEVELOPMENT, method, "10", 10, 0, candidates=10) for method in few]
-    worlds = [world for world in WORLDS if available(world)]
-    found = [trial for seed in range(seeds) for world in worlds for trial in _headline(world, seed)]
+    here = [world for world in WORLDS if available(world)]
+    first, rest = [world for world in here if DATA_KIND[world.partition(":")[0]] is None], here
+    found = [trial for world in first for seed in range(seeds) for trial in _core(world, seed)]
+    found += [trial for seed in range(seeds) for trial in _ablations(DEVELOPMENT, seed)]
+    found += [trial for seed in range(seeds) for world in rest for trial in _core(world, seed)]
     found += [trial for seed in range(seeds) for trial in _sweeps(seed, SWEPT)]
+    found += [trial for seed in range(seeds) for world in rest for trial in _ablations(world, seed)]
     if grid == "all":  # every method in every cell: most of a day
         found += [trial for seed in range(seeds) for trial in _sweeps(seed, METHODS)]
     return list(dict.fromkeys(found))
 
 
-def _headline(world: str, seed: int) -> list[Trial]:
-    """Methods, controls and oracles on one set of private data, at one ε and K."""
-    methods = METHODS if world == DEVELOPMENT else CONTENDERS
-    found = [
-        _trial(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed)
-        for method in ("t2i", "dp-means", "pe", "shots")
-    ]
-    for ablation in ({"initial": 1}, {"appearance": "as-is"}):
-        found.append(_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **ablation))
-    found += [_trial(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for method in ("random", *methods)]
-    found.append(_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, noise=False))
-    return found
+def _core(world: str, seed: int) -> list[Trial]:
+    """The methods that have to be told apart, at one ε and K."""
+    names = ("t2i", "dp-means", "pe", "pcevolve", "random")
+    return [_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for name in names]
+
+
+def _ablations(world: str, seed: int) -> list[Trial]:
+    """What the parts of the default method are worth, the oracles, and the other methods."""
+    parts: tuple[dict[str, object], ...] = ({"initial": 1}, {"appearance": "as-is"}, {"noise": False})
+    found = [_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **part) for part in parts]
+    others = ("shots", *METHODS) if world == DEVELOPMENT else ("shots",)
+    return found + [_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for name in others]
 
 
 def _sweeps(seed: int, methods: tuple[str, ...]) -> list[Trial]:
@@ -71,4 +76,5 @@ def _trial(world: str, method: str, epsilon: str, shots: int, seed: int, **more:
 
 def available(world: str) -> bool:
     """Whether a world's data are here: some lie in a folder that an environment variable names."""
-    return world.partition(":")[0] in ("digits", "marks") or DATA in os.environ
+    variable = DATA_KIND[world.partition(":")[0]]
+    return variable is None or variable in os.environ

@@ -6,8 +6,11 @@ for so far is made in full batches, which on a CPU is several times faster than 
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from PIL import Image
@@ -39,12 +42,12 @@ class LocalGenerator:
     Attributes:
         plan: Says how images are made.
         model: Makes them.
-        shared: Text-to-image pictures by what they depend on, kept for the next run with the same seed.
+        shared: Folder of text-to-image pictures by what they depend on, kept for the next run with the same seed.
     """
 
     plan: PublicPlan
     model: DiffusionGenerator
-    shared: dict[tuple[object, ...], bytes]
+    shared: Path
     made: dict[str, bytes] = field(default_factory=dict)
     _waiting: list[tuple[str, str, int, str | None, float | None]] = field(default_factory=list)
 
@@ -76,11 +79,11 @@ class LocalGenerator:
         """Make everything that waits, equal recipes together."""
         groups = defaultdict(list)
         for name, prompt, seed, source, strength in self._waiting:
-            key = (prompt, seed, self.plan.steps, self.plan.guidance)
-            if source is None and key in self.shared:
-                self.made[name] = self.shared[key]
+            known = self._shared(prompt, seed)
+            if source is None and known.exists():
+                self.made[name] = known.read_bytes()
             else:
-                groups[strength].append((name, prompt, seed, source, key))
+                groups[strength].append((name, prompt, seed, source))
         self._waiting.clear()
         for strength, members in groups.items():
             for start in range(0, len(members), BATCH):
@@ -91,14 +94,25 @@ class LocalGenerator:
             self.plan.width, self.plan.height, self.plan.steps, self.plan.guidance, strength=strength
         )
         tasks = [
-            Task(recipe, prompt, "", seed, self._image(source)) for _, prompt, seed, source, _ in members
+            Task(recipe, prompt, "", seed, self._image(source)) for _, prompt, seed, source in members
         ]
         pictures = self.model.create(tasks) if strength is None else self.model.vary(tasks)
-        for (name, _, _, source, key), picture in zip(members, pictures, strict=True):
+        for (name, prompt, seed, source), picture in zip(members, pictures, strict=True):
             assert picture.image is not None
             self.made[name] = images.encode(picture.image)
             if source is None:
-                self.shared[key] = self.made[name]
+                _write(self._shared(prompt, seed), self.made[name])
+
+    def _shared(self, prompt: str, seed: int) -> Path:
+        text = f"{prompt}/{seed}/{self.plan.steps}/{self.plan.guidance}/{self.plan.width}"
+        return self.shared / hashlib.sha256(text.encode()).hexdigest()
 
     def _image(self, source: str | None) -> Image.Image | None:
         return None if source is None else images.decode(self.made[source])
+
+
+def _write(path: Path, data: bytes) -> None:
+    """In one step: another process may be looking."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial.write_bytes(data)
+    partial.replace(path)

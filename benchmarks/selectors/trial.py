@@ -98,26 +98,23 @@ def test_features(
     return held_out, encoder(name).embed(held_out.images), pixels_of(held_out.images)
 
 
-SHARED: dict[tuple[object, ...], bytes] = {}
-
-
-def measure(trial: Trial) -> dict[str, object]:
-    """Run a trial."""
+def measure(trial: Trial, shared: Path) -> dict[str, object]:
+    """Run a trial; ``shared`` is a folder of text-to-image pictures that other trials may have made."""
     started = time.monotonic()
     private, _ = drawn(trial.world, trial.shots, trial.seed)
     if trial.method == "shots":
         pictures, targets, extra = list(private.images), list(private.targets), {"images": 0, "iterations": 0}
     else:
-        pictures, targets, extra = _evolved(trial, private)
+        pictures, targets, extra = _evolved(trial, private, shared)
     found = _scores(trial, pictures, np.array(targets, dtype=np.int64))
     return {**dataclasses.asdict(trial), **found, **extra, "seconds": round(time.monotonic() - started, 1)}
 
 
 def _evolved(
-    trial: Trial, private: PrivateDataset
+    trial: Trial, private: PrivateDataset, shared: Path
 ) -> tuple[list[Image.Image | None], list[int], dict[str, object]]:
     plan, method = _plan(trial, private.labels)
-    generator = LocalGenerator(plan, model(), SHARED)
+    generator = LocalGenerator(plan, model(), shared)
     noise: Noise = SeededNoise(trial.seed) if trial.noise else NoNoise(trial.seed)
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from design import Trial
@@ -15,9 +16,9 @@ def prepare() -> None:
     torch.set_num_threads(1)
 
 
-def one(job: tuple[Trial, float]) -> dict[str, Any] | None:
+def one(job: tuple[Trial, float, Path]) -> dict[str, Any] | None:
     """Run a trial unless it is too late to begin one."""
     from trial import measure
 
-    trial, deadline = job
-    return None if time.monotonic() > deadline else {"key": trial.key, **measure(trial)}
+    trial, deadline, shared = job
+    return None if time.monotonic() > deadline else {"key": trial.key, **measure(trial, shared)}
