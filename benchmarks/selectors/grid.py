@@ -31,30 +31,45 @@ def trials(grid: str, seeds: int) -> list[Trial]:
     if grid == "small":
         few = ("t2i", "random", "pe", "dp-means")
         return [_trial(DEVELOPMENT, method, "10", 10, 0, candidates=10) for method in few]
+    own = [world for world in WORLDS if DATA_KIND[world.partition(":")[0]] is None]
     here = [world for world in WORLDS if available(world)]
-    first, rest = [world for world in here if DATA_KIND[world.partition(":")[0]] is None], here
-    found = [trial for world in first for seed in range(seeds) for trial in _core(world, seed)]
-    found += [trial for seed in range(seeds) for trial in _ablations(DEVELOPMENT, seed)]
-    found += [trial for seed in range(seeds) for world in rest for trial in _core(world, seed)]
-    found += [trial for seed in range(seeds) for trial in _sweeps(seed, SWEPT)]
-    found += [trial for seed in range(seeds) for world in rest for trial in _ablations(world, seed)]
+    every = range(seeds)
+    found = [trial for world in own[:2] for seed in every for trial in _core(world, seed)]
+    found += [trial for seed in every for trial in _ablations(DEVELOPMENT, seed)]
+    found += [trial for world in own[2:] for seed in every for trial in _core(world, seed)]
+    found += [trial for seed in every for trial in _sweeps(seed, ("dp-means",))]
+    found += [trial for world in here for seed in every for trial in _core(world, seed)]
+    found += [trial for seed in every for trial in (*_controls(DEVELOPMENT, seed), *_sweeps(seed, SWEPT))]
+    found += [
+        trial
+        for seed in every
+        for world in here
+        for trial in (*_ablations(world, seed), *_controls(world, seed))
+    ]
     if grid == "all":  # every method in every cell: most of a day
-        found += [trial for seed in range(seeds) for trial in _sweeps(seed, METHODS)]
+        found += [trial for seed in every for trial in _sweeps(seed, METHODS)]
     return list(dict.fromkeys(found))
 
 
 def _core(world: str, seed: int) -> list[Trial]:
     """The methods that have to be told apart, at one ε and K."""
-    names = ("t2i", "dp-means", "pe", "pcevolve", "random")
+    return [
+        _trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed)
+        for name in ("t2i", "dp-means", "pe", "pcevolve")
+    ]
+
+
+def _controls(world: str, seed: int) -> list[Trial]:
+    """The uniform draw, and on the development data all other methods."""
+    names = ("random", *METHODS) if world == DEVELOPMENT else ("random",)
     return [_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for name in names]
 
 
 def _ablations(world: str, seed: int) -> list[Trial]:
-    """What the parts of the default method are worth, the oracles, and the other methods."""
+    """What the parts of the default method are worth, and what needs no privacy at all."""
     parts: tuple[dict[str, object], ...] = ({"initial": 1}, {"appearance": "as-is"}, {"noise": False})
     found = [_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **part) for part in parts]
-    others = ("shots", *METHODS) if world == DEVELOPMENT else ("shots",)
-    return found + [_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for name in others]
+    return [*found, _trial(world, "shots", CHOSEN_EPSILON, CHOSEN_SHOTS, seed)]
 
 
 def _sweeps(seed: int, methods: tuple[str, ...]) -> list[Trial]:

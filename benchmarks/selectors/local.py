@@ -93,9 +93,7 @@ class LocalGenerator:
         recipe = Recipe(
             self.plan.width, self.plan.height, self.plan.steps, self.plan.guidance, strength=strength
         )
-        tasks = [
-            Task(recipe, prompt, "", seed, self._image(source)) for _, prompt, seed, source in members
-        ]
+        tasks = [Task(recipe, prompt, "", seed, self._image(source)) for _, prompt, seed, source in members]
         pictures = self.model.create(tasks) if strength is None else self.model.vary(tasks)
         for (name, prompt, seed, source), picture in zip(members, pictures, strict=True):
             assert picture.image is not None

@@ -89,7 +89,7 @@ class SmallRun:
         """Open or reopen a run in a folder."""
         plan = plan or small_plan()
         ledger = Ledger(root / "private" / "ledger.sqlite")
-        limits = Limits(Budget(Fraction(10)), Budget(Fraction(10)))
+        limits = Limits(Budget(Fraction(10), plan.delta), Budget(Fraction(10), plan.delta))
         account = ledger.enrol(plan.run_id, [[b"unit 1"], [b"unit 2"]], plan.relation, limits)
         transcript = Transcript(root / "transcript")
         patience = Patience(seconds=5, first=1, sleep=sleep)

@@ -64,7 +64,10 @@ class RunProgress:
         """See ``Watcher.generated``."""
         self._done += call.count
         spent = epsilon(self._events, self._plan.delta)
-        stage = f"{self._title}: iteration {call.iteration}/{self._plan.iterations}, ε {spent:.3g} spent"
+        place = (
+            f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
+        )
+        stage = f"{self._title}: {place}, ε {spent:.3g} spent"
         self._bar.update(self._task, completed=self._done, description=stage)
         if not self._console.is_terminal and time.monotonic() - self._said > LINE_SECONDS:
             self._said = time.monotonic()

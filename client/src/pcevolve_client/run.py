@@ -91,7 +91,7 @@ def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
         "guarantee": f"epsilon {epsilon(paid, plan.delta):.6g}, delta {plan.delta:g}, "
         f"{plan.relation}, unit: one {plan.unit}",
         "spent before on these data": f"epsilon {account.spent_before():.6g}",
-        "accesses": f"{sum(event.count for event in paid)} to the private data, in {plan.iterations} rounds",
+        "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
         "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
         "(luck: 10%)",
         "assumed public": "; ".join(assumptions(plan)),

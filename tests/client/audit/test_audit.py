@@ -32,6 +32,7 @@ VARIANTS = {
     "selected dataset": {"pool": "all", "keep": "selected", "initial": 5},
     "several prototypes": {"prototypes": 3},
     "one class": {"labels": ("cut",)},
+    "selected without evolution": {"keep": "selected", "iterations": 0, "strengths": (), "initial": 5},
 }
 
 

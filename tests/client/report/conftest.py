@@ -17,9 +17,12 @@ from pcevolve_client.release import Choice, Chosen, Query, Receipt
 from support.runs import SmallRun, small_plan
 
 
+LOOK = (0.2, 0.7, 0.0, 0.9)
+
+
 @dataclass(frozen=True)
 class LastOne:
-    """A judge that pays the plan's price and always takes the class's last candidate."""
+    """A judge that pays the plan's price and always takes the class's last candidates."""
 
     plan: PublicPlan
     account: Account
@@ -27,11 +30,18 @@ class LastOne:
     def release(self, query: Query, pool: Pool) -> Receipt:
         """See ``Judge.release``."""
         events = method(self.plan.method).planned(self.plan)[query.iteration]
-        return self.account.pay(query, events, lambda: self._last(pool))
+        return self.account.pay(query, events, lambda: self._last(query, pool))
 
-    def _last(self, pool: Pool) -> Paid:
-        last = ((label, pool.candidates[label][-1]) for label in self.plan.labels)
-        return Paid(tuple(Choice(label, (Chosen(one.id, one.digest),)) for label, one in last))
+    def _last(self, query: Query, pool: Pool) -> Paid:
+        if query.iteration == 0:
+            return Paid((), values=LOOK)
+        wanted = self.plan.wanted(query.iteration)
+        last = {label: pool.candidates[label][-wanted:] for label in self.plan.labels}
+        return Paid(
+            tuple(
+                Choice(label, tuple(Chosen(each.id, each.digest) for each in last[label])) for label in last
+            )
+        )
 
 
 def paid_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:

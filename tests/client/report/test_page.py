@@ -98,6 +98,40 @@ def test_a_run_without_evolution_has_a_page_too(finished: Make):
     assert shown.of_class("chart") == []
 
 
+SELECTED = {
+    "method": "dp-means",
+    "delta": 1e-5,
+    "pool": "all",
+    "keep": "selected",
+    "appearance": "matched",
+    "initial": 5,
+}
+
+
+def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finished: Make):
+    root = finished(**SELECTED)
+    shown = page(root)
+    assert "The dataset selected from all rounds, appearance matched" in shown.text
+    assert "accessed 2 times (gaussian mechanism)" in shown.text
+    released = sorted((root / "release" / "cut").iterdir())
+    assert len(released) == 3
+    assert np.asarray(Image.open(released[0])).std(axis=2).max() == 0  # its colour is gone, as was asked
+    assert shown.of_class("chart")
+
+
+def test_a_dataset_that_was_only_selected_sent_nothing_back(finished: Make):
+    text = page(finished(**SELECTED, iterations=0, strengths=())).text
+    assert "No image was sent." in text
+    assert "The dataset selected from all rounds" in text
+
+
+def test_lookahead_and_more_samples_are_told_apart(finished: Make):
+    text = page(finished(method="random", lookahead=1, more=2)).text
+    assert "lookahead (planned for all candidates)" in text
+    assert "more samples (planned for all of the last round)" in text
+    assert "More of the dataset variations of the last round" in text
+
+
 def test_chosen_prototypes_are_marked_with_their_receipts(finished: Make):
     chosen = page(finished()).of_class("chosen")
     assert len(chosen) == 4  # two classes, two iterations

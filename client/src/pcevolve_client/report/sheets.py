@@ -119,7 +119,9 @@ def _rows(records: RunRecords, iterations: Sequence[int], label: str, per_row: i
     elif plan.more:
         extended = _outputs(records, [call for call in plan.extensions() if call.label == label])
         yield Row(
-            "More of the dataset", "variations of the last round", _tiles(records, extended, {}, per_row)
+            "More of the dataset",
+            "variations of the last round" + matched,
+            _tiles(records, extended, {}, per_row, wanted),
         )
 
 
