@@ -1,7 +1,6 @@
 """PE's nearest-candidate search over embeddings on disk, beside FAISS's flat index, in time and in memory.
 
-    uv pip install --target build/faiss --no-deps faiss-cpu
-    PYTHONPATH=build/faiss .venv/bin/python benchmarks/nearest.py --out docs/results/nearest
+    .venv/bin/python benchmarks/nearest.py --out docs/results/nearest
 
 Both sides answer the same records in turns, each in a process of its own with the same number of threads, reading
 the same file; who goes first alternates. Ours repeats its preparation of the candidates in every turn. Peak memory

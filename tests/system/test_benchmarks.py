@@ -1,0 +1,71 @@
+"""The benchmarks run: a table that nobody can make again is worth little."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.system
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+
+
+@pytest.fixture(scope="module")
+def selectors(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[object]]:
+    out = tmp_path_factory.mktemp("selectors")
+    options = [
+        "--grid",
+        "small",
+        "--processes",
+        "1",
+        "--trials",
+        out / "trials.jsonl",
+        "--out",
+        out / "results",
+    ]
+    command = ["benchmarks/selectors", *options]
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    return out, command
+
+
+def test_the_selector_benchmark_writes_its_table_its_figures_and_its_picture(selectors):
+    results = selectors[0] / "results"
+    found = json.loads((results / "selectors.json").read_text())
+    assert [each["method"] for each in found] == ["t2i", "pe", "dp-means"]
+    assert all(0 <= each[head] <= 1 for each in found for head in ("linear", "cnn"))
+    assert [each["images"] for each in found] == [12, 48, 48]
+    assert (results / "selectors.png").read_bytes().startswith(b"\x89PNG")
+    assert "| dp-means | 1 |" in (results / "selectors.md").read_text()
+
+
+def test_the_selector_benchmark_runs_nothing_twice(selectors):
+    out, command = selectors
+    before = (out / "trials.jsonl").read_bytes()
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    assert "3 known" in done.stderr
+    assert (out / "trials.jsonl").read_bytes() == before
+
+
+def test_the_nearest_candidate_benchmark_finds_the_same_as_faiss():
+    sizes = ["--records", "3000", "--candidates", "200", "--width", "64", "--turns", "2", "--json"]
+    done = run("benchmarks/nearest.py", *sizes)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
