@@ -20,7 +20,7 @@ WORLDS = (
 EPSILONS = ("1", "2", "4", "8", "10", "20")
 SHOTS = (1, 2, 5, 10, 20)
 METHODS = ("pcevolve", "pcevolve-gm", "pe", "pe-em", "jvem", "dp-means")
-SWEPT = ("pe", "dp-means")
+SWEPT = ("dp-means", "pe")
 CHOSEN_EPSILON, CHOSEN_SHOTS = "10", 10
 PCEVOLVE_ROUNDS = 3
 """PCEvolve's own T = 20 would cost most of the time and split the budget further."""
@@ -37,9 +37,9 @@ def trials(grid: str, seeds: int) -> list[Trial]:
     found = [trial for world in own[:2] for seed in every for trial in _core(world, seed)]
     found += [trial for world in own[:2] for seed in every for trial in _ablations(world, seed)]
     found += [trial for world in own[2:] for seed in every for trial in _core(world, seed)]
-    found += [trial for seed in every for trial in _sweeps(seed, ("dp-means",))]
-    found += [trial for world in here for seed in every for trial in _core(world, seed)]
-    found += [trial for seed in every for trial in (*_controls(DEVELOPMENT, seed), *_sweeps(seed, SWEPT))]
+    found += [trial for seed in every for trial in _sweeps(seed, SWEPT)]
+    found += [trial for seed in every for world in here for trial in _core(world, seed)]
+    found += [trial for seed in every for trial in _controls(DEVELOPMENT, seed)]
     found += [
         trial
         for seed in every

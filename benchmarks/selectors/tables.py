@@ -118,7 +118,7 @@ def _grid(results: Results, axis: str, values: Sequence) -> str:
         f"| linear head / CNN, % | {' | '.join(str(value) for value in values)} |",
         "|---|" + "---|" * len(values),
     ]
-    for method in (*METHODS, "shots"):
+    for method in METHODS:
         cells = []
         for value in values:
             found = [
