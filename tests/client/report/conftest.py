@@ -16,7 +16,6 @@ from pcevolve_client.plan import PublicPlan
 from pcevolve_client.release import Choice, Chosen, Query, Receipt
 from support.runs import SmallRun, small_plan
 
-
 LOOK = (0.2, 0.7, 0.0, 0.9)
 
 
