@@ -174,7 +174,7 @@ def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         strengths=method.schedule.over(iterations),
         pool=method.pool,
         keep=method.keep,
-        appearance=trial.appearance or method.appearance,
+        appearance=trial.appearance or method.appearance_for(budget, scope),
         threshold=method.threshold,
         guidance=GUIDANCE,
         steps=STEPS,

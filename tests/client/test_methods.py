@@ -125,6 +125,26 @@ def test_an_unknown_method_is_refused_with_the_choices():
         methods.default_delta("magic")
 
 
+def test_appearance_is_matched_by_default_only_where_noise_leaves_something_to_match():
+    dp_means = method("dp-means")
+    looks = [dp_means.appearance_for(Budget(Fraction(total), 1e-5), scope()) for total in (1, 2, 10)]
+    assert looks == ["as-is", "as-is", "matched"]
+    assert dp_means.appearance_for(Budget(Fraction(10), 1e-5), scope(shots=1)) == "as-is"
+    assert dp_means.appearance_for(Budget(Fraction(1), 1e-5), scope(shots=500)) == "matched"
+    assert method("pe").appearance_for(Budget(Fraction(10), 1e-5), scope()) == "as-is"
+
+
+def test_appearance_is_paid_for_out_of_the_same_budget():
+    budget, sizes = Budget(Fraction(10), 1e-5), scope()
+    matched = method("dp-means").accesses(budget, sizes, appearance="matched")
+    alone = method("dp-means").accesses(budget, sizes, appearance="as-is")
+    assert set(matched) == {0, *alone}
+    assert matched[1][0].value > alone[1][0].value
+    assert within([event for events in matched.values() for event in events], budget)
+    with pytest.raises(UsageError, match="Gaussian noise alone"):
+        method("pcevolve").accesses(Budget(Fraction(1)), sizes, appearance="matched")
+
+
 @pytest.mark.parametrize(
     ("candidates", "prototypes"), [(100, 10), (4, 4), (7, 7), (13, 1), (60, 10), (45, 9)]
 )

@@ -13,7 +13,7 @@ from .egress.transcript import Transcript
 from .egress.transport import Address
 from .errors import UsageError
 from .evolve import Judge
-from .methods.method import Method
+from .methods.method import Look, Method
 from .plan import PublicPlan
 from .privacy import Budget
 from .private.dataset import PrivateDataset, load_folder, load_unlabelled
@@ -38,6 +38,7 @@ class Parts:
         method: How prototypes are chosen.
         reason: Why ``auto`` chose it; empty when the user did.
         iterations: T.
+        appearance: Whether the dataset is given the private images' appearance, unless the user says.
         noise: Where the randomness of releases comes from.
         dialect: How the API speaks.
         address: Where it is.
@@ -51,6 +52,7 @@ class Parts:
     method: Method
     reason: str
     iterations: int
+    appearance: Look
     noise: Noise
     dialect: Dialect
     address: Address
@@ -86,6 +88,7 @@ class Parts:
             method=method,
             reason=reason,
             iterations=iterations,
+            appearance=method.appearance_for(limits.run, scope, settings.calibration),
             noise=SecureNoise()
             if settings.insecure_noise_seed is None
             else SeededNoise(settings.insecure_noise_seed),

@@ -156,7 +156,7 @@ def _plan(settings: RunSettings, parts: Parts, run_id: str, hello: bytes) -> Pub
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
-        "appearance": settings.appearance or method.appearance,
+        "appearance": settings.appearance or parts.appearance,
         "threshold": method.threshold if settings.threshold is None else settings.threshold,
         "prompt_template": _template(settings),
         "width": settings.size or size.width,

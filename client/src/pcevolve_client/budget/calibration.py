@@ -29,6 +29,10 @@ APPEARANCE_SHARE = 0.2
 """Of a Gaussian run's budget, as 1/z²: appearance is pooled over all classes, so a small share tells enough."""
 
 
+BLURRED_APPEARANCE = 0.2
+"""Noise on an appearance's numbers beyond which it is not worth its price: between dark and light lies 1."""
+
+
 @dataclass(frozen=True)
 class Scope:
     """The public sizes of a run on which prices depend.
@@ -163,6 +167,11 @@ def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
         return ()
     event = Event("gaussian", str(_smallest_multiplier(budget, 1)))
     return ((event,), *(((FREE,),) * (scope.iterations - 1)))
+
+
+def appearance_deviation(first: Event, scope: Scope) -> float:
+    """Noise on each of the four numbers in [0, 1] that an appearance is, before it is drawn to the public guess."""
+    return float(first.value) * mean_sensitivity(scope.relation) / (scope.shots * scope.classes)
 
 
 def with_appearance(rounds: Rounds) -> Rounds:

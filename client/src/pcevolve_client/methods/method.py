@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from ..budget.calibration import Scope, with_appearance
+from ..budget.calibration import BLURRED_APPEARANCE, Scope, appearance_deviation, with_appearance
 from ..errors import UsageError
 from ..plan import PublicPlan
 from ..privacy import FREE, Budget, Event
@@ -22,6 +22,7 @@ SelectorName = Literal[
     "joint",
     "means",
 ]
+Look = Literal["as-is", "matched"]
 Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
 """Events of each round 1..T; a round is one transaction for all classes."""
 Spending: TypeAlias = Callable[[Budget, Scope], Rounds]
@@ -80,7 +81,8 @@ class Method:
         initial: Text-to-image candidates, in multiples of the dataset's size.
         pool: Whether earlier generations may be chosen.
         keep: Whether the dataset is the last population or selected from all.
-        appearance: Whether the dataset is given the appearance of the private images, which a first access releases.
+        appearance: Whether the dataset is given the appearance of the private images, which a first access releases,
+            where noise allows.
         threshold: Default H, subtracted from noisy votes.
     """
 
@@ -98,7 +100,7 @@ class Method:
     initial: int = 1
     pool: Literal["latest", "all"] = "latest"
     keep: Literal["last", "selected"] = "last"
-    appearance: Literal["as-is", "matched"] = "as-is"
+    appearance: Look = "as-is"
     threshold: float = 0.0
     varies: bool = True
 
@@ -131,9 +133,20 @@ class Method:
             UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
         """
         rounds = self.events(budget, self._paying(scope), calibration)
-        if (appearance or self.appearance) == "as-is":
+        if (appearance or self.appearance_for(budget, scope, calibration)) == "as-is":
             return dict(enumerate(rounds, 1))
         return dict(enumerate(with_appearance(rounds)))
+
+    def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Look:
+        """Default appearance, from public sizes: ``matched`` only where noise leaves something to match.
+
+        Raises:
+            UsageError: As ``accesses``.
+        """
+        if self.appearance == "as-is":
+            return "as-is"
+        first = with_appearance(self.events(budget, self._paying(scope), calibration))[0][0]
+        return "matched" if appearance_deviation(first, scope) <= BLURRED_APPEARANCE else "as-is"
 
     def _paying(self, scope: Scope) -> Scope:
         """Without rounds, the selection of the dataset is what asks the private data."""

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from pcevolve_client.budget.mechanisms import SeededNoise
 from pcevolve_client.privacy import Event
 from pcevolve_client.private.selectors import SELECTORS, Records, Scene
-from pcevolve_client.private.selectors.means import AXES, Frame, Means, clipped, ranked, spread
+from pcevolve_client.private.selectors.means import AXES, Frame, Means, clipped, ranked, spread, typical
 
 NOISELESS = Event("gaussian", f"1/{10**12}")
 
@@ -83,7 +83,16 @@ def test_the_noise_has_the_multipliers_deviation_in_radii_and_is_trusted_by_as_m
         means = Means().measure(empty, scene, Event("gaussian", "3"), SeededNoise(2))["means"]
         deviation = 3 * factor * frame.radius / scene.shots
         trust = frame.variances / (frame.variances + deviation**2)
-        assert (means / trust).std() == pytest.approx(deviation, rel=0.1)
+        prior = np.array([typical(frame.points(pool)) for pool in pools])
+        assert ((means - prior) / trust + prior).std() == pytest.approx(deviation, rel=0.1)
+
+
+def test_with_noise_beyond_measure_a_class_looks_as_its_own_candidates_do():
+    pools = clouds(5, classes=2)
+    frame = Frame.of(np.concatenate(pools))
+    data = Records(pools[1][:4], np.zeros(4, dtype=np.int64), np.arange(4))
+    means = Means().measure(data, scene_of(pools), Event("gaussian", "1000000"), SeededNoise(3))["means"]
+    assert means == pytest.approx(np.array([frame.points(pool).mean(axis=0) for pool in pools]), abs=1e-3)
 
 
 def test_axes_on_which_candidates_differ_less_than_noise_count_for_little():

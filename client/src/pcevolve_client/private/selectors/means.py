@@ -76,13 +76,15 @@ class Means:
     def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Release ``means``, float64 ``(classes, k)``, in the public frame ``centre, axes`` that is stored with them.
 
-        They are noisy sums over nominal K, drawn to the centre by as much as noise makes them uncertain.
+        They are noisy sums over nominal K, drawn to the mean of the class's own candidates by as much as noise makes
+        them uncertain: with no budget at all, a class looks as its prompt says.
         """
         expect(event, "gaussian")
         frame = Frame.of(np.concatenate(scene.pools))
         sigma = deviation(event, frame.radius * mean_sensitivity(scene.relation))
         noisy = noise.gaussian(f"{scene.key}/means", self.sums(records, scene, frame), sigma) / scene.shots
-        means = noisy * frame.trust(sigma / scene.shots)
+        prior = np.array([typical(frame.points(pool)) for pool in scene.pools])
+        means = prior + (noisy - prior) * frame.trust(sigma / scene.shots)
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), "means": means}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
@@ -109,6 +111,12 @@ def projected(embeddings: FloatArray, centre: FloatArray, axes: FloatArray) -> F
     with np.errstate(invalid="ignore", over="ignore"):
         rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]
     return np.array(rows).reshape(-1, axes.shape[1])
+
+
+def typical(points: FloatArray) -> FloatArray:
+    """Mean of the points that are finite, float64 ``(k,)``; the centre if none is."""
+    rows = points[np.isfinite(points).all(axis=1)]
+    return np.asarray(rows.mean(axis=0) if len(rows) else np.zeros(points.shape[1]))
 
 
 def clipped(points: FloatArray, radius: float) -> FloatArray:
