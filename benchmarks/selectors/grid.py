@@ -34,10 +34,8 @@ def trials(grid: str, seeds: int) -> list[Trial]:
     own = [world for world in WORLDS if DATA_KIND[world.partition(":")[0]] is None]
     here = [world for world in WORLDS if available(world)]
     every = range(seeds)
-    found = [trial for world in own[:2] for seed in every for trial in _core(world, seed)]
-    found += [trial for world in own[:2] for seed in every for trial in _ablations(world, seed)]
-    found += [trial for world in own[2:] for seed in every for trial in _core(world, seed)]
-    found += [trial for seed in every for trial in _sweeps(seed, SWEPT)]
+    found = [trial for world in own for seed in every for trial in _core(world, seed)]
+    found += [trial for seed in every for trial in (*_sweeps(seed, SWEPT), *_ablations(DEVELOPMENT, seed))]
     found += [trial for seed in every for world in here for trial in _core(world, seed)]
     found += [trial for seed in every for trial in _controls(DEVELOPMENT, seed)]
     found += [
