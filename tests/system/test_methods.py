@@ -33,6 +33,17 @@ def test_every_method_runs_within_its_budget_and_is_audited(client: Client, tmp_
     assert any(event["kind"] == "released" for event in events(tmp_path / "run"))
 
 
+def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(client: Client, tmp_path: Path):
+    private = class_folders(tmp_path / "private", seed=1)
+    options = {"method": "dp-means", "appearance": "matched", "iterations": 1}
+    finished(client, private, tmp_path / "run", **options)
+    found = receipts(tmp_path / "run")
+    assert [each["iteration"] for each in found] == [0, 1, 2]
+    assert len(found[0]["values"]) == 4
+    card = (tmp_path / "run" / "release" / "README.md").read_text()
+    assert "matched to four numbers" in card
+
+
 def test_lookahead_and_more_samples_send_back_what_the_plan_names(client: Client, tmp_path: Path):
     private = class_folders(tmp_path / "private", seed=1)
     summary = finished(client, private, tmp_path / "run", method="pe", lookahead=2, more=3)

@@ -44,7 +44,8 @@ class Release:
 
 def guarantee(plan: PublicPlan, receipts: Iterable[Receipt]) -> dict[str, Any]:
     """The promise in figures, as plan and receipts give it; ``epsilon_spent`` holds at ``delta``."""
-    events = [event for receipt in receipts for event in receipt.events]
+    in_order = sorted(receipts, key=lambda receipt: receipt.iteration)
+    events = [event for receipt in in_order for event in receipt.events]
     return {
         "epsilon_budget": float(plan.budget.epsilon),
         "epsilon_spent": epsilon(events, plan.delta),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pcevolve_client.audit import audit
 from pcevolve_client.egress.transport import Incoming, Outgoing
 from pcevolve_client.errors import TranscriptError, UsageError
 from pcevolve_client.report import AccuracyPoint, write_report
@@ -117,6 +118,7 @@ def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finish
     assert len(released) == 3
     assert np.asarray(Image.open(released[0])).std(axis=2).max() == 0  # its colour is gone, as was asked
     assert shown.of_class("chart")
+    assert [fault for finding in audit(root) for fault in finding.faults] == []
 
 
 def test_a_dataset_that_was_only_selected_sent_nothing_back(finished: Make):

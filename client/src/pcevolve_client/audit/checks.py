@@ -141,9 +141,9 @@ def _prices(evidence: Evidence, plan: PublicPlan) -> Iterator[str]:
             yield f"{where}: for another run or relation"
         if receipt.events != expected.get(receipt.iteration):
             yield f"{where}: not the planned price or mechanism"
-        if {each.label: len(each.chosen) for each in receipt.choices} != dict.fromkeys(
-            plan.labels, plan.wanted(receipt.iteration)
-        ):
+        wanted = plan.wanted(receipt.iteration)
+        due = [(label, wanted) for label in plan.labels if wanted]
+        if [(each.label, len(each.chosen)) for each in receipt.choices] != due:
             yield f"{where}: names other classes or numbers of prototypes than the plan"
         if receipt.iteration in seen:
             yield f"{where}: drawn twice"
