@@ -109,8 +109,12 @@ def test_only_a_method_that_remembers_can_select_its_dataset():
 
 def test_auto_chooses_from_public_sizes_and_says_why():
     chosen, reason = methods.resolved("auto", Budget(Fraction(10), 1e-5), scope())
-    assert chosen.delta > 0
-    assert reason
+    assert chosen.name == "dp-means"
+    assert "clip radii" in reason
+    poor, reason = methods.resolved("auto", Budget(Fraction(1), 1e-5), scope())
+    assert poor.name == "pe"
+    assert "drowns" in reason
+    assert methods.resolved("auto", Budget(Fraction(1), 1e-5), scope(shots=100))[0].name == "dp-means"
     pure, reason = methods.resolved("auto", Budget(Fraction(10)), scope())
     assert pure.events(Budget(Fraction(10)), scope())
     assert "delta is 0" in reason

@@ -38,6 +38,7 @@ def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(client: Cl
     options = {"method": "dp-means", "appearance": "matched", "iterations": 1}
     finished(client, private, tmp_path / "run", **options)
     found = receipts(tmp_path / "run")
+    found.sort(key=lambda receipt: receipt["iteration"])
     assert [each["iteration"] for each in found] == [0, 1, 2]
     assert len(found[0]["values"]) == 4
     card = (tmp_path / "run" / "release" / "README.md").read_text()
