@@ -92,8 +92,9 @@ def _summary(values: Iterable[float | None], percent: bool) -> str:
     )
     if len(numbers) == 0:
         return "–"
-    spread = numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else float("nan")
-    return f"{numbers.mean():.0f}" if spread == 0 else f"{numbers.mean():.1f} ± {spread:.1f}"
+    if len(numbers) == 1:
+        return f"{numbers[0]:.1f} (one seed)"
+    return f"{numbers.mean():.1f} ± {numbers.std(ddof=1) / np.sqrt(len(numbers)):.1f}"
 
 
 def _headline_table(rows: Results) -> str:
