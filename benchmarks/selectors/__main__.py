@@ -32,7 +32,7 @@ def main() -> None:
     from tables import write
 
     todo = trials(given.grid, given.seeds)
-    done = _known(given.trials)
+    done = {**_published(given.out / "selectors.json"), **_known(given.trials)}
     missing = [trial for trial in todo if trial.key not in done]
     console = Console(stderr=True)
     console.print(f"{len(todo)} trials, {len(todo) - len(missing)} known, {given.processes} processes")
@@ -70,6 +70,11 @@ def _known(path: Path) -> dict[str, dict]:
         return {}
     found = (json.loads(line) for line in path.read_text().splitlines())
     return {each["key"]: each for each in found}
+
+
+def _published(path: Path) -> dict[str, dict]:
+    """Results that an earlier run wrote down for everybody; delete the file to measure them anew."""
+    return {each["key"]: each for each in json.loads(path.read_text())} if path.exists() else {}
 
 
 def _run(missing: list, given: argparse.Namespace) -> Iterator[dict]:
