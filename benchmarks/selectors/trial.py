@@ -90,7 +90,7 @@ def encoder(name: str) -> Encoder:
 
 
 @cache
-def test_features(
+def held_out_features(
     world: str, shots: int, seed: int, name: str
 ) -> tuple[PrivateDataset, FloatArray, FloatArray]:
     """Held-out real data, their embeddings and pixels."""
@@ -196,7 +196,7 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
     """
     if not evolved.receipts:
         return None  # nothing was chosen
-    held_out, features, _ = test_features(trial.world, trial.shots, trial.seed, trial.encoder)
+    held_out, features, _ = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder)
     shares = []
     for target, label in enumerate(held_out.labels):
         pool = evolved.populations[0][label]
@@ -211,7 +211,7 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
 
 
 def _scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray) -> dict[str, object]:
-    held_out, real, real_pixels = test_features(trial.world, trial.shots, trial.seed, trial.encoder)
+    held_out, real, real_pixels = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder)
     made, pixels, classes = encoder(trial.encoder).embed(pictures), pixels_of(pictures), len(held_out.labels)
     linear = train_linear(Training(made, targets, classes), trial.seed)(real)
     cnn = train_cnn(Training(pixels, targets, classes), trial.seed)(real_pixels)

@@ -14,7 +14,7 @@ from pcevolve_shared import images
 
 from .appearance import Appearance, appearance_in
 from .budget.accountants import epsilon
-from .egress.bodies import sync_folder
+from .durable import sync_folder
 from .evolve import Population
 from .methods.method import Method
 from .plan import PublicPlan

@@ -82,9 +82,9 @@ def execute(settings: RunSettings, resume: bool = False) -> Outcome:
 
 def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
     """What the owner should know before a run: price, guarantee, what it is worth."""
-    events = [event for each in parts.method.planned(plan).values() for event in each]
-    paid = tuple(event for event in events if not event.free)
-    first = first_selection(parts.method.planned(plan))
+    planned = parts.method.planned(plan)
+    paid = tuple(event for each in planned.values() for event in each if not event.free)
+    first = first_selection(planned)
     lift = (parts.method.lift if first else uniform_lift)(first, scope_of(plan))
     return {
         "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..durable import sync_folder
 from ..errors import LedgerError
 from .book import Book
 from .keys import Key
@@ -54,7 +55,7 @@ def _complete(path: Path, key: Path, create: bool) -> None:
         raise LedgerError(f"there is no ledger at {path}: nothing was ever spent with it")
     if not path.parent.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _settle(path.parent.parent)
+        sync_folder(path.parent.parent)
     with _alone(path.parent):
         if key.exists():  # another process was faster
             return
@@ -63,7 +64,7 @@ def _complete(path: Path, key: Path, create: bool) -> None:
             _make(path, making)
         Book(path, Key.load(making if making.exists() else key)).close()
         making.rename(key)
-        _settle(path.parent)
+        sync_folder(path.parent)
 
 
 def _make(path: Path, making: Path) -> None:
@@ -80,9 +81,9 @@ def _make(path: Path, making: Path) -> None:
         leftover.unlink(missing_ok=True)
     draft.touch(mode=0o600)
     Book.found(draft, secret)
-    _settle(path.parent)
+    sync_folder(path.parent)
     draft.rename(path)
-    _settle(path.parent)
+    sync_folder(path.parent)
 
 
 @contextmanager
@@ -92,14 +93,5 @@ def _alone(folder: Path) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _settle(folder: Path) -> None:
-    """Have the names in a folder on the disk, not only the files' content."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)

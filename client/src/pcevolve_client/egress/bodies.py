@@ -17,6 +17,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..durable import sync_folder
 from ..errors import TranscriptError
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -138,12 +139,3 @@ def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
         os.fsync(file.fileno())
     partial.replace(path)
     sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

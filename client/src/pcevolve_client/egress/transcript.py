@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from ..durable import sync_folder
 from ..errors import TranscriptError
 from ..plan import PublicPlan
 from ..release import Receipt
-from .bodies import Bodies, sync_folder
+from .bodies import Bodies
 from .records import (
     GENESIS,
     Answered,

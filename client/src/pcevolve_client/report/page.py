@@ -17,7 +17,7 @@ from markupsafe import Markup
 from ..budget.lift import uniform_lift
 from ..egress.bodies import write_durably
 from ..methods import method
-from ..methods.method import scope_of
+from ..methods.method import first_selection, scope_of
 from .curves import AccuracyPoint, curves, percent, size, spent
 from .records import RunRecords
 from .sheets import ROWS, contact_sheets, evenly
@@ -73,9 +73,7 @@ def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str
     events = [event for receipt in records.receipts.values() for event in receipt.events]
     paid = [event for event in events if not event.free]
     chosen_by = method(plan.method)
-    first = next(
-        (each.events for each in records.receipts.values() if not all(e.free for e in each.events)), ()
-    )
+    first = first_selection({t: each.events for t, each in sorted(records.receipts.items())})
     return {
         "plan": plan,
         "method": chosen_by.summary,
