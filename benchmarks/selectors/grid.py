@@ -35,7 +35,8 @@ def trials(grid: str, seeds: int) -> list[Trial]:
     here = [world for world in WORLDS if available(world)]
     every = range(seeds)
     found = [trial for world in own for seed in every for trial in _core(world, seed)]
-    found += [trial for seed in every for trial in (*_sweeps(seed, SWEPT), *_ablations(DEVELOPMENT, seed))]
+    found += [trial for seed in every for world in own for trial in _ablations(world, seed)]
+    found += [trial for seed in every for trial in _sweeps(seed, SWEPT)]
     found += [trial for seed in every for world in here for trial in _core(world, seed)]
     found += [trial for seed in every for trial in _controls(DEVELOPMENT, seed)]
     found += [

@@ -36,6 +36,8 @@ from pcevolve_client.release import Receipt
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 NEIGHBOURS = 5
+FEWEST = 5
+"""Images that a distance between two sets takes at least."""
 GUIDANCE, STEPS, SIDE = 5.0, 8, 64
 
 
@@ -216,12 +218,10 @@ def _scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarra
     linear = train_linear(Training(made, targets, classes), trial.seed)(real)
     cnn = train_cnn(Training(pixels, targets, classes), trial.seed)(real_pixels)
     apart = [pdist(made[targets == each]).mean() for each in range(classes) if (targets == each).sum() > 1]
-    close = fidelity(made, real)
+    close = fidelity(made, real).to_json() if len(made) >= FEWEST else {}  # one shot of three classes is too few
     return {
         "linear": float((linear == held_out.targets).mean()),
         "cnn": float((cnn == held_out.targets).mean()),
-        "frechet": close.frechet,
-        "precision": close.precision,
-        "recall": close.recall,
+        **{name: close.get(name) for name in ("frechet", "precision", "recall")},
         "diversity": float(np.mean(apart)) if apart else 0.0,
     }
