@@ -218,7 +218,9 @@ def _scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarra
     linear = train_linear(Training(made, targets, classes), trial.seed)(real)
     cnn = train_cnn(Training(pixels, targets, classes), trial.seed)(real_pixels)
     apart = [pdist(made[targets == each]).mean() for each in range(classes) if (targets == each).sum() > 1]
-    close = fidelity(made, real).to_json() if len(made) >= FEWEST else {}  # one shot of three classes is too few
+    close = (
+        fidelity(made, real).to_json() if len(made) >= FEWEST else {}
+    )  # one shot of three classes is too few
     return {
         "linear": float((linear == held_out.targets).mean()),
         "cnn": float((cnn == held_out.targets).mean()),
