@@ -14,12 +14,10 @@ class Tally:
     Attributes:
         suite: Its name: leaks, hostile, boundary or compose.
         names: All that can become of an attempt, in the order of printing; the first of them counts every attempt.
-        bad: The outcome that must not occur.
     """
 
     suite: str
     names: tuple[str, ...]
-    bad: str
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: str) -> None:
