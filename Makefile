@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 
-.PHONY: help install demo test lint lock bench-selectors clean
+.PHONY: help install demo test leaks hostile boundary compose-test lint lock bench-selectors clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -19,6 +19,18 @@ demo: install  ## Run the main job end to end and print a summary (at most 5 min
 
 test: install  ## Run every test
 	$(BIN)/pytest
+
+leaks: install  ## Try to get private information out through the client's own code; all must be refused
+	$(BIN)/pytest tests/leaks
+
+hostile: install  ## Run the client against a provider that lies, stalls and floods
+	$(BIN)/pytest tests/hostile
+
+boundary: install  ## The topology of docker-compose.yml in network namespaces (needs root): who can reach whom
+	PCEVOLVE_REQUIRE_NAMESPACES=1 $(BIN)/pytest tests/boundary
+
+compose-test: install  ## Images, isolation and the main job on a real Docker engine (minutes to build)
+	PCEVOLVE_DOCKER_TESTS=1 $(BIN)/pytest tests/compose
 
 lint: install  ## Style, types, import contracts
 	$(BIN)/ruff check .
