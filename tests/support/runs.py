@@ -12,6 +12,7 @@ import numpy as np
 from pcevolve_client.budget.ledger import Account, Ledger, Limits
 from pcevolve_client.budget.mechanisms import SecureNoise
 from pcevolve_client.egress.gate import Gate
+from pcevolve_client.egress.pace import Pace
 from pcevolve_client.egress.retry import Patience
 from pcevolve_client.egress.transcript import Transcript
 from pcevolve_client.egress.transport import Address, Transport
@@ -85,6 +86,7 @@ class SmallRun:
         plan: PublicPlan | None = None,
         provider: Transport | None = None,
         sleep: Callable[[float], None] = lambda seconds: None,
+        pace: Pace | None = None,
     ) -> SmallRun:
         """Open or reopen a run in a folder."""
         plan = plan or small_plan()
@@ -93,7 +95,7 @@ class SmallRun:
         account = ledger.enrol(plan.run_id, [[b"unit 1"], [b"unit 2"]], plan.relation, limits)
         transcript = Transcript(root / "transcript")
         patience = Patience(seconds=5, first=1, sleep=sleep)
-        gate = Gate(transcript, dialect(plan.dialect), ADDRESS, provider or FakeProvider(), patience)
+        gate = Gate(transcript, dialect(plan.dialect), ADDRESS, provider or FakeProvider(), patience, pace)
         gate.hello(plan.run_id)
         gate.begin(plan, account.committed)
         return cls(root, plan, ledger, account, transcript, gate, UniformJudge(account, SecureNoise(), plan))

@@ -151,6 +151,11 @@ def run(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for one answer.")] = 600.0,
     patience: Annotated[float, typer.Option(help="Seconds to keep retrying one request.")] = 300.0,
     first_contact: Annotated[float, typer.Option(help="The same for the first request.")] = 10.0,
+    pad_selection: Annotated[
+        float,
+        typer.Option(min=0, help="Round the pause before each round up to a multiple of this; 0: do not."),
+    ] = 1.0,
+    pace: Annotated[float, typer.Option(min=0, help="Least seconds between an answer and a request.")] = 0.0,
     insecure_noise_seed: Annotated[
         int | None, typer.Option(help="INSECURE, for tests: noise from a seed. The run has no privacy.")
     ] = None,

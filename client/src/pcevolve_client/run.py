@@ -19,6 +19,7 @@ from .budget.lift import uniform_lift
 from .console import RunProgress, error_console, facts
 from .egress.bodies import write_durably
 from .egress.gate import Gate
+from .egress.pace import Pace
 from .egress.records import Opened
 from .egress.retry import Patience
 from .egress.transcript import Transcript
@@ -114,7 +115,8 @@ def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Co
         closing(Transcript(folder.transcript)) as transcript,
         closing(HttpTransport(settings.timeout)) as transport,
     ):
-        gate = Gate(transcript, parts.dialect, parts.address, transport, patience)
+        pace = Pace(settings.pad_selection, settings.pace)
+        gate = Gate(transcript, parts.dialect, parts.address, transport, patience, pace)
         run_id = _run_id(transcript)
         plan = _plan(settings, parts, run_id, gate.hello(run_id))
         account = ledger.enrol(run_id, parts.data.unit_digests(), plan.relation, parts.limits, plan.unit)
@@ -126,7 +128,7 @@ def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Co
 
 def _stored(folder: RunFolder, settings: RunSettings) -> RunSettings:
     """The options that the run began with; only how to reach the API may be new."""
-    reach = {"api_key_file", "timeout", "patience", "first_contact"}
+    reach = {"api_key_file", "timeout", "patience", "first_contact", "pad_selection", "pace"}
     return RunSettings.load(folder.config).model_copy(update=settings.model_dump(include=reach))
 
 

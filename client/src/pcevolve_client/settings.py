@@ -77,6 +77,8 @@ class RunSettings(BaseModel):
     timeout: Annotated[float, Field(gt=0)] = 600.0
     patience: Annotated[float, Field(ge=0)] = 300.0
     first_contact: Annotated[float, Field(ge=0)] = 10.0
+    pad_selection: Annotated[float, Field(ge=0)] = 1.0
+    pace: Annotated[float, Field(ge=0)] = 0.0
     insecure_noise_seed: int | None = None
 
     @classmethod

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
@@ -273,6 +275,46 @@ def test_an_absurd_retry_after_does_not_stop_the_run_for_long(tmp_path):
     assert pauses[0] == 60
     assert pauses[1] == 7
     assert pauses[2] < 5
+
+
+@pytest.mark.parametrize(
+    ("asked", "least", "most"),
+    [
+        ("7", 7, 7),
+        ("Wed, 21 Oct 9999 07:28:00 GMT", 60, 60),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 1),
+        ("Wed, 21 Oct 2015 07:28:00", 0, 1),
+        ("-5", 0, 1),
+        ("1e9", 0, 1),
+        ("\u0663", 0, 1),
+        ("", 0, 1),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date_and_anything_else_is_not_believed(asked, least, most):
+    pauses: list[float] = []
+    answers = iter([Busy("HTTP 429", asked)])
+
+    def attempt() -> str:
+        for answer in answers:
+            raise answer
+        return "ok"
+
+    assert Patience(seconds=1e9, sleep=pauses.append).insist(attempt) == "ok"
+    assert least <= pauses[0] <= most
+
+
+def test_a_date_in_retry_after_is_waited_for():
+    pauses: list[float] = []
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    answers = iter([Busy("HTTP 503", soon)])
+
+    def attempt() -> str:
+        for answer in answers:
+            raise answer
+        return "ok"
+
+    Patience(seconds=1e9, sleep=pauses.append).insist(attempt)
+    assert 28 <= pauses[0] <= 30
 
 
 @pytest.mark.parametrize("spelling", ["short", "escaped"])

@@ -1,7 +1,7 @@
-"""The gate: default-deny. A request leaves only if the public plan and a paid release say exactly these bytes.
+"""The gate: the one door through which bytes leave.
 
-The gate rebuilds each request from the plan on record and from the committed receipt, compares, records, and only
-then lets it go. Retries resend the recorded bytes.
+What may leave is for the policy to say, which builds every request itself. The gate puts it on record, waits for its
+turn, lets it go, and names what comes back. Retries resend the recorded bytes.
 """
 
 from __future__ import annotations
@@ -15,21 +15,17 @@ import pydantic
 from pcevolve_shared import images, wire
 
 from ..errors import EgressError, ProviderRefusedError, ProviderReplyError
-from ..plan import Call, PublicPlan, Purpose
+from ..plan import Call, PublicPlan
 from ..providers.dialect import Dialect, WireRequest
-from ..release import Candidate, Prototype, PublicEcho, PublicPrompt, Receipt
+from ..release import Candidate, Prototype, Receipt
+from .pace import Pace
+from .policy import Policy, Source
 from .records import HELLO, Answered, Failed, Finished, Opened, Planned, Received, Released, Sent
 from .retry import Busy, Patience
 from .transcript import Transcript
 from .transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 
 RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-_CARRIES: Final[dict[Purpose, str]] = {
-    "create": "no image",
-    "vary": "a released prototype",
-    "look": "the candidate that the plan names, and nothing else",
-    "extend": "the candidate that the plan names, and nothing else",
-}
 
 
 class Gate:
@@ -42,17 +38,16 @@ class Gate:
         address: Address,
         transport: Transport,
         patience: Patience,
+        pace: Pace | None = None,
     ) -> None:
         self._transcript = transcript
         self._dialect = dialect
         self._address = address
         self._transport = transport
         self._patience = patience
-        self._plan: PublicPlan | None = None
-        self._committed: Callable[[Receipt], bool] = lambda _: False
-        self._order: dict[str, int] = {}
-        self._next = 0
-        self._known: dict[str, Candidate] = {}
+        self._pace = pace or Pace()
+        self._policy = Policy(dialect, address, transcript.bodies.file)
+        self._round: int | None = None
 
     def hello(self, run_id: str) -> bytes:
         """Ask who is there; the same request for everybody. Answers from the record when there is one."""
@@ -61,7 +56,7 @@ class Gate:
             self._transcript.append(opened)
         for known in self._transcript.answers(HELLO):
             return self._transcript.bodies.get(known.body)
-        return self._post(HELLO, self._address.outgoing(self._dialect.hello()), self._patience.briefly()).body
+        return self._post(HELLO, self._policy.greeting(), self._patience.briefly()).body
 
     def begin(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Fix the plan; a resumed run must have the one on record.
@@ -78,12 +73,9 @@ class Gate:
             self._transcript.append(Planned(plan=plan))
         elif known != plan:
             raise EgressError("this run is on record with another plan: start a new one with another --out")
-        self._plan, self._committed = plan, committed
-        self._order = {slot: place for place, slot in enumerate(plan.calls)}
+        self._policy.fix(plan, committed)
 
-    def exchange(
-        self, request: WireRequest, call: Call, source: Prototype | PublicEcho | None
-    ) -> tuple[Candidate, ...]:
+    def exchange(self, request: WireRequest, call: Call, source: Source) -> tuple[Candidate, ...]:
         """Let one call of the plan out and name what comes back.
 
         A call that was answered before is answered from the record; nothing is sent.
@@ -92,14 +84,16 @@ class Gate:
             EgressError: These are not the bytes that plan and release give; nothing was sent.
             ProviderError: No usable answer.
         """
-        self._check(request, call, source)
+        outgoing = self._policy.permit(request, call, source)
+        if isinstance(source, Prototype):
+            self.record(source.receipt)
         made = self._replayed(call)
         if made is None:
-            answer = self._post(call.slot, self._address.outgoing(request), self._patience)
-            made = self._dialect.decode(call, answer.body)
+            self._pace.await_turn(opens_round=call.iteration != self._round)
+            made = self._dialect.decode(call, self._post(call.slot, outgoing, self._patience).body)
+        self._round = call.iteration
         named = self._named(call, made, None if source is None else source.candidate.id)
-        self._known.update((each.id, each) for each in named)
-        self._next = max(self._next, self._order[call.slot] + 1)
+        self._policy.learn(call, named)
         return named
 
     def record(self, receipt: Receipt) -> None:
@@ -108,8 +102,7 @@ class Gate:
         Raises:
             EgressError: The ledger does not know it.
         """
-        if not self._committed(receipt):
-            raise EgressError(f"the ledger knows no receipt for iteration {receipt.iteration}")
+        self._policy.require_committed(receipt)
         if not self._transcript.has(receipt):
             self._transcript.append(Released(receipt=receipt))
 
@@ -118,40 +111,6 @@ class Gate:
         if not isinstance(self._transcript.entries[-1].record, Finished):
             self._transcript.prune()
             self._transcript.append(Finished(sent=len(self._transcript.sent())))
-
-    def _check(self, request: WireRequest, call: Call, source: Prototype | PublicEcho | None) -> None:
-        plan = self._plan
-        if plan is None or plan.calls.get(call.slot) != call:
-            raise EgressError(f"request {call.slot} is not in the public plan")
-        if self._order[call.slot] > self._next:
-            raise EgressError(f"request {call.slot} is out of order")
-        image = self._image(plan, call, source)
-        if self._dialect.encode(plan, call, PublicPrompt.of(plan, call.label), image) != request:
-            raise EgressError(f"request {call.slot} differs from what the plan and the release give")
-
-    def _image(self, plan: PublicPlan, call: Call, source: Prototype | PublicEcho | None) -> bytes | None:
-        """The received bytes that a call may carry: they have a reason to leave, or the call carries none."""
-        if call.purpose == "create" and source is None:
-            return None
-        if call.purpose == "vary" and isinstance(source, Prototype):
-            self._allow(plan, call, source)
-        elif call.source is None or not isinstance(source, PublicEcho) or source.candidate.id != call.source:
-            raise EgressError(f"request {call.slot} must carry {_CARRIES[call.purpose]}")
-        candidate = source.candidate
-        if self._known.get(candidate.id) != candidate:
-            raise EgressError(f"request {call.slot}: {candidate.id} is not what the API sent")
-        return self._transcript.bodies.file(candidate.digest)
-
-    def _allow(self, plan: PublicPlan, call: Call, prototype: Prototype) -> None:
-        """Refuse a prototype that no committed receipt allows for this call."""
-        candidate, receipt = prototype.candidate, prototype.receipt
-        if not self._committed(receipt):
-            raise EgressError(f"request {call.slot}: the ledger knows no receipt for {candidate.id}")
-        if (receipt.run_id, receipt.iteration, candidate.label) != (plan.run_id, call.iteration, call.label):
-            raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
-        if receipt.of(call.label)[call.parent or 0].id != candidate.id:
-            raise EgressError(f"request {call.slot}: the receipt names another candidate")
-        self.record(receipt)
 
     def _replayed(self, call: Call) -> list[bytes] | None:
         """What an answer on record brought; an unusable one does not count and is asked for again."""
@@ -188,7 +147,7 @@ class Gate:
             )
         )
         try:
-            answer = self._transport.send(outgoing)
+            answer = self._sent(outgoing)
         except (ConnectionTroubleError, ProviderReplyError) as error:
             self._transcript.append(Failed(slot=slot, reason=str(error)))
             if isinstance(error, ProviderReplyError):
@@ -204,6 +163,12 @@ class Gate:
             )
         )
         return _accepted(answer)
+
+    def _sent(self, outgoing: Outgoing) -> Incoming:
+        try:
+            return self._transport.send(outgoing)
+        finally:
+            self._pace.answered()
 
 
 def _accepted(answer: Incoming) -> Incoming:

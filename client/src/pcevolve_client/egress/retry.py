@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Self, TypeVar
 
 import tenacity
@@ -78,6 +80,16 @@ def _pause(state: tenacity.RetryCallState) -> float:
     """Exponential with full jitter, at least what the API asked for, at most a minute."""
     backoff = random.uniform(0.5, 1.0) * min(LONGEST_PAUSE, 2.0 ** (state.attempt_number - 1))  # noqa: S311
     error = state.outcome.exception() if state.outcome else None
-    asked = error.retry_after if isinstance(error, Busy) else None
-    wanted = float(asked) if asked and asked.isascii() and asked.isdigit() else 0.0
-    return min(LONGEST_PAUSE, max(backoff, wanted))
+    asked = _seconds(error.retry_after or "") if isinstance(error, Busy) else 0.0
+    return min(LONGEST_PAUSE, max(backoff, asked))
+
+
+def _seconds(retry_after: str) -> float:
+    """What a Retry-After header asks for: seconds, or until a date (RFC 9110, 10.2.3); 0 if it says neither."""
+    if retry_after.isascii() and retry_after.isdigit():
+        return float(retry_after)
+    try:
+        until = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return 0.0
+    return (until - datetime.now(until.tzinfo)).total_seconds() if until.tzinfo else 0.0

@@ -1,0 +1,111 @@
+"""What may leave, and why; default-deny. Decides and builds, sends nothing.
+
+A request is not looked through for what must not be in it. It is built anew from the public plan, from the committed
+receipt and from what the API itself sent, and what was handed in has to be the same bytes (docs/decisions/0001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from ..errors import EgressError
+from ..plan import Call, PublicPlan, Purpose
+from ..providers.dialect import Dialect, WireRequest
+from ..release import Candidate, Prototype, PublicEcho, PublicPrompt, Receipt
+from .transport import Address, Outgoing
+
+Source = Prototype | PublicEcho | None
+_CARRIES: Final[dict[Purpose, str]] = {
+    "create": "no image",
+    "vary": "a released prototype",
+    "look": "the candidate that the plan names, and nothing else",
+    "extend": "the candidate that the plan names, and nothing else",
+}
+
+
+class Policy:
+    """The rules of one run.
+
+    Until ``fix`` has given it a plan, nothing may leave but the greeting, which is the same for everybody.
+    """
+
+    def __init__(self, dialect: Dialect, address: Address, received: Callable[[str], bytes]) -> None:
+        """Start without a plan.
+
+        Args:
+            dialect: How calls are spelled.
+            address: Where they go.
+            received: Bytes that the API sent, by digest.
+        """
+        self._dialect = dialect
+        self._address = address
+        self._received = received
+        self._plan: PublicPlan | None = None
+        self._committed: Callable[[Receipt], bool] = lambda _: False
+        self._order: dict[str, int] = {}
+        self._next = 0
+        self._known: dict[str, Candidate] = {}
+
+    def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
+        """Say once and for all what the run will send, and who knows what was paid for."""
+        self._plan, self._committed = plan, committed
+        self._order = {slot: place for place, slot in enumerate(plan.calls)}
+
+    def greeting(self) -> Outgoing:
+        """The first request of every run."""
+        return self._address.outgoing(self._dialect.hello())
+
+    def permit(self, request: WireRequest, call: Call, source: Source) -> Outgoing:
+        """The request that may leave for a call, built here; the one that was handed in has to be the same.
+
+        Raises:
+            EgressError: Why it may not leave.
+        """
+        plan = self._plan
+        if plan is None or plan.calls.get(call.slot) != call:
+            raise EgressError(f"request {call.slot} is not in the public plan")
+        if self._order[call.slot] > self._next:
+            raise EgressError(f"request {call.slot} is out of order")
+        image = self._image(plan, call, source)
+        allowed = self._dialect.encode(plan, call, PublicPrompt.of(plan, call.label), image)
+        if allowed != request:
+            raise EgressError(f"request {call.slot} differs from what the plan and the release give")
+        return self._address.outgoing(allowed)
+
+    def require_committed(self, receipt: Receipt) -> None:
+        """Refuse a receipt that nobody paid for.
+
+        Raises:
+            EgressError: The ledger does not know it.
+        """
+        if not self._committed(receipt):
+            raise EgressError(f"the ledger knows no receipt for iteration {receipt.iteration}")
+
+    def learn(self, call: Call, brought: Iterable[Candidate]) -> None:
+        """Take note that a call was answered, and by what."""
+        self._known.update((each.id, each) for each in brought)
+        self._next = max(self._next, self._order[call.slot] + 1)
+
+    def _image(self, plan: PublicPlan, call: Call, source: Source) -> bytes | None:
+        """The received bytes that a call may carry: they have a reason to leave, or the call carries none."""
+        if call.purpose == "create" and source is None:
+            return None
+        if call.purpose == "vary" and isinstance(source, Prototype):
+            self._allow(plan, call, source)
+        elif call.source is None or not isinstance(source, PublicEcho) or source.candidate.id != call.source:
+            raise EgressError(f"request {call.slot} must carry {_CARRIES[call.purpose]}")
+        candidate = source.candidate
+        if self._known.get(candidate.id) != candidate:
+            raise EgressError(f"request {call.slot}: {candidate.id} is not what the API sent")
+        return self._received(candidate.digest)
+
+    def _allow(self, plan: PublicPlan, call: Call, prototype: Prototype) -> None:
+        """Refuse a prototype that no committed receipt allows for this call."""
+        candidate, receipt = prototype.candidate, prototype.receipt
+        if not self._committed(receipt):
+            raise EgressError(f"request {call.slot}: the ledger knows no receipt for {candidate.id}")
+        if (receipt.run_id, receipt.iteration, candidate.label) != (plan.run_id, call.iteration, call.label):
+            raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
+        if receipt.of(call.label)[call.parent or 0].id != candidate.id:
+            raise EgressError(f"request {call.slot}: the receipt names another candidate")

@@ -1,0 +1,95 @@
+"""The schedule: what is left for a clock to see of how long the private side took."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcevolve_client.budget.mechanisms import SecureNoise
+from pcevolve_client.egress.pace import Pace
+from pcevolve_client.private.judge import UniformJudge
+from support.provider import FakeProvider
+from support.runs import SmallRun
+
+
+class Clock:
+    """Time that passes only when somebody says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds > 0
+        self.now += seconds
+
+
+def paced(clock: Clock, tick: float = 0.0, gap: float = 0.0) -> Pace:
+    return Pace(tick, gap, clock, clock.sleep)
+
+
+def pause(pace: Pace, clock: Clock, took: float, opens_round: bool = True) -> float:
+    """Seconds from an answer to the next request, if the private side takes ``took``."""
+    pace.answered()
+    before = clock.now
+    clock.now += took
+    pace.await_turn(opens_round)
+    return clock.now - before
+
+
+@given(took=st.floats(0, 1000), tick=st.floats(0.01, 100))
+def test_a_pause_before_a_round_is_a_whole_number_of_ticks_and_covers_the_selection(took, tick):
+    clock = Clock()
+    passed = pause(paced(clock, tick), clock, took)
+    assert took - 1e-9 <= passed <= took + tick + 1e-9
+    assert passed >= tick - 1e-9
+    assert passed / tick == pytest.approx(round(passed / tick), abs=1e-6)
+
+
+@pytest.mark.parametrize("took", [0.0, 0.01, 1.3, 4.99])
+def test_selections_of_any_length_within_a_tick_look_the_same(took):
+    clock = Clock()
+    assert pause(paced(clock, tick=5.0), clock, took) == pytest.approx(5.0)
+
+
+def test_within_a_round_only_the_gap_is_kept():
+    clock = Clock()
+    assert pause(paced(clock, tick=5.0, gap=0.5), clock, 0.125, opens_round=False) == pytest.approx(0.5)
+    assert pause(paced(clock, tick=5.0, gap=0.5), clock, 0.75, opens_round=False) == pytest.approx(0.75)
+
+
+def test_without_a_tick_a_round_begins_when_its_selection_is_done():
+    clock = Clock()
+    assert pause(paced(clock), clock, 1.25) == pytest.approx(1.25)
+
+
+def test_the_first_request_of_a_process_leaves_at_once():
+    clock = Clock()
+    paced(clock, tick=5.0, gap=5.0).await_turn(opens_round=True)
+    assert clock.now == 100.0
+
+
+@pytest.mark.parametrize("slow", [0.0, 0.3, 3.9])
+def test_a_provider_with_a_clock_sees_the_same_schedule_however_long_the_selection_takes(tmp_path, slow):
+    clock = Clock()
+    seen: list[float] = []
+
+    def look(request):
+        seen.append(clock.now)
+
+    class SlowJudge(UniformJudge):
+        def release(self, query, pool):
+            clock.now += slow
+            return super().release(query, pool)
+
+    run = SmallRun.open(tmp_path, provider=FakeProvider(look), pace=paced(clock, tick=4.0))
+    run.judge = SlowJudge(run.account, SecureNoise(), run.plan)
+    run.evolve()
+    assert len(seen) == 1 + len(run.plan.calls)
+    first = {next(iter(run.plan.round(iteration))).slot for iteration in range(3)}
+    opening = [place for place, slot in enumerate(run.plan.calls, 1) if slot in first]
+    expected = [sum(4.0 for each in opening if each <= place) for place in range(len(seen))]
+    assert [each - 100.0 for each in seen] == pytest.approx(expected)
