@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..budget.accountants import epsilon
+from ..pages import size
 from ..privacy import Event
 from .charts import Chart, Series
 from .records import RunRecords
@@ -27,14 +28,6 @@ class AccuracyPoint:
     iteration: int
     mean: float
     sem: float
-
-
-def size(count: float) -> str:
-    """Write a number of bytes for people."""
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= factor:
-            return f"{count / factor:.3g} {unit}"
-    return f"{count:.0f} B"
 
 
 def percent(value: float) -> str:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from ..budget.lift import uniform_lift
 from ..egress.bodies import write_durably
 from ..methods import method
 from ..methods.method import first_selection, scope_of
-from .curves import AccuracyPoint, curves, percent, size, spent
+from ..pages import base_style, inline, own_file, rendered, size
+from .curves import AccuracyPoint, curves, percent, spent
 from .records import RunRecords
 from .sheets import ROWS, contact_sheets, evenly
 from .traffic import Traffic
@@ -51,19 +46,11 @@ def write_report(root: Path, accuracy: Sequence[AccuracyPoint] | None = None) ->
 
 def render(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> str:
     """Make the page's HTML; every string from the run is escaped."""
-    environment = Environment(
-        loader=PackageLoader("pcevolve_client.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"bytes": size, "percent": percent}
-    style = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
-    return environment.get_template("page.html.j2").render(
-        style=Markup(style),  # noqa: S704 - our own file
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        **_content(records, accuracy),
+    return rendered(
+        __package__,
+        "page.html.j2",
+        {"bytes": size, "percent": percent},
+        {"style": inline(base_style(), own_file(__package__, "page.css")), **_content(records, accuracy)},
     )
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from PIL import Image
-
 from ..appearance import Appearance, appearance_in, developed
+from ..pages import data_uri, jpeg
 from ..plan import Call
 from ..release import Chosen, Receipt
 from .records import RunRecords
@@ -17,8 +14,6 @@ from .records import RunRecords
 ROWS = 6  # iterations per class, the first and the last among them
 TILES_PER_ROW = 12
 TILES = 500  # in the whole page; keeps it under 4 MB
-SIDE = 96  # pixels; shown at 64, sharp on dense screens
-JPEG_QUALITY = 80
 
 
 @dataclass(frozen=True)
@@ -86,12 +81,7 @@ def evenly(count: int, wanted: int) -> list[int]:
 def thumbnail(data: bytes, wanted: Appearance | None = None) -> str | None:
     """Make a small JPEG of received bytes; None for what is not an image within the wire's limits."""
     shown = developed(data, wanted)
-    if shown is None:
-        return None
-    shown.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    shown.save(buffer, "JPEG", quality=JPEG_QUALITY, optimize=True)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+    return None if shown is None else data_uri(jpeg(shown))
 
 
 def _rows(records: RunRecords, iterations: Sequence[int], label: str, per_row: int) -> Iterator[Row]:

@@ -1,0 +1,76 @@
+"""Turns a template into a page: every string is escaped, and styles and scripts are allowed by their hash."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+BASE_STYLE = "base.css"
+
+
+@dataclass(frozen=True)
+class Inline:
+    """A style or script of our own that stands in the page itself.
+
+    Attributes:
+        text: The content, which the template must not touch.
+        source: How the page's Content-Security-Policy names it.
+    """
+
+    text: Markup
+    source: str
+
+
+def inline(*parts: str) -> Inline:
+    """Join text of our own; nothing that came from a run may be part of it."""
+    text = "\n".join(parts)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return Inline(Markup(text), f"'sha256-{digest}'")  # noqa: S704 - our own files
+
+
+def own_file(package: str, name: str) -> str:
+    """Read a file that lies beside the code."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def base_style() -> str:
+    """Colours, type, tables and banners of all pages, light and dark."""
+    return own_file(__package__, BASE_STYLE)
+
+
+def rendered(
+    package: str, template: str, filters: Mapping[str, Callable[..., Any]], content: Mapping[str, Any]
+) -> str:
+    """Make a page's HTML from the template in a package."""
+    environment = Environment(
+        loader=PackageLoader(package, "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    environment.filters |= filters
+    return environment.get_template(template).render(content)
+
+
+def size(count: float) -> str:
+    """Write a number of bytes for people."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def _visible(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out
+    """Spell out what cannot be seen (control, zero-width, direction-changing characters) and could mislead."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in value)
