@@ -75,7 +75,6 @@ class World:
         values: dict[str, object] = {
             "labels": tuple(f"class {place}" for place in range(len(pools))),
             "pools": pools,
-            "born": tuple(np.zeros(len(pool), dtype=np.int64) for pool in pools),
             "wanted": 1,
             "shots": 2,
             "iteration": 1,

@@ -29,10 +29,11 @@ from .evolve import Evolved, evolve
 from .folder import RunFolder
 from .methods.method import Method, Schedule, first_selection, scope_of
 from .parts import Parts
-from .plan import TEMPLATE, UNLABELLED_TEMPLATE, PublicPlan
+from .plan import TEMPLATE, UNLABELLED_TEMPLATE, Call, PublicPlan
 from .providers.dialect import ModelSize
 from .providers.remote import RemoteGenerator
 from .publish import Release, assumptions, marks, publish, published_files
+from .release import Receipt
 from .report import write_report
 from .settings import RunSettings, first_fault
 
@@ -60,6 +61,23 @@ class _Session:
     gate: Gate
     transcript: Transcript
     account: Account
+
+
+@dataclass(frozen=True)
+class _Recorder:
+    """A watcher that puts every receipt on record as soon as it is paid for."""
+
+    gate: Gate
+    progress: RunProgress
+
+    def generated(self, call: Call) -> None:
+        """See ``Watcher``."""
+        self.progress.generated(call)
+
+    def released(self, receipt: Receipt) -> None:
+        """See ``Watcher``."""
+        self.gate.record(receipt)
+        self.progress.released(receipt)
 
 
 def execute(settings: RunSettings, resume: bool = False) -> Outcome:
@@ -192,15 +210,14 @@ def _evolved(session: _Session, console: Console) -> Evolved:
     parts, plan, received = session.parts, session.plan, session.transcript.bodies.file
     generator = RemoteGenerator(plan, parts.dialect, session.gate, received)
     progress = RunProgress(plan, parts.method.name, console)
+    judge, watcher = parts.judge(plan, session.account, session.transcript), _Recorder(session.gate, progress)
     with progress.shown():
-        return evolve(plan, generator, parts.judge(plan, session.account, session.transcript), progress)
+        return evolve(plan, generator, judge, watcher)
 
 
 def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, Any]:
     """Close the record and write what the run was for."""
     plan, transcript, folder = session.plan, session.transcript, session.folder
-    for receipt in evolved.receipts:
-        session.gate.record(receipt)
     session.gate.finish()
     lines = len(transcript.entries)
     release = Release(plan, session.parts.method, evolved.dataset, evolved.receipts, transcript.head, lines)

@@ -67,7 +67,6 @@ class Neighbours:
         return Scene(
             labels=LABELS,
             pools=tuple(np.array(pool) for pool in self.pools),
-            born=tuple(np.zeros(len(pool), dtype=np.int64) for pool in self.pools),
             wanted=wanted,
             shots=SHOTS,
             iteration=iteration,

@@ -104,11 +104,9 @@ class PrivateJudge:
     def _scene(self, query: Query, pool: Pool) -> Scene:
         plan = self.plan
         pools = tuple(self._embed(pool.candidates[label], pool.views) for label in plan.labels)
-        born = tuple(np.array([each.iteration for each in pool.candidates[label]]) for label in plan.labels)
         return Scene(
             labels=plan.labels,
             pools=pools,
-            born=born,
             wanted=plan.wanted(query.iteration),
             shots=plan.shots,
             iteration=query.iteration,

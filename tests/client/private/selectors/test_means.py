@@ -18,7 +18,6 @@ def scene_of(pools: list[np.ndarray], **changes: object) -> Scene:
     values: dict[str, object] = {
         "labels": tuple(f"class {place}" for place in range(len(pools))),
         "pools": tuple(pools),
-        "born": tuple(np.zeros(len(pool), dtype=np.int64) for pool in pools),
         "wanted": 4,
         "shots": 10,
         "iteration": 1,

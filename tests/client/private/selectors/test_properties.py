@@ -50,7 +50,6 @@ class Case:
         return Scene(
             labels=tuple(f"class {target}" for target in range(self.classes)),
             pools=tuple(pools),
-            born=tuple(np.zeros(len(pool), dtype=np.int64) for pool in pools),
             wanted=wanted,
             shots=4,
             iteration=2,

@@ -51,7 +51,6 @@ def first_round(name: str, shots: int, pools: list[np.ndarray], seed: int):
     scene = Scene(
         labels=("one", "other"),
         pools=tuple(pools),
-        born=tuple(np.zeros(CANDIDATES, dtype=np.int64) for _ in pools),
         wanted=used.prototypes_for(CANDIDATES),
         shots=shots,
         iteration=1,

@@ -74,7 +74,6 @@ class Scene:
         labels: Names of the classes.
         pools: Of each class, the candidates' embeddings, float64 ``(candidates, d)``; rows that are not finite
             are candidates that cannot be used.
-        born: Of each class, int64 ``(candidates,)``: the generation that each candidate is from.
         wanted: How many candidates of each class to choose.
         shots: Nominal private units per class, K.
         iteration: From 1; one more than ``iterations`` for the choice of the dataset.
@@ -86,7 +85,6 @@ class Scene:
 
     labels: tuple[str, ...]
     pools: tuple[FloatArray, ...]
-    born: tuple[IntArray, ...]
     wanted: int
     shots: int
     iteration: int
