@@ -50,9 +50,9 @@ class FakeProvider:
         source = images.from_base64(fields["image"]) if "image" in fields else None
         made = [
             {"image": images.to_base64(png(seed, source, fields.get("strength", 1.0))), "seed": seed}
-            for seed in ((fields["seed"] + k) % 2**32 for k in range(fields["n"]))
+            for seed in ((fields["seed"] + k) % 2**32 for k in range(fields.get("n", 1)))
         ]
-        return ok({"images": made, "cost": 0.0} if fields["n"] > 1 else {**made[0], "cost": 0.0})
+        return ok({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
 
 
 def _model() -> dict[str, object]:

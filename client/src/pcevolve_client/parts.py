@@ -83,7 +83,7 @@ class Parts:
         )
         method, reason = methods.resolved(settings.method, limits.run, scope)
         iterations = method.iterations(settings.iterations, limits.run, scope)
-        require(spoken, set(method.needs_for(iterations)))
+        require(spoken, method.needs_for(iterations) | _asked_for(settings))
         return cls(
             method=method,
             reason=reason,
@@ -115,6 +115,16 @@ class Parts:
             selector=SELECTORS[self.method.selector](),
             events=self.method.planned(plan),
         )
+
+
+def _asked_for(settings: RunSettings) -> set[str]:
+    """Capabilities without which the user's own wishes would be passed over in silence."""
+    wishes = {
+        "negative_prompt": settings.negative_prompt,
+        "size": settings.size,
+        "steps": settings.steps != RunSettings.model_fields["steps"].default,
+    }
+    return {capability for capability, wish in wishes.items() if wish}
 
 
 def _limits(settings: RunSettings) -> Limits:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from pcevolve_client.errors import EgressError, ProviderReplyError, UsageError
+from pcevolve_client.errors import ProviderReplyError, UsageError
 from pcevolve_client.methods import method
 from pcevolve_client.providers import dialect
 from pcevolve_client.providers.dialect import require
@@ -56,14 +56,16 @@ def test_openai_can_create():
     assert json.loads(openai.encode(PLAN, CREATE, PROMPT, None).body)["size"] == "16x16"
 
 
-def test_openai_cannot_vary_and_says_so_before_anything_is_paid():
-    with pytest.raises(UsageError, match="dialect 'openai' lacks seed, steps, strength, vary"):
-        require(dialect("openai"), set(method("pcevolve").needs_for(20)))
-    require(dialect("openai"), set(method("t2i").needs_for(0)))
-    with pytest.raises(EgressError, match="cannot vary"):
-        dialect("openai").encode(PLAN, VARY, PROMPT, png(1))
+def test_a_dialect_without_strength_refuses_to_evolve_before_anything_is_paid():
+    needed = set(method("pcevolve").needs_for(20))
+    for name in ("openai-plain", "siliconflow"):
+        with pytest.raises(UsageError, match=f"dialect '{name}' lacks strength"):
+            require(dialect(name), needed)
+        require(dialect(name), set(method("t2i").needs_for(0)))
+    for name in ("getimg", "openai", "stability", "a1111"):
+        require(dialect(name), needed)
 
 
 def test_an_unknown_dialect_is_refused_with_the_choices():
-    with pytest.raises(UsageError, match="choose one of getimg, openai"):
+    with pytest.raises(UsageError, match="choose one of a1111, getimg, openai"):
         dialect("klingon")

@@ -106,12 +106,12 @@ class Address:
         headers = [
             ("Host", urlsplit(url).netloc),
             ("User-Agent", "pcevolve"),
-            ("Accept", "application/json"),
+            ("Accept", request.accept),
             ("Accept-Encoding", "identity"),
         ]
         if self.key is not None:
             headers.append(("Authorization", f"Bearer {self.key}"))
-        if request.content_type is not None:
+        if request.body:
             headers += [("Content-Type", request.content_type), ("Content-Length", str(len(request.body)))]
         return Outgoing(request.method, url, tuple(headers), request.body)
 

@@ -27,7 +27,7 @@ Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
 """Events of each round 1..T; a round is one transaction for all classes."""
 Spending: TypeAlias = Callable[[Budget, Scope], Rounds]
 
-CREATES = frozenset({"create", "seed", "steps"})
+CREATES = frozenset({"create"})
 VARIES = CREATES | {"vary", "strength"}
 
 
@@ -110,7 +110,7 @@ class Method:
 
     def needs_for(self, iterations: int) -> frozenset[str]:
         """Capabilities that the dialect must have; without iterations no image is ever sent."""
-        return VARIES if iterations else CREATES if self.varies else frozenset({"create"})
+        return VARIES if iterations else CREATES
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
         """What each round does to the private data.

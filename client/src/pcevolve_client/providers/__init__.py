@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from ..errors import UsageError
+from .a1111 import A1111Dialect
 from .dialect import Dialect
 from .getimg import GetimgDialect
-from .openai import OpenAIDialect
+from .openai import OpenAIDialect, PlainOpenAIDialect
+from .siliconflow import SiliconFlowDialect
+from .stability import StabilityDialect
 
-DIALECTS: dict[str, Dialect] = {each.name: each for each in (GetimgDialect(), OpenAIDialect())}
+_ALL: tuple[Dialect, ...] = (
+    GetimgDialect(),
+    OpenAIDialect(),
+    PlainOpenAIDialect(),
+    SiliconFlowDialect(),
+    StabilityDialect(),
+    A1111Dialect(),
+)
+DIALECTS: dict[str, Dialect] = {each.name: each for each in _ALL}
 
 
 def dialect(name: str) -> Dialect:

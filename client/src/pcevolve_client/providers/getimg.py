@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
-from pcevolve_shared import images, wire
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from pcevolve_shared import images, limits, wire
 
 from ..errors import UsageError
 from ..plan import Call, PublicPlan
 from ..release import PublicPrompt
-from .dialect import ModelSize, WireRequest, json_body, parsed, received_images
+from .dialect import Dialect, ModelSize, WireRequest, json_body, parsed, received_images
+from .faults import Reason
 
 
-class GetimgDialect:
-    """PCEvolve's own server, and getimg's v1 API for single images."""
+class _Answer(BaseModel):
+    """What is read of an answer; the hosted API has fields beside these."""
+
+    model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
+
+
+class _Cost(_Answer):
+    cost: Annotated[float | None, Field(ge=0)] = None
+
+
+class _Image(_Answer):
+    image: Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]
+
+
+class _Single(_Image, _Cost):
+    pass
+
+
+class _Batch(_Cost):
+    images: Annotated[tuple[_Image, ...], Field(max_length=limits.MAX_BATCH)]
+
+
+class _Balance(_Answer):
+    balance: float | None = None
+
+
+class _Model(_Answer):
+    id: wire.Name
+    base_resolution: wire.Resolution
+
+
+class _Models(RootModel[Annotated[list[_Model], Field(max_length=limits.MAX_LIST)]]):
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+
+class GetimgDialect(Dialect):
+    """PCEvolve's own server; and getimg's v1 API, which knows no ``n``, with ``--batch 1``."""
 
     name = "getimg"
-    capabilities = frozenset({"create", "vary", "strength", "seed", "steps", "negative_prompt", "batch"})
+    capabilities = frozenset(
+        {"create", "vary", "strength", "seed", "steps", "negative_prompt", "size", "batch"}
+    )
+    most = limits.MAX_BATCH
+    reasons: ClassVar[Mapping[str, Reason]] = {"content_rejected": "content"}
 
     def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
         """See ``Dialect.encode``."""
@@ -29,19 +72,20 @@ class GetimgDialect:
             "seed": call.seed,
             "output_format": "png",
             "response_format": "b64",
-            "n": call.count,
         }
+        if plan.batch > 1:
+            fields["n"] = call.count
         if image is None:
             size = {"width": plan.width, "height": plan.height}
             return WireRequest("POST", wire.TEXT_TO_IMAGE, json_body(fields | size))
         source = {"image": images.to_base64(image), "strength": call.strength}
         return WireRequest("POST", wire.IMAGE_TO_IMAGE, json_body(fields | source))
 
-    def decode(self, call: Call, body: bytes) -> list[bytes]:
+    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """See ``Dialect.decode``."""
         if call.count == 1:
-            return received_images(call, [parsed(wire.ImageResponse, body).image])
-        return received_images(call, [each.image for each in parsed(wire.BatchResponse, body).images])
+            return received_images(call, [parsed(_Single, body).image])
+        return received_images(call, [each.image for each in parsed(_Batch, body).images])
 
     def hello(self) -> WireRequest:
         """List the models."""
@@ -49,9 +93,21 @@ class GetimgDialect:
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """See ``Dialect.native_size``."""
-        known = {each.id: each for each in parsed(wire.ModelList, body).root}
+        known = {each.id: each for each in parsed(_Models, body).root}
         if model not in known:
             offers = ", ".join(sorted(known)[:10]) or "none at all"
             raise UsageError(f"the API has no model '{model}': it offers {offers}; choose one with --model")
         size = known[model].base_resolution
         return ModelSize(size.width, size.height)
+
+    def account(self) -> WireRequest:
+        """See ``Dialect.account``."""
+        return WireRequest("GET", wire.BALANCE)
+
+    def credit(self, body: bytes) -> float | None:
+        """See ``Dialect.credit``."""
+        return parsed(_Balance, body).balance
+
+    def cost(self, body: bytes) -> float | None:
+        """See ``Dialect.cost``."""
+        return parsed(_Cost, body).cost

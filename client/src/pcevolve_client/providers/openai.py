@@ -1,23 +1,19 @@
-"""The OpenAI Images dialect, text-to-image only.
-
-Its edits endpoint has no ``strength``, so methods that vary prototypes refuse it before anything is paid.
-"""
+"""OpenAI's Images API: with the fields that Stable Diffusion servers add to it, and as OpenAI itself has it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve_shared import limits
+from pcevolve_shared import limits, wire
 
-from ..errors import EgressError
 from ..plan import Call, PublicPlan
 from ..release import PublicPrompt
-from .dialect import ModelSize, WireRequest, json_body, parsed, received_images
-
-GENERATIONS = "/v1/images/generations"
-MODELS = "/v1/models"
+from .dialect import Dialect, WireRequest, json_body, parsed, received_images
+from .faults import Reason
+from .multipart import form
 
 
 class _Image(BaseModel):
@@ -30,33 +26,62 @@ class _Answer(BaseModel):
     data: Annotated[list[_Image], Field(max_length=limits.MAX_BATCH)]
 
 
-class OpenAIDialect:
-    """``/v1/images/generations`` with base64 answers."""
+class OpenAIDialect(Dialect):
+    """Generations and edits with the Stable Diffusion extension fields; PCEvolve's own server speaks it too."""
 
     name = "openai"
-    capabilities = frozenset({"create", "batch"})
+    capabilities = frozenset(
+        {"create", "vary", "strength", "seed", "steps", "negative_prompt", "size", "batch"}
+    )
+    most = 10
+    reasons: ClassVar[Mapping[str, Reason]] = {
+        "insufficient_quota": "credit",
+        "billing_hard_limit_reached": "credit",
+        "moderation_blocked": "content",
+        "content_policy_violation": "content",
+        "content_rejected": "content",
+    }
 
     def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
-        """See ``Dialect.encode``; a variation is refused."""
-        if image is not None:
-            raise EgressError("dialect 'openai' cannot vary an image")
-        fields = {
+        """See ``Dialect.encode``."""
+        fields: dict[str, Any] = {
             "model": plan.model,
             "prompt": prompt.text,
             "n": call.count,
             "size": f"{plan.width}x{plan.height}",
-            "response_format": "b64_json",
+            **self._more(plan, call, prompt),
         }
-        return WireRequest("POST", GENERATIONS, json_body(fields))
+        if image is None:
+            return WireRequest("POST", wire.OPENAI_GENERATIONS, json_body(fields))
+        kind, body = form({name: str(value) for name, value in fields.items()}, image)
+        return WireRequest("POST", wire.OPENAI_EDITS, body, kind)
 
-    def decode(self, call: Call, body: bytes) -> list[bytes]:
+    def _more(self, plan: PublicPlan, call: Call, prompt: PublicPrompt) -> dict[str, Any]:
+        """What Stable Diffusion servers understand beyond OpenAI's own fields."""
+        fields: dict[str, Any] = {
+            "response_format": "b64_json",
+            "negative_prompt": prompt.negative,
+            "num_inference_steps": plan.steps,
+            "guidance_scale": plan.guidance,
+            "seed": call.seed,
+        }
+        return fields if call.strength is None else fields | {"strength": call.strength}
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """See ``Dialect.decode``."""
         return received_images(call, [each.b64_json for each in parsed(_Answer, body).data])
 
     def hello(self) -> WireRequest:
         """List the models."""
-        return WireRequest("GET", MODELS)
+        return WireRequest("GET", wire.MODELS)
 
-    def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Not told by this API."""
-        return None
+
+class PlainOpenAIDialect(OpenAIDialect):
+    """OpenAI's own service: it refuses fields that it does not know, and has no ``strength``."""
+
+    name = "openai-plain"
+    capabilities = frozenset({"create", "vary", "size", "batch"})
+
+    def _more(self, plan: PublicPlan, call: Call, prompt: PublicPrompt) -> dict[str, Any]:
+        """The GPT image models always answer in base64 and refuse ``response_format``."""
+        return {"output_format": "png"}
