@@ -21,7 +21,7 @@ from ..durable import sync_folder
 from ..errors import TranscriptError
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-_PLACEHOLDER = re.compile(r"\{\{sha256:([0-9a-f]{64})\}\}")
+PLACEHOLDER = re.compile(r"\{\{sha256:([0-9a-f]{64})\}\}")
 _BASE64 = re.compile(rb'"([A-Za-z0-9+/]{64,}={0,2})"')
 
 
@@ -43,7 +43,7 @@ class BodyRef(BaseModel):
     @property
     def files(self) -> tuple[str, ...]:
         """Digests of the stored files that the body is made of."""
-        return (self.sha256,) if self.text is None else tuple(_PLACEHOLDER.findall(self.text))
+        return (self.sha256,) if self.text is None else tuple(PLACEHOLDER.findall(self.text))
 
 
 class Bodies:
@@ -119,7 +119,7 @@ class Bodies:
         def fill(match: re.Match[str]) -> str:
             return base64.b64encode(self.file(match[1])).decode("ascii")
 
-        return _PLACEHOLDER.sub(fill, text).encode("utf-8")
+        return PLACEHOLDER.sub(fill, text).encode("utf-8")
 
     def _write(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()

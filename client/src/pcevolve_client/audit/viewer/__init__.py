@@ -1,0 +1,7 @@
+"""A page on which a person can scroll through everything that left, made from public records alone."""
+
+from __future__ import annotations
+
+from .page import write_viewer
+
+__all__ = ["write_viewer"]
