@@ -1,0 +1,122 @@
+"""Where a whole run goes: every name that the client process looks up and every address that it connects to.
+
+Python tells of both through audit events, whatever library asks; proxies in the environment must not be believed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from pcevolve_client.egress.transport import Address, ConnectionTroubleError, HttpTransport
+from pcevolve_client.providers.dialect import WireRequest
+from system.conftest import RUN_SECONDS, Client, class_folders
+
+pytestmark = pytest.mark.system
+
+LIBRARY_SEARCH = {"ldconfig", "gcc", "cc", "ld", "objdump", "uname"}
+"""What Python's ctypes starts to find a shared library."""
+
+WATCHED = """
+import json, sys
+seen = open(sys.argv[1], "a", buffering=1)
+
+def watch(event, arguments):
+    if event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        print(json.dumps(["looked up", str(arguments[0])]), file=seen)
+    elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        print(json.dumps(["went to", *map(str, arguments[1][:2])]), file=seen)
+    elif event in ("subprocess.Popen", "os.system", "os.posix_spawn"):
+        print(json.dumps(["started", str(arguments[0])]), file=seen)
+
+sys.addaudithook(watch)
+from pcevolve_client.cli import main
+main(sys.argv[2:])
+"""
+
+
+def destinations(
+    client: Client, log: Path, options: list[object], **environment: str
+) -> set[tuple[str, ...]]:
+    """What a client process that was told to be watched reached for."""
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, str(log), *map(str, options)],
+        env={**client.environment(), **environment},
+        capture_output=True,
+        text=True,
+        timeout=RUN_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    return {tuple(json.loads(line)) for line in log.read_text().splitlines()}
+
+
+def test_a_run_looks_up_and_reaches_the_api_host_and_nothing_else(client: Client, tmp_path: Path):
+    port = client.address.rpartition(":")[2]
+    private = class_folders(tmp_path / "private", seed=3)
+    options = client.run_options(
+        private, tmp_path / "run", api=f"http://localhost:{port}", method="random", iterations=1
+    )
+    nowhere = "http://192.0.2.1:9"
+    found = destinations(
+        client, tmp_path / "seen", options, HTTP_PROXY=nowhere, ALL_PROXY=nowhere, http_proxy=nowhere
+    )
+    assert {each[1] for each in found if each[0] == "looked up"} == {"localhost"}
+    assert {each[1:] for each in found if each[0] == "went to"} <= {("127.0.0.1", port), ("::1", port)}
+    assert {Path(each[1]).name for each in found if each[0] == "started"} <= LIBRARY_SEARCH
+
+
+class TlsServer:
+    """Offers a certificate that nobody signed, and notes what a client says in the clear and afterwards."""
+
+    def __init__(self, folder: Path) -> None:
+        self.names: list[str | None] = []
+        self.heard = b""
+        key, certificate = folder / "key.pem", folder / "certificate.pem"
+        request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+        subprocess.run(
+            [*request, "-subj", "/CN=localhost", "-keyout", key, "-out", certificate],
+            check=True,
+            capture_output=True,
+        )
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(certificate, key)
+        self._context.sni_callback = lambda _, name, __: self.names.append(name)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        connection, _ = self._socket.accept()
+        try:
+            with self._context.wrap_socket(connection, server_side=True) as tls:
+                self.heard = tls.recv(65536)
+        except OSError:
+            connection.close()
+
+    def close(self) -> None:
+        self._thread.join(10)
+        self._socket.close()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_tls_names_the_api_host_only_and_tells_a_stranger_nothing(tmp_path: Path):
+    server = TlsServer(tmp_path)
+    transport = HttpTransport(5)
+    request = Address(f"https://localhost:{server.port}", "secret-key").outgoing(
+        WireRequest("GET", "/v1/models")
+    )
+    with pytest.raises(ConnectionTroubleError):
+        transport.send(request)
+    transport.close()
+    server.close()
+    assert server.names == ["localhost"]
+    assert server.heard == b""
