@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pcevolve_client.egress.bodies import Bodies
 from pcevolve_client.egress.transcript import Transcript, read
 from pcevolve_client.errors import TranscriptError
+from pcevolve_client.providers.multipart import form
 from support.provider import FakeProvider, png
 from support.runs import SmallRun
 
@@ -77,6 +78,25 @@ def test_each_image_is_stored_once_however_often_it_crosses(tmp_path):
     for field in ("image", "picture", "photo"):
         bodies.put(json.dumps({field: text}).encode())
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [png(1)]
+
+
+def test_an_image_is_stored_once_whether_it_crosses_bare_as_data_url_in_a_form_or_alone(tmp_path):
+    bodies = Bodies(tmp_path)
+    text = base64.b64encode(png(1)).decode()
+    _, in_form = form({"prompt": "a scratch\r\non metal", "seed": "7"}, png(1))
+    sent = [f'{{"image":"{text}"}}'.encode(), f'{{"image":"data:image/png;base64,{text}"}}'.encode(), in_form]
+    refs = [bodies.put(body) for body in (*sent, png(1))]
+    assert [bodies.get(ref) for ref in refs] == [*sent, png(1)]
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [png(1)]
+    assert {ref.files for ref in refs} == {(refs[-1].sha256,)}
+
+
+@given(st.binary(max_size=300), st.text(max_size=50), st.binary(max_size=60))
+def test_any_form_comes_back_byte_for_byte(tmp_path_factory, image, value, rest):
+    bodies = Bodies(tmp_path_factory.mktemp("bodies"))
+    _, body = form({"prompt": value}, image)
+    for each in (body, body + rest, body[:-1], body.replace(b"\r\n", b"\n")):
+        assert bodies.get(bodies.put(each)) == each
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -1,7 +1,7 @@
 """Content-addressed storage of what crossed the wire; every image is stored once.
 
-A body is kept as its text with each image's base64 cut out and replaced by the image's digest, so that the exact
-bytes can be put together again and checked.
+A body is kept as its text with each image cut out and replaced by the image's digest, so that the exact bytes can be
+put together again and checked. Images stand in JSON strings as base64, bare or as a data URL, and in forms as they are.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from ..durable import sync_folder
 from ..errors import TranscriptError
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-PLACEHOLDER = re.compile(r"\{\{sha256:([0-9a-f]{64})\}\}")
-_BASE64 = re.compile(rb'"([A-Za-z0-9+/]{64,}={0,2})"')
+PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
+_GAP = re.compile(rb"\{\{(raw-)?sha256:([0-9a-f]{64})\}\}")
+_BASE64 = re.compile(rb'"((?:data:[a-z]+/[a-z0-9.+-]+;base64,)?)([A-Za-z0-9+/]{64,}={0,2})"')
+_FORM = re.compile(rb"--([0-9A-Za-z'()+_,./:=?-]{1,70})\r\n")
 
 
 class BodyRef(BaseModel):
@@ -99,8 +101,10 @@ class Bodies:
 
     def _cut(self, body: bytes) -> str | None:
         """The body with images taken out, or None where that could not be undone exactly."""
+        form = _FORM.match(body)
         try:
-            text = _BASE64.sub(self._store_match, body).decode("utf-8")
+            cut = self._cut_form(body, form[1]) if form else _BASE64.sub(self._store_match, body)
+            text = cut.decode("utf-8")
         except UnicodeDecodeError:
             return None
         try:
@@ -110,16 +114,28 @@ class Bodies:
 
     def _store_match(self, match: re.Match[bytes]) -> bytes:
         try:
-            data = base64.b64decode(match[1], validate=True)
+            data = base64.b64decode(match[2], validate=True)
         except binascii.Error:
             return match[0]
-        return b'"{{sha256:' + self._write(data).encode() + b'}}"'
+        return b'"' + match[1] + b"{{sha256:" + self._write(data).encode() + b'}}"'
+
+    def _cut_form(self, body: bytes, boundary: bytes) -> bytes:
+        """A form with its files taken out."""
+        delimiter = b"\r\n--" + boundary
+        return delimiter.join(self._cut_part(part) for part in body.split(delimiter))
+
+    def _cut_part(self, part: bytes) -> bytes:
+        head, blank, content = part.partition(b"\r\n\r\n")
+        if not content or b"filename=" not in head:
+            return part
+        return head + blank + b"{{raw-sha256:" + self._write(content).encode() + b"}}"
 
     def _joined(self, text: str) -> bytes:
-        def fill(match: re.Match[str]) -> str:
-            return base64.b64encode(self.file(match[1])).decode("ascii")
+        def fill(match: re.Match[bytes]) -> bytes:
+            data = self.file(match[2].decode("ascii"))
+            return data if match[1] else base64.b64encode(data)
 
-        return PLACEHOLDER.sub(fill, text).encode("utf-8")
+        return _GAP.sub(fill, text.encode("utf-8"))
 
     def _write(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
