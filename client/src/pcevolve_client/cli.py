@@ -33,7 +33,7 @@ app.command("audit-dp")(audit_dp)
 
 METHODS_HELP = (
     "auto (chosen from public sizes), dp-means, jvem, pe, pe-em, pcevolve, pcevolve-g, pcevolve-h, pcevolve-exp, "
-    "pcevolve-gm, random (control) or t2i (no evolution)."
+    "pcevolve-pf, pcevolve-gm, random (control) or t2i (no evolution)."
 )
 
 

@@ -21,6 +21,7 @@ from pcevolve_client.budget.lift import (
     joint_lift,
     means_lift,
     noisy_argmax_lift,
+    permute_and_flip_lift,
     uniform_lift,
 )
 from pcevolve_client.budget.mechanisms import SeededNoise
@@ -34,6 +35,7 @@ SCOPE = Scope("replace-one", iterations=20, classes=2, shots=10, candidates=100)
 TEN = Budget(Fraction(10), 1e-5)
 LIFTS = {
     exponential_lift: "exponential",
+    permute_and_flip_lift: "exponential",
     joint_lift: "exponential",
     draws_lift: "exponential",
     histogram_lift: "gaussian",
@@ -214,6 +216,16 @@ def test_the_exponential_lift_is_the_frequency_of_real_draws():
     assert np.mean(np.array(draws) < 10) == pytest.approx(
         exponential_lift(event("exponential", 4), SCOPE), abs=0.03
     )
+
+
+@pytest.mark.parametrize("value", [0.5, 4.0, 8.0])
+def test_the_permute_and_flip_lift_is_the_frequency_of_real_draws_and_beats_the_exponential(value):
+    utilities = np.repeat([1.0, 0.0], [10, 90])
+    noise = SeededNoise(4)
+    draws = [noise.permute_and_flip(str(k), utilities, Fraction(value) / 2) for k in range(4000)]
+    lift = permute_and_flip_lift(event("permute-and-flip", value), SCOPE)
+    assert np.mean(np.array(draws) < 10) == pytest.approx(lift, abs=0.03)
+    assert lift > exponential_lift(event("exponential", value), SCOPE)
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])

@@ -117,6 +117,15 @@ def exponential_per_class(budget: Budget, scope: Scope) -> Rounds:
     return ((Event("exponential", str(each), scope.classes),),) * scope.iterations
 
 
+def permute_and_flip_per_class(budget: Budget, scope: Scope) -> Rounds:
+    """The same price for a mechanism that is never worse than the exponential one at equal pure ε.
+
+    Source: McKenna & Sheldon 2020, section 3.
+    """
+    rounds = exponential_per_class(budget, scope)
+    return tuple(tuple(replace(each, mechanism="permute-and-flip") for each in events) for events in rounds)
+
+
 def exponential_per_round(budget: Budget, scope: Scope) -> Rounds:
     """One access of bounded range b per round, for all classes in parallel: the largest b that fits."""
     return exponential_draws(1)(budget, scope)

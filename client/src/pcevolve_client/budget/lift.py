@@ -23,6 +23,9 @@ from .calibration import (
 WIDTH = 12.0
 """Standard deviations after which nothing of a normal distribution is left in a float."""
 
+QUADRATURE = 400
+"""Nodes, exact for polynomials up to twice that degree."""
+
 
 def best_tenth(candidates: int) -> int:
     """How many candidates the best tenth are: at least one."""
@@ -42,6 +45,19 @@ def exponential_lift(events: tuple[Event, ...], scope: Scope) -> float:
         scope: Public sizes.
     """
     return _drawn(float(events[0].value) / 2, best_tenth(scope.candidates), scope)
+
+
+def permute_and_flip_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """PCEvolve by permute-and-flip: utility 1 for the best tenth and 0 for the rest, at the rate ε / 2.
+
+    The mechanism is the largest of the scores plus exponential noise (Ding et al. 2021), so with m of the best, n of
+    the rest and u the best one's noise as a quantile it is ``∫ m u^(m-1) (1 - e^(-ε/2) (1 - u))^n du`` over [0, 1].
+    """
+    best = best_tenth(scope.candidates)
+    nodes, weights = np.polynomial.legendre.leggauss(min(scope.candidates, QUADRATURE))
+    u = (nodes + 1) / 2
+    rest = np.log1p(-math.exp(-float(events[0].value) / 2) * (1 - u)) * (scope.candidates - best)
+    return min(float(weights @ np.exp(rest + (best - 1) * np.log(u))) * best / 2, 1.0)
 
 
 def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:

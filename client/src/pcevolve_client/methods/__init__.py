@@ -14,6 +14,7 @@ METHODS: dict[str, Method] = {
         dp_means.METHOD,
         jvem.METHOD,
         pcevolve.METHOD,
+        pcevolve.PERMUTE_AND_FLIP,
         *pcevolve.ABLATIONS,
         pcevolve_gm.METHOD,
         pe.METHOD,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..budget.calibration import exponential_per_class
-from ..budget.lift import exponential_lift
+from ..budget.calibration import exponential_per_class, permute_and_flip_per_class
+from ..budget.lift import exponential_lift, permute_and_flip_lift
 from .method import Method
 
 METHOD = Method(
@@ -19,6 +19,15 @@ METHOD = Method(
     selector="contrastive",
     spending=exponential_per_class,
     lift=exponential_lift,
+)
+
+PERMUTE_AND_FLIP = replace(
+    METHOD,
+    name="pcevolve-pf",
+    summary="PCEvolve by permute-and-flip, which is never worse than the exponential mechanism at the same epsilon",
+    guarantee=METHOD.guarantee.replace("the exponential mechanism", "both mechanisms"),
+    spending=permute_and_flip_per_class,
+    lift=permute_and_flip_lift,
 )
 
 ABLATIONS = (
