@@ -1,0 +1,359 @@
+"""A capture and a transcript agree to the byte, or the audit says where they do not."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcevolve_client.audit.capture import reconcile
+from pcevolve_client.audit.evidence import Evidence
+from pcevolve_client.egress.transport import Outgoing
+from pcevolve_client.errors import TranscriptError
+from support.forge import Event, forge
+from support.provider import FakeProvider
+from support.recorder import SCRIPT, Recorded
+from support.runs import ADDRESS, SmallRun, small_plan
+
+Line = dict[str, Any]
+UNRECORDED = "nothing was sent that is not on record"
+UNSENT = "nothing is on record that was not sent"
+ANSWERS = "every answer on record is the one that came"
+
+
+def audited(root: Path, meddle: Callable[[Outgoing], str] = lambda request: "", **plan: object) -> Path:
+    """A finished run with its capture beside it."""
+    root.mkdir(parents=True, exist_ok=True)
+    provider = Recorded(FakeProvider(), root / "capture.jsonl", ADDRESS.key or "", meddle)
+    run = SmallRun.open(root, small_plan(**plan), provider)
+    run.finish()
+    run.close()
+    return root
+
+
+def faults(root: Path) -> dict[str, tuple[str, ...]]:
+    """What does not hold, by claim."""
+    found = reconcile(Evidence.of(root), root / "capture.jsonl")
+    return {each.claim: each.faults for each in found if not each.holds}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return audited(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
+def rewrite(root: Path, change: Callable[[list[Line]], list[Line]]) -> None:
+    """Change a capture as somebody who can write JSON would."""
+    path = root / "capture.jsonl"
+    lines = change([json.loads(line) for line in path.read_bytes().splitlines()])
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def of_flow(lines: list[Line], number: int) -> list[Line]:
+    return [line for line in lines if line.get("flow") == number]
+
+
+def renumbered(lines: list[Line], number: int) -> list[Line]:
+    return [{**line, "flow": number} for line in lines]
+
+
+def last(lines: list[Line]) -> int:
+    return max(line.get("flow", 0) for line in lines)
+
+
+def changed(lines: list[Line], number: int, event: str, **values: object) -> list[Line]:
+    return [
+        {**line, **values} if (line.get("flow"), line["event"]) == (number, event) else line for line in lines
+    ]
+
+
+def other_body(data: bytes) -> dict[str, str]:
+    return {"sha256": hashlib.sha256(data).hexdigest(), "base64": base64.b64encode(data).decode()}
+
+
+def test_an_honest_capture_holds_and_every_exchange_is_looked_at(finished: Path):
+    found = reconcile(Evidence.of(finished), finished / "capture.jsonl")
+    requests = Evidence.of(finished).requests
+    assert [each.faults for each in found] == [(), (), (), ()]
+    assert [each.checked for each in found] == [requests] * 4
+    assert requests > 5
+
+
+def test_the_recorder_shares_no_code_with_the_client():
+    assert not re.search(r"^\s*(from|import) pcevolve", SCRIPT.read_text(), re.MULTILINE)
+
+
+def test_the_key_is_not_in_the_capture(finished: Path):
+    text = (finished / "capture.jsonl").read_text()
+    assert '["Authorization","(hidden)"]' in text
+    assert str(ADDRESS.key) not in text
+
+
+TROUBLES = ["unsent", "broken", "unpassed", "unanswered", "refused"]
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_an_attempt_that_failed_may_have_reached_the_recorder_or_not(tmp_path: Path, trouble: str):
+    turns = iter([trouble, "", "", trouble, trouble])
+    root = audited(tmp_path, lambda request: next(turns, ""))
+    sent = [each.record for each in Evidence.of(root).entries if each.record.kind == "sent"]
+    assert len(sent) == len({each.body.sha256 for each in sent}) + 3
+    assert faults(root) == {}
+
+
+def test_any_mixture_of_failures_is_legitimate(tmp_path: Path):
+    turns = iter([trouble for pair in itertools.permutations(TROUBLES[:4], 2) for trouble in (*pair, "")][2:])
+    root = audited(tmp_path, lambda request: next(turns, ""), candidates=6)
+    assert next(turns, "none left") == "none left"
+    assert faults(root) == {}
+
+
+def test_a_run_that_was_killed_and_resumed_agrees_with_a_recorder_that_was_restarted(tmp_path: Path):
+    def killed() -> Iterator[str]:
+        yield from ["", "", ""]
+        raise KeyboardInterrupt
+
+    turns = killed()
+    with pytest.raises(KeyboardInterrupt):
+        audited(tmp_path, lambda request: next(turns))
+    with (tmp_path / "capture.jsonl").open("ab") as file:
+        file.write(b'{"event":"request","torn')
+    assert faults(audited(tmp_path)) == {}
+
+
+def added(lines: list[Line]) -> list[Line]:
+    extra = renumbered(changed(of_flow(lines, 2), 2, "request", body=other_body(b"secret")), last(lines) + 1)
+    return lines + extra
+
+
+def with_header(lines: list[Line]) -> list[Line]:
+    headers = of_flow(lines, 3)[0]["headers"]
+    return changed(lines, 3, "request", headers=[*headers, ["X-Extra", "1"]])
+
+
+def with_other_key(lines: list[Line]) -> list[Line]:
+    headers = [
+        [n, "Bearer smuggled" if n == "Authorization" else v] for n, v in of_flow(lines, 3)[0]["headers"]
+    ]
+    return changed(lines, 3, "request", headers=headers)
+
+
+def with_swapped_headers(lines: list[Line]) -> list[Line]:
+    return changed(lines, 3, "request", headers=of_flow(lines, 3)[0]["headers"][::-1])
+
+
+def with_swapped_requests(lines: list[Line]) -> list[Line]:
+    moved = [(3, 4), (4, 3)]
+    return [line for line in lines if line.get("flow") not in (3, 4)] + [
+        line for old, new in moved for line in renumbered(of_flow(lines, old), new)
+    ]
+
+
+def with_one_byte(lines: list[Line]) -> list[Line]:
+    body = base64.b64decode(of_flow(lines, 3)[0]["body"]["base64"])
+    return changed(lines, 3, "request", body=other_body(body[:-1] + b" "))
+
+
+SENT_OTHERWISE = {
+    "added": (added, r"line \d+ \('POST /v1/.*'\) was sent and is not on record"),
+    "sent twice": (
+        lambda lines: lines + renumbered(of_flow(lines, 3), last(lines) + 1),
+        "was sent and is not on record",
+    ),
+    "sent twice at once": (
+        lambda lines: (
+            [
+                {**line, "flow": line.get("flow", 0) + (line.get("flow", 0) > 3)} if "flow" in line else line
+                for line in lines
+            ]
+            + renumbered(of_flow(lines, 3), 4)
+        ),
+        "was sent 2 times, and is on record 1 times",
+    ),
+    "header added": (with_header, "header 'X-Extra'"),
+    "another key": (with_other_key, "header 'Authorization'"),
+    "headers in another order": (with_swapped_headers, "header order"),
+    "requests in another order": (with_swapped_requests, "another place in the order"),
+    "one byte changed": (with_one_byte, "is on record: body$"),
+    "another target": (lambda lines: changed(lines, 3, "request", target="/v2"), "is on record: target"),
+    "another method": (lambda lines: changed(lines, 3, "request", method="PUT"), "is on record: method"),
+    "an older protocol": (lambda lines: changed(lines, 3, "request", version="HTTP/1.0"), "record: version"),
+}
+
+
+@pytest.mark.parametrize("name", SENT_OTHERWISE)
+def test_what_was_sent_otherwise_than_recorded_is_told(copy: Path, name: str):
+    change, message = SENT_OTHERWISE[name]
+    rewrite(copy, change)
+    found = faults(copy)
+    assert list(found) == [UNRECORDED]
+    assert len(found[UNRECORDED]) == 1
+    assert re.search(message, found[UNRECORDED][0])
+
+
+def test_a_header_value_is_not_printed(copy: Path):
+    rewrite(copy, with_other_key)
+    assert "smuggled" not in str(faults(copy))
+
+
+def test_a_recorded_request_that_was_not_sent_is_told(copy: Path):
+    rewrite(copy, lambda lines: [line for line in lines if line.get("flow") != 3])
+    assert re.search("on record as answered, and was not sent", faults(copy)[UNSENT][0])
+
+
+def test_a_request_that_broke_off_is_not_taken_for_one_that_was_answered(copy: Path):
+    def broken(lines: list[Line]) -> list[Line]:
+        head = {key: of_flow(lines, 3)[0][key] for key in ("method", "target", "version", "headers")}
+        kept = [line for line in lines if line.get("flow") != 3]
+        failed = {
+            "event": "failed",
+            "time": 0,
+            "flow": 3,
+            "reason": "gone",
+            "request": {**head, "body": None},
+        }
+        return [*kept, failed]
+
+    rewrite(copy, broken)
+    assert re.search("body, which broke off", faults(copy)[UNRECORDED][0])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"status": 201}, {"headers": [["content-type", "text/html"]]}, {"body": other_body(b"{}")}],
+    ids=["status", "headers", "body"],
+)
+def test_another_answer_than_recorded_is_told(copy: Path, values: dict[str, object]):
+    rewrite(copy, lambda lines: changed(lines, 3, "answer", **values))
+    assert re.search("its answer differs from what came", faults(copy)[ANSWERS][0])
+
+
+def test_an_answer_that_never_came_is_told(copy: Path):
+    rewrite(
+        copy, lambda lines: [line for line in lines if (line.get("flow"), line["event"]) != (3, "answer")]
+    )
+    assert list(faults(copy)) == [ANSWERS]
+
+
+def without(events: list[Event]) -> list[Event]:
+    """A client that keeps silent about one exchange, as if it had not been."""
+    sent = [index for index, event in enumerate(events) if event["kind"] == "sent"]
+    return events[: sent[3]] + events[sent[3] + 2 :]
+
+
+def twice(events: list[Event]) -> list[Event]:
+    sent = [index for index, event in enumerate(events) if event["kind"] == "sent"]
+    return events[: sent[3] + 2] + events[sent[3] :]
+
+
+def swapped(events: list[Event]) -> list[Event]:
+    sent = [index for index, event in enumerate(events) if event["kind"] == "sent"]
+    first, second = sent[2], sent[3]
+    events[first], events[second] = events[second], events[first]
+    return events
+
+
+LIES = {
+    "silent about one": (without, UNRECORDED),
+    "one too many": (twice, UNSENT),
+    "another order": (swapped, UNRECORDED),
+    "an answered one as failed": (
+        lambda events: [
+            {"kind": "failed", "slot": each["slot"], "reason": "lost"} if index == 5 else each
+            for index, each in enumerate(events)
+        ],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_transcript_that_lies_is_told(copy: Path, name: str):
+    change, claim = LIES[name]
+    forge(copy, change)
+    assert (claim in faults(copy)) if claim else faults(copy) == {}
+
+
+def test_the_capture_of_another_run_is_told(copy: Path, tmp_path: Path):
+    other = audited(tmp_path / "other", run_seed=8)
+    shutil.copy(other / "capture.jsonl", copy / "capture.jsonl")
+    assert len(faults(copy)[UNRECORDED]) == Evidence.of(copy).requests - 1  # the first contact is everybody's
+
+
+def test_the_capture_of_two_runs_is_told(copy: Path, tmp_path: Path):
+    other = audited(tmp_path / "other", run_seed=8)
+    with (copy / "capture.jsonl").open("ab") as file:
+        file.write((other / "capture.jsonl").read_bytes())
+    assert len(faults(copy)[UNRECORDED]) == Evidence.of(other).requests
+
+
+def test_a_torn_last_line_is_noted_and_counts_for_nothing(copy: Path):
+    path = copy / "capture.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"event":"request","flow":99,"meth')
+    assert faults(copy) == {}
+    assert "last line is torn" in reconcile(Evidence.of(copy), path)[0].claim
+
+
+def test_a_capture_that_was_cut_short_is_told(copy: Path):
+    path = copy / "capture.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert list(faults(copy)) == [ANSWERS]
+
+
+EMPTY = other_body(b"")
+DAMAGES = {
+    "no capture": (lambda lines: lines[1:], "no capture: it does not begin with an opening line"),
+    "another format": (
+        lambda lines: [{**lines[0], "format": "pcevolve-capture/9"}, *lines[1:]],
+        "line 1 is damaged",
+    ),
+    "body": (
+        lambda lines: changed(lines, 2, "request", body={**other_body(b"a"), "base64": "Yg=="}),
+        "another SHA-256",
+    ),
+    "not base64": (
+        lambda lines: changed(lines, 2, "request", body={**other_body(b"a"), "base64": "ä"}),
+        "is damaged",
+    ),
+    "unknown field": (lambda lines: changed(lines, 2, "request", more=1), "line 4 is damaged"),
+    "answer to nothing": (lambda lines: [*lines, {**lines[2], "flow": 77}], "does not follow"),
+    "two answers": (lambda lines: [*lines, lines[2]], "does not follow"),
+    "one number twice": (lambda lines: [*lines, lines[1]], "does not follow"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_capture_is_refused(copy: Path, name: str):
+    change, message = DAMAGES[name]
+    rewrite(copy, change)
+    with pytest.raises(TranscriptError, match=message):
+        faults(copy)
+
+
+def test_a_file_that_is_something_else_is_refused(copy: Path):
+    (copy / "capture.jsonl").write_bytes(b"\x89PNG\r\n\x1a\n")
+    with pytest.raises(TranscriptError, match="line 1 is damaged"):
+        faults(copy)
+
+
+def test_a_missing_or_empty_capture_is_refused(copy: Path):
+    (copy / "capture.jsonl").write_bytes(b"")
+    with pytest.raises(TranscriptError, match="is no capture"):
+        faults(copy)
+    (copy / "capture.jsonl").unlink()
+    with pytest.raises(TranscriptError, match="cannot be read: No such file"):
+        faults(copy)

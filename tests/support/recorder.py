@@ -1,0 +1,94 @@
+"""The auditor's recorder at the transport seam, fed as mitmproxy feeds it; for tests only."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from urllib.parse import urlsplit
+
+import pytest
+
+from pcevolve_client.egress.records import Header
+from pcevolve_client.egress.transport import ConnectionTroubleError, Incoming, Outgoing, Transport
+
+SCRIPT = Path(__file__).parents[2] / "docker" / "auditor" / "record.py"
+
+
+class Recorded:
+    """A provider behind the recorder.
+
+    Attributes:
+        meddle: May lose a request before (``"unsent"``), in (``"broken"``) or after (``"unanswered"``) the recorder,
+            or have the recorder say that there is no API (``"refused"``).
+    """
+
+    def __init__(
+        self,
+        provider: Transport,
+        capture: Path,
+        key: str,
+        meddle: Callable[[Outgoing], str] = lambda request: "",
+    ) -> None:
+        self.provider = provider
+        self.meddle = meddle
+        self.recorder = _script().Recorder()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PCEVOLVE_AUDITOR_CAPTURE", str(capture))
+            patch.setenv("PCEVOLVE_AUDITOR_KEY", key)
+            self.recorder.load(None)
+
+    def send(self, request: Outgoing) -> Incoming:
+        """Send through the recorder."""
+        trouble = self.meddle(request)
+        if trouble == "unsent":
+            raise ConnectionTroubleError("connection refused or no such host")
+        flow = _flow(request)
+        self.recorder.requestheaders(flow)
+        if trouble == "broken":
+            raise self._lost(flow)
+        self.recorder.request(flow)
+        if trouble == "refused":
+            self._lost(flow)
+            return Incoming(502, (("Server", "mitmproxy"),), b"no API")
+        answer = self.provider.send(request)
+        if trouble == "unpassed":
+            raise self._lost(flow)
+        flow.response = SimpleNamespace(
+            status_code=answer.status, headers=_headers(answer.headers), raw_content=answer.body
+        )
+        self.recorder.response(flow)
+        if trouble == "unanswered":
+            raise ConnectionTroubleError("ReadTimeout")
+        return answer
+
+    def _lost(self, flow: SimpleNamespace) -> ConnectionTroubleError:
+        flow.error = SimpleNamespace(msg="Client disconnected.")
+        self.recorder.error(flow)
+        return ConnectionTroubleError("ReadError")
+
+
+def _script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("record", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _flow(request: Outgoing) -> SimpleNamespace:
+    data = SimpleNamespace(
+        method=request.method.encode(),
+        authority=b"",
+        path=urlsplit(request.url).path.encode(),
+        http_version=b"HTTP/1.1",
+    )
+    made = SimpleNamespace(data=data, headers=_headers(request.headers), raw_content=request.body)
+    return SimpleNamespace(id=object(), request=made, response=None, error=None, kill=lambda: None)
+
+
+def _headers(headers: tuple[Header, ...]) -> SimpleNamespace:
+    fields = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
+    return SimpleNamespace(fields=fields)
