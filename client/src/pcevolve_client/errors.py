@@ -9,7 +9,9 @@ ClientError                      exit code 1 unless said otherwise
 ├── ProviderError                the API failed                                        (6)
 │   ├── ProviderUnreachableError no usable answer within the retry limits
 │   ├── ProviderRefusedError     a clear no: wrong key, invalid request, no credit
-│   └── ProviderReplyError       an answer that breaks the wire contract
+│   ├── ProviderReplyError       an answer that breaks the wire contract
+│   │   └── UnlistedHostError    its images lie where nothing may be fetched from
+│   └── AllowanceError           the next request would exceed what the user allows
 ├── TranscriptError              the record of the run is damaged                      (7)
 └── ModelError                   an encoder's weights cannot be loaded                 (8)
 
@@ -69,6 +71,14 @@ class ProviderRefusedError(ProviderError):
 
 class ProviderReplyError(ProviderError):
     """The API answered with something that breaks the wire contract."""
+
+
+class UnlistedHostError(ProviderReplyError):
+    """The API answered with links to a host that the public plan does not name."""
+
+
+class AllowanceError(ProviderError):
+    """The next request would exceed a limit on requests or cost; it was not sent, and the run can be resumed."""
 
 
 class TranscriptError(ClientError):

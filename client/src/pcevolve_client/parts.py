@@ -72,7 +72,7 @@ class Parts:
         limits = _limits(settings)
         methods.default_delta(settings.method)  # refuses an unknown method before anything is loaded
         spoken = find_dialect(settings.dialect)
-        address = Address(settings.api, settings.key())
+        address = Address(settings.api, settings.key(), spoken.scheme)
         data, test, public = _load(settings)
         scope = Scope(
             relation=settings.relation,

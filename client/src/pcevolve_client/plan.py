@@ -24,6 +24,7 @@ STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x"}
 
 Label = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^/\\\x00-\x1f.][^/\\\x00-\x1f]*$")]
 ExactEpsilon = Annotated[str, Field(pattern=r"^\d{1,60}(/[1-9]\d{0,59})?$")]
+ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
 Purpose = Literal["create", "vary", "look", "extend"]
 
 
@@ -102,6 +103,7 @@ class PublicPlan(BaseModel):
     epsilon: ExactEpsilon
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
     encoder: str
+    image_hosts: Annotated[tuple[ImageHost, ...], Field(max_length=20)] = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
 
     @model_validator(mode="after")

@@ -7,17 +7,43 @@ receipts, and the provider's own earlier answers.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ..egress.bodies import Bodies
-from ..egress.records import HELLO, Answered, Header, Received, Released, Sent
-from ..egress.transport import HIDDEN, Address
+from ..egress.links import follow, of_bearable_size
+from ..egress.records import (
+    ACCOUNT,
+    HELLO,
+    Answered,
+    Header,
+    Received,
+    Released,
+    Sent,
+    link_slot,
+    planned_slot,
+)
+from ..egress.transport import HIDDEN, Address, Outgoing
 from ..errors import ClientError, ProviderReplyError
 from ..plan import Call, PublicPlan
-from ..providers.dialect import Dialect, WireRequest
+from ..providers.dialect import Dialect, Scheme, WireRequest
 from ..release import Candidate, Chosen, PublicPrompt, Receipt
 from .evidence import Evidence
+
+
+class Pointer(NamedTuple):
+    """An answer that only points to its images.
+
+    Attributes:
+        body: The answer.
+        at: Slot and address of each image.
+    """
+
+    body: bytes
+    at: tuple[tuple[str, str], ...]
 
 
 @dataclass
@@ -31,6 +57,9 @@ class Replay:
     received: dict[str, Candidate] = field(default_factory=dict)
     outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     receipts: dict[int, Receipt] = field(default_factory=dict)
+    pointed: list[Pointer] = field(default_factory=list)
+    asked: dict[str, str] = field(default_factory=dict)
+    found: dict[tuple[str, str], bytes] = field(default_factory=dict)
 
     @property
     def bodies(self) -> Bodies:
@@ -49,6 +78,7 @@ class Replay:
             elif isinstance(record, Received) and record.outputs != self.outputs.get(record.slot):
                 yield f"answer {record.slot} (line {entry.seq + 1}): brought other outputs than are on record"
             elif isinstance(record, Sent):
+                self.asked[record.slot] = record.url
                 fault = self._fault(record, slots)
                 if fault is not None:
                     yield f"request {record.slot} (line {entry.seq + 1}): {fault}"
@@ -57,35 +87,60 @@ class Replay:
 
     def _learn(self, answer: Answered, slots: list[str]) -> None:
         """Take note of what the provider sent."""
-        call = self.plan.calls.get(answer.slot)
-        if (
-            call is None
-            or answer.status != 200
-            or self.answered >= len(slots)
-            or slots[self.answered] != call.slot
-        ):
+        call = self.plan.calls.get(planned_slot(answer.slot))
+        if call is None or answer.status != HTTPStatus.OK or not self._is_due(call.slot, slots):
             return
-        try:
-            made = self.dialect.decode(call, self.bodies.get(answer.body))
-        except ProviderReplyError:
-            return
-        named = [Candidate.received(call, index, None, data, "") for index, data in enumerate(made)]
-        self.received.update((each.id, each) for each in named)
-        self.outputs[call.slot] = tuple(each.digest for each in named)
-        self.answered += 1
+        body = self.bodies.get(answer.body)
+        with suppress(ProviderReplyError):
+            if answer.slot == call.slot:
+                links = enumerate(self.dialect.links(call, body))
+                at = tuple((link_slot(call.slot, place), link) for place, link in links)
+                self.pointed.append(Pointer(body, at))
+            else:
+                self.found[answer.slot, self.asked.get(answer.slot, "")] = of_bearable_size(body)
+        self._complete(call)
+
+    def _complete(self, call: Call) -> None:
+        """Name what a call brought, once all of it is there."""
+        for pointer in self.pointed:
+            if not all(each in self.found for each in pointer.at):
+                continue
+            with suppress(ProviderReplyError):
+                made = self.dialect.decode(call, pointer.body, [self.found[each] for each in pointer.at])
+                named = [Candidate.received(call, index, None, data, "") for index, data in enumerate(made)]
+                self.received.update((each.id, each) for each in named)
+                self.outputs[call.slot] = tuple(each.digest for each in named)
+                self.answered += 1
+                self.pointed.clear()
+                return
+
+    def _is_due(self, slot: str, slots: list[str]) -> bool:
+        return self.answered < len(slots) and slots[self.answered] == slot
 
     def _fault(self, sent: Sent, slots: list[str]) -> str | None:
-        if sent.slot == HELLO:
-            return self._compare(sent, self.dialect.hello())
-        call = self.plan.calls.get(sent.slot)
+        question = {HELLO: self.dialect.hello(), ACCOUNT: self.dialect.account()}.get(sent.slot)
+        if question is not None:
+            return self._compare(sent, question)
+        call = self.plan.calls.get(planned_slot(sent.slot))
         if call is None:
             return "not in the public plan"
-        if self.answered >= len(slots) or slots[self.answered] != sent.slot:
+        if not self._is_due(call.slot, slots):
             return "out of order, or asked again after it was answered"
         try:
+            if sent.slot != call.slot:
+                return self._compare_link(sent)
             return self._compare(sent, self._expected(call))
         except ClientError as error:
             return str(error)
+
+    def _compare_link(self, sent: Sent) -> str | None:
+        """What is wrong with a request for an image that the provider only pointed to."""
+        if not any((sent.slot, sent.url) in pointer.at for pointer in self.pointed):
+            return "the provider had not pointed there"
+        expected = follow(self.plan, sent.url)
+        if sent.headers != expected.headers:
+            return "carried headers that no link is followed with"
+        return self._differs(sent, expected)
 
     def _expected(self, call: Call) -> WireRequest:
         prompt = PublicPrompt.of(self.plan, call.label)
@@ -118,14 +173,16 @@ class Replay:
 
     def _compare(self, sent: Sent, expected: WireRequest) -> str | None:
         """What differs between the record and the prediction."""
-        outgoing = Address(self.plan.api).outgoing(expected)
+        return self._differs(sent, Address(self.plan.api).outgoing(expected))
+
+    def _differs(self, sent: Sent, outgoing: Outgoing) -> str | None:
         if (sent.method, sent.url) != (outgoing.method, outgoing.url):
             return f"went to {sent.method} {urlsplit(sent.url).path}, not where the plan says"
         if self.bodies.get(sent.body) != outgoing.body:
             return "its body differs from what the plan and the receipt give"
         if _without_key(sent.headers) != outgoing.headers:
             return "carried headers that the plan does not give"
-        if sent.wire_bytes - outgoing.wire_bytes not in _key_bytes(sent.headers):
+        if sent.wire_bytes - outgoing.wire_bytes not in _key_bytes(sent.headers, self.dialect.scheme):
             return "its recorded length is wrong"
         return None
 
@@ -134,10 +191,10 @@ def _without_key(headers: tuple[Header, ...]) -> tuple[Header, ...]:
     return tuple(each for each in headers if each != ("Authorization", HIDDEN))
 
 
-def _key_bytes(headers: tuple[Header, ...]) -> range:
+def _key_bytes(headers: tuple[Header, ...], scheme: Scheme) -> range:
     """By how much a request may be longer than predicted: the key, whose value is not on record."""
     return (
-        range(len("Authorization: Bearer \r\n"), 5000)
+        range(len(f"Authorization: {scheme} \r\n"), 5000)
         if len(_without_key(headers)) < len(headers)
         else range(1)
     )

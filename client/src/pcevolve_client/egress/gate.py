@@ -10,22 +10,39 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
-import pydantic
+from pcevolve_shared import images
 
-from pcevolve_shared import images, wire
-
-from ..errors import EgressError, ProviderRefusedError, ProviderReplyError
+from ..errors import EgressError, ProviderRefusedError, ProviderReplyError, UnlistedHostError
 from ..plan import Call, PublicPlan
 from ..providers.dialect import Dialect, WireRequest
+from ..providers.faults import Reason
 from ..release import Candidate, Prototype, Receipt
+from .links import of_bearable_size
 from .pace import Pace
 from .policy import Policy, Source
-from .records import HELLO, Answered, Failed, Finished, Opened, Planned, Received, Released, Sent
+from .records import (
+    ACCOUNT,
+    HELLO,
+    Answered,
+    Failed,
+    Finished,
+    Opened,
+    Planned,
+    Received,
+    Released,
+    Sent,
+    link_slot,
+)
 from .retry import Busy, Patience
 from .transcript import Transcript
 from .transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 
 RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+HINTS: Final[dict[Reason | None, str]] = {
+    "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
+    "credit": ": no credit left; when there is, continue with --resume",
+    "content": ": its moderation does not allow this prompt or image",
+}
 
 
 class Gate:
@@ -57,6 +74,13 @@ class Gate:
         for known in self._transcript.answers(HELLO):
             return self._transcript.bodies.get(known.body)
         return self._post(HELLO, self._policy.greeting(), self._patience.briefly()).body
+
+    def credit(self) -> float | None:
+        """Ask what is left on the account, where the API can be asked; None if it does not say."""
+        question = self._policy.account()
+        if question is None:
+            return None
+        return self._dialect.credit(self._post(ACCOUNT, question, self._patience.briefly()).body)
 
     def begin(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Fix the plan; a resumed run must have the one on record.
@@ -90,7 +114,7 @@ class Gate:
         made = self._replayed(call)
         if made is None:
             self._pace.await_turn(opens_round=call.iteration != self._round)
-            made = self._dialect.decode(call, self._post(call.slot, outgoing, self._patience).body)
+            made = self._made(call, self._post(call.slot, outgoing, self._patience).body)
         self._round = call.iteration
         named = self._named(call, made, None if source is None else source.candidate.id)
         self._policy.learn(call, named)
@@ -116,10 +140,26 @@ class Gate:
         """What an answer on record brought; an unusable one does not count and is asked for again."""
         for answer in self._transcript.answers(call.slot):
             try:
-                return self._dialect.decode(call, self._transcript.bodies.get(answer.body))
-            except ProviderReplyError:
+                return self._made(call, self._transcript.bodies.get(answer.body))
+            except UnlistedHostError:  # another answer would point there too
+                raise
+            except (ProviderReplyError, ProviderRefusedError):  # links die after a while
                 continue
         return None
+
+    def _made(self, call: Call, body: bytes) -> list[bytes]:
+        """The images of an answer, wherever they are."""
+        links = [self._policy.link(link) for link in self._dialect.links(call, body)]
+        fetched = [self._fetched(link_slot(call.slot, place), link) for place, link in enumerate(links)]
+        return self._dialect.decode(call, body, fetched)
+
+    def _fetched(self, slot: str, link: Outgoing) -> bytes:
+        """What lies behind a link; from the record, if it was fetched before."""
+        known = self._transcript.found(slot, link.url)
+        if known is not None:
+            return of_bearable_size(self._transcript.bodies.get(known.body))
+        self._pace.await_turn(opens_round=False)
+        return of_bearable_size(self._post(slot, link, self._patience).body)
 
     def _named(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
         """Store what came back, on record, and give it its names."""
@@ -153,42 +193,45 @@ class Gate:
             if isinstance(error, ProviderReplyError):
                 raise
             raise Busy(str(error), None) from error
-        self._transcript.append(
-            Answered(
-                slot=slot,
-                status=answer.status,
-                headers=answer.headers,
-                body=self._transcript.bodies.put(answer.body),
-                wire_bytes=answer.wire_bytes,
-            )
+        self._transcript.append(self._on_record(slot, answer))
+        return self._accepted(answer)
+
+    def _on_record(self, slot: str, answer: Incoming) -> Answered | Failed:
+        """An answer as it is kept; one that repeats the key is not kept."""
+        if self._address.revealed_by(answer):
+            return Failed(slot=slot, reason=f"HTTP {answer.status}; not kept, because it repeats the API key")
+        return Answered(
+            slot=slot,
+            status=answer.status,
+            headers=answer.headers,
+            body=self._transcript.bodies.put(answer.body),
+            wire_bytes=answer.wire_bytes,
         )
-        return _accepted(answer)
+
+    def _accepted(self, answer: Incoming) -> Incoming:
+        """Pass on a success.
+
+        Raises:
+            Busy: It may pass.
+            ProviderReplyError: The answer cannot be kept.
+            ProviderRefusedError: Asking again would not help.
+        """
+        revealed = self._address.revealed_by(answer)
+        if answer.status == HTTPStatus.OK:
+            if revealed:
+                raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
+            return answer
+        fault = self._dialect.fault(answer.status, b"" if revealed else answer.body)
+        reason = f"HTTP {answer.status}" + (f" ({fault.said})" if fault.said else "")
+        if answer.status in RETRYABLE and fault.reason is None:
+            raise Busy(reason, answer.header("Retry-After"))
+        raise ProviderRefusedError(f"the API refused: {reason}{HINTS.get(fault.reason, '')}")
 
     def _sent(self, outgoing: Outgoing) -> Incoming:
         try:
             return self._transport.send(outgoing)
         finally:
             self._pace.answered()
-
-
-def _accepted(answer: Incoming) -> Incoming:
-    if answer.status == HTTPStatus.OK:
-        return answer
-    reason = f"HTTP {answer.status}{_said(answer)}"
-    if answer.status in RETRYABLE:
-        raise Busy(reason, answer.header("Retry-After"))
-    hints = {401: ": check the API key (--api-key-file or PCEVOLVE_API_KEY)", 402: ": no credit left"}
-    raise ProviderRefusedError(f"the API refused: {reason}{hints.get(answer.status, '')}")
-
-
-def _said(answer: Incoming) -> str:
-    """The API's own short message, if it has the contract's shape."""
-    try:
-        message = wire.ErrorResponse.model_validate_json(answer.body).error.message
-    except pydantic.ValidationError:
-        return ""
-    printable = "".join(each if each.isprintable() else " " for each in message)
-    return f" ({printable[:200]})"
 
 
 def _media_type(data: bytes) -> str:

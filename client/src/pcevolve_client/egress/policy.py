@@ -13,6 +13,7 @@ from ..errors import EgressError
 from ..plan import Call, PublicPlan, Purpose
 from ..providers.dialect import Dialect, WireRequest
 from ..release import Candidate, Prototype, PublicEcho, PublicPrompt, Receipt
+from .links import follow
 from .transport import Address, Outgoing
 
 Source = Prototype | PublicEcho | None
@@ -55,6 +56,22 @@ class Policy:
     def greeting(self) -> Outgoing:
         """The first request of every run."""
         return self._address.outgoing(self._dialect.hello())
+
+    def account(self) -> Outgoing | None:
+        """The question for what is left on the account; the same for everybody, where the API can be asked."""
+        question = self._dialect.account()
+        return None if question is None else self._address.outgoing(question)
+
+    def link(self, link: str) -> Outgoing:
+        """The request for an image that an answer only points to.
+
+        Raises:
+            EgressError: There is no plan yet.
+            ProviderReplyError: The plan does not let it be followed.
+        """
+        if self._plan is None:
+            raise EgressError("no link is followed before the plan is fixed")
+        return follow(self._plan, link)
 
     def permit(self, request: WireRequest, call: Call, source: Source) -> Outgoing:
         """The request that may leave for a call, built here; the one that was handed in has to be the same.

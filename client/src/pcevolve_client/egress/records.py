@@ -15,6 +15,19 @@ from .bodies import BodyRef, Digest
 Header = tuple[str, str]
 GENESIS = "0" * 64
 HELLO = "hello"
+ACCOUNT = "account"
+_LINK = "/link"
+
+
+def link_slot(slot: str, index: int) -> str:
+    """Name of the request for what the ``index``-th link of an answer leads to."""
+    return f"{slot}{_LINK}{index}"
+
+
+def planned_slot(slot: str) -> str:
+    """The planned request that a request belongs to: itself, or the one whose answer held the link."""
+    base, found, index = slot.rpartition(_LINK)
+    return base if found and index.isascii() and index.isdigit() else slot
 
 
 class _Record(BaseModel):

@@ -103,6 +103,8 @@ class Transcript:
         self._drop_torn_line()
         self.entries: list[Entry] = []
         self._answers: dict[str, list[Answered]] = defaultdict(list)
+        self._asked: dict[str, str] = {}
+        self._found: dict[tuple[str, str], Answered] = {}
         self._outputs: dict[str, tuple[str, ...]] = {}
         self._receipts: set[Receipt] = set()
         for entry in read(folder):
@@ -126,6 +128,10 @@ class Transcript:
     def answers(self, slot: str) -> list[Answered]:
         """Successful answers on record for a slot, oldest first."""
         return self._answers.get(slot, [])
+
+    def found(self, slot: str, url: str) -> Answered | None:
+        """The successful answer on record for a slot that was asked at this very address."""
+        return self._found.get((slot, url))
 
     def sent(self) -> list[Sent]:
         """All requests, in order."""
@@ -162,8 +168,11 @@ class Transcript:
     def _index(self, entry: Entry) -> None:
         self.entries.append(entry)
         record = entry.record
+        if isinstance(record, Sent):
+            self._asked[record.slot] = record.url
         if isinstance(record, Answered) and record.status == HTTPStatus.OK:
             self._answers[record.slot].append(record)
+            self._found[record.slot, self._asked.get(record.slot, "")] = record
         if isinstance(record, Received):
             self._outputs[record.slot] = record.outputs
         if isinstance(record, Released):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import ipaddress
 import time
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -12,11 +14,13 @@ import httpx
 from pcevolve_shared import limits
 
 from ..errors import ProviderReplyError, UsageError
-from ..providers.dialect import WireRequest
+from ..providers.dialect import Scheme, WireRequest
 from .records import Header
 
 CONNECT_SECONDS = 10.0
 HIDDEN = "(hidden)"
+SHORTEST_SECRET = 8
+"""Characters; what is shorter occurs anywhere by chance."""
 
 
 class ConnectionTroubleError(Exception):
@@ -33,10 +37,15 @@ class Outgoing:
     body: bytes
 
     @property
+    def target(self) -> str:
+        """What the request line names: path and query, character by character."""
+        parts = urlsplit(self.url)
+        return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+    @property
     def wire_bytes(self) -> int:
         """Length as HTTP/1.1: request line, headers, body."""
-        parts = urlsplit(self.url)
-        line = f"{self.method} {parts.path or '/'} HTTP/1.1\r\n\r\n"
+        line = f"{self.method} {self.target} HTTP/1.1\r\n\r\n"
         return len(line) + _header_bytes(self.headers) + len(self.body)
 
     def recorded_headers(self) -> tuple[Header, ...]:
@@ -81,6 +90,7 @@ class Address:
 
     base_url: str
     key: str | None = field(default=None, repr=False)
+    scheme: Scheme = "Bearer"
 
     def __post_init__(self) -> None:
         """Refuse what is not a plain http(s) address.
@@ -99,21 +109,55 @@ class Address:
             self.key.isascii() and self.key.isprintable() and " " not in self.key
         ):
             raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
+        if self.key is not None and self.scheme == "Basic" and ":" not in self.key:
+            raise UsageError("this API's key is user:password")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the API runs on this machine."""
+        return is_loopback(urlsplit(self.base_url).hostname or "")
 
     def outgoing(self, request: WireRequest) -> Outgoing:
         """Dress a request in the fixed headers: no library's name, no host's, no user's."""
         url = self.base_url.rstrip("/") + request.path
-        headers = [
-            ("Host", urlsplit(url).netloc),
-            ("User-Agent", "pcevolve"),
-            ("Accept", request.accept),
-            ("Accept-Encoding", "identity"),
-        ]
+        headers = fixed_headers(url, request.accept)
         if self.key is not None:
-            headers.append(("Authorization", f"Bearer {self.key}"))
+            headers.append(("Authorization", f"{self.scheme} {self._shown}"))
         if request.body:
             headers += [("Content-Type", request.content_type), ("Content-Length", str(len(request.body)))]
         return Outgoing(request.method, url, tuple(headers), request.body)
+
+    def revealed_by(self, answer: Incoming) -> bool:
+        """Whether an answer repeats the key, so that keeping it would be keeping the key."""
+        if self.key is None or len(self.key) < SHORTEST_SECRET:
+            return False
+        headers = "\n".join(value for _, value in answer.headers)
+        forms = {self.key, self._shown}
+        return any(each in headers or each.encode() in answer.body for each in forms)
+
+    @property
+    def _shown(self) -> str:
+        """The key as the scheme spells it."""
+        key = self.key or ""
+        return base64.b64encode(key.encode()).decode() if self.scheme == "Basic" else key
+
+
+def fixed_headers(url: str, accept: str) -> list[Header]:
+    """What every request says: no library's name, no host's, no user's."""
+    return [
+        ("Host", urlsplit(url).netloc),
+        ("User-Agent", "pcevolve"),
+        ("Accept", accept),
+        ("Accept-Encoding", "identity"),
+    ]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its literal name; nothing is looked up."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class HttpTransport:
@@ -132,7 +176,8 @@ class HttpTransport:
             request.url,
             headers=request.headers,
             content=request.body,
-            extensions={"timeout": timeout.as_dict()},
+            # httpx would spell some targets anew; what leaves is what is on record.
+            extensions={"timeout": timeout.as_dict(), "target": request.target.encode("ascii")},
         )
         try:
             answer = self._http.handle_request(sending)

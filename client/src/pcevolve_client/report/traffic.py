@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import accumulate
 
-from ..egress.records import HELLO, Answered, Failed, Received, Record, Released, Sent
+from ..egress.records import ACCOUNT, HELLO, Answered, Failed, Received, Record, Released, Sent, planned_slot
 from ..egress.transcript import Entry
 from ..plan import Call, PublicPlan, Purpose
 from ..release import Receipt
 
 GREETING = "greeting (list of models)"
+BALANCE = "account's balance"
+LINKED = "images behind the API's links"
 CREATE = "text-to-image"
 VARY = "image-to-image"
 LOOK = "lookahead (planned for all candidates)"
@@ -53,7 +55,7 @@ class Traffic:
 
     def __init__(self, entries: Iterable[Entry], plan: PublicPlan) -> None:
         self._plan = plan
-        self._kinds = {name: Kind(name) for name in (GREETING, *KINDS.values(), UNPLANNED)}
+        self._kinds = {name: Kind(name) for name in (GREETING, BALANCE, *KINDS.values(), LINKED, UNPLANNED)}
         self._by_iteration = [[0, 0] for _ in range(plan.iterations + 1)]
         self._received: set[str] = set()
         self._receipts: dict[int, Receipt] = {}
@@ -133,11 +135,11 @@ class Traffic:
 
     def _iteration(self, slot: str) -> int:
         """The iteration that a request belongs to; what comes before the first one counts as part of it."""
-        call = self._plan.calls.get(slot)
+        call = self._plan.calls.get(planned_slot(slot))
         return 0 if call is None else call.iteration
 
     def _kind(self, slot: str) -> Kind:
-        call = self._plan.calls.get(slot)
+        call = self._plan.calls.get(planned_slot(slot))
         if call is None:
-            return self._kinds[GREETING if slot == HELLO else UNPLANNED]
-        return self._kinds[KINDS[call.purpose]]
+            return self._kinds[{HELLO: GREETING, ACCOUNT: BALANCE}.get(slot, UNPLANNED)]
+        return self._kinds[KINDS[call.purpose] if call.slot == slot else LINKED]
