@@ -147,6 +147,24 @@ def test_a_number_released_without_noise_is_caught(method):
     assert not audited(claim(method, runs=500), selector=Talkative(honest(method))).holds
 
 
+@dataclass(frozen=True)
+class Outspoken:
+    """Adds noise to everything but the images' appearance."""
+
+    honest: Noise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.honest, name)
+
+    def gaussian(self, key: str, values: np.ndarray, sigma: float) -> np.ndarray:
+        return values if key == "appearance" else self.honest.gaussian(key, values, sigma)
+
+
+def test_an_appearance_released_without_noise_is_caught():
+    outspoken = audited(claim("dp-means", runs=500), noise=lambda number: Outspoken(noises(seed=1)(number)))
+    assert not outspoken.holds
+
+
 @pytest.mark.parametrize("method", ["t2i", "random"])
 def test_a_method_that_never_looks_has_nothing_to_audit(method):
     with pytest.raises(UsageError, match=f"'{method}' never looks at private data"):

@@ -13,7 +13,7 @@ from PIL import Image
 from pcevolve_client.appearance import Appearance
 from pcevolve_client.budget.mechanisms import SecureNoise
 from pcevolve_client.privacy import Event
-from pcevolve_client.private.appearance import common_appearance, released_appearance
+from pcevolve_client.private.appearance import appearances, common_appearance, released_appearance
 from pcevolve_client.private.dataset import PrivateDataset
 
 PRIOR = Appearance(0.5, 0.5, 0.5, 0.5)
@@ -53,11 +53,15 @@ def dataset(pictures: tuple[Image.Image, ...], unit_of: tuple[int, ...] = ()) ->
     )
 
 
+def released(data: PrivateDataset, *rest: object) -> Appearance:
+    return released_appearance(appearances(data.images), data.unit_of, *rest)
+
+
 def summed(
     data: PrivateDataset, relation: str = "replace-one", event: Event = QUIET
 ) -> tuple[np.ndarray, float]:
     noise = Exact()
-    released_appearance(data, 4, PRIOR, event, relation, noise)
+    released(data, 4, PRIOR, event, relation, noise)
     return noise.values, noise.sigma
 
 
@@ -90,7 +94,7 @@ def test_a_unit_of_many_images_counts_as_one():
 
 
 def test_without_noise_it_is_the_mean():
-    found = released_appearance(dataset(PICTURES), 4, PRIOR, QUIET, "replace-one", SecureNoise())
+    found = released(dataset(PICTURES), 4, PRIOR, QUIET, "replace-one", SecureNoise())
     mean = np.mean([Appearance.of(each).vector for each in PICTURES], axis=0)
     assert found.vector == pytest.approx(mean, abs=1e-4)
 
@@ -98,8 +102,7 @@ def test_without_noise_it_is_the_mean():
 def test_the_noise_has_the_deviation_that_was_paid_for():
     event, draws = Event("gaussian", "1/8"), 400
     rows = [
-        released_appearance(dataset(PICTURES), 4, PRIOR, event, "add-remove", SecureNoise()).vector
-        for _ in range(draws)
+        released(dataset(PICTURES), 4, PRIOR, event, "add-remove", SecureNoise()).vector for _ in range(draws)
     ]
     sigma = 1 / 8 / 4
     trusted = 0.1 / (0.1 + sigma**2)
@@ -110,7 +113,7 @@ def test_the_noise_has_the_deviation_that_was_paid_for():
 
 
 def test_noise_beyond_measure_leaves_the_public_guess():
-    found = released_appearance(
+    found = released(
         dataset(PICTURES),
         4,
         Appearance(0.1, 0.9, 0.2, 0.3),

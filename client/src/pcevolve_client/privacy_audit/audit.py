@@ -6,18 +6,20 @@ it. It can refute a claim, never prove one: the datasets are bad ones, not the w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ..budget.mechanisms import Noise, SecureNoise, SeededNoise
+from ..budget.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from ..errors import UsageError
 from ..methods import method as method_named
-from ..methods.method import Method, Rounds
+from ..methods.method import Method
+from ..privacy import Event
+from ..private.appearance import common_appearance, released_appearance
 from ..private.selectors import SELECTORS, Measurement, Records, Selector
 from .bound import AnyMechanism, GaussianMechanism, Inference
 from .claim import Claim, Verdict
 from .event import Outcomes, most_telling
-from .worlds import Neighbours, worst_case
+from .worlds import LABELS, SHOTS, Neighbours, worst_case
 
 Tick = Callable[[], None]
 NoiseOf = Callable[[int], Noise]
@@ -31,29 +33,36 @@ class Simulation:
     Attributes:
         selector: The method's own.
         pair: Neighbouring datasets and the candidates.
-        rounds: Events of each round, as the method's calibration makes them.
+        accesses: Events of each access by iteration, as the method's calibration makes them; 0 is the appearance.
         wanted: Prototypes per class and round.
         noise_of: Noise of each run.
     """
 
     selector: Selector
     pair: Neighbours
-    rounds: Rounds
+    accesses: Mapping[int, tuple[Event, ...]]
     wanted: int
     noise_of: NoiseOf
 
-    def outcomes(self, records: Records, numbers: range, tick: Tick) -> Outcomes:
-        """What the runs with these numbers release about ``records``."""
+    def outcomes(self, records: Records, looks: FloatArray, numbers: range, tick: Tick) -> Outcomes:
+        """What the runs with these numbers release about records and about how their images look."""
         runs = []
         for number in numbers:
-            runs.append(self._run(records, self.noise_of(number)))
+            noise = self.noise_of(number)
+            paid = {t: events[0] for t, events in self.accesses.items() if not events[0].free}
+            runs.append([self._released(t, paid[t], records, looks, noise) for t in sorted(paid)])
             tick()
         return Outcomes.of(runs)
 
-    def _run(self, records: Records, noise: Noise) -> list[Measurement]:
-        paid = [(t, events[0]) for t, events in enumerate(self.rounds, 1) if not events[0].free]
-        scenes = ((self.pair.scene(t, len(self.rounds), self.wanted), event) for t, event in paid)
-        return [self.selector.measure(records, scene, event, noise) for scene, event in scenes]
+    def _released(
+        self, iteration: int, event: Event, records: Records, looks: FloatArray, noise: Noise
+    ) -> Measurement:
+        if iteration:
+            scene = self.pair.scene(iteration, max(self.accesses), self.wanted)
+            return self.selector.measure(records, scene, event, noise)
+        prior, expected = common_appearance(()), SHOTS * len(LABELS)
+        found = released_appearance(looks, records.units, expected, prior, event, self.pair.relation, noise)
+        return {"appearance": found.vector}
 
 
 def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
@@ -80,18 +89,19 @@ def audit_selector(
     assert method.selector is not None
     pair = worst_case(method.selector, claim.relation, claim.images)
     scope = pair.scope(claim.rounds)
-    rounds = method.events(claim.budget, scope)
-    simulation = Simulation(selector, pair, rounds, method.prototypes or scope.candidates, noise_of)
+    accesses = method.accesses(claim.budget, scope, appearance=method.appearance)
+    simulation = Simulation(selector, pair, accesses, method.prototypes or scope.candidates, noise_of)
     numbers = range(claim.runs), range(claim.runs, 2 * claim.runs)
     first, second = (
-        simulation.outcomes(records, each, tick) for records, each in zip(pair.datasets, numbers, strict=True)
+        simulation.outcomes(records, looks, each, tick)
+        for records, looks, each in zip(pair.datasets, pair.looks, numbers, strict=True)
     )
-    return judged(claim, inference(claim, rounds), first, second, noise_of(0).source)
+    return judged(claim, inference(claim, accesses.values()), first, second, noise_of(0).source)
 
 
-def inference(claim: Claim, rounds: Rounds) -> Inference:
+def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
     """What the counts are held against: the guarantee that the method's events really give."""
-    paid = [event for events in rounds for event in events if not event.free]
+    paid = [event for events in accesses for event in events if not event.free]
     kind = GaussianMechanism if all(event.mechanism == "gaussian" for event in paid) else AnyMechanism
     return kind(claim.budget.delta, claim.confidence)
 

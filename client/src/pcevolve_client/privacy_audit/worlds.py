@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..appearance import NUMBERS, FloatArray
 from ..budget.calibration import Scope
 from ..methods.method import SelectorName
 from ..privacy import Relation
+from ..private.appearance import MIDDLE
 from ..private.selectors import Records, Scene
 
 Place = tuple[float, float]
@@ -51,6 +53,13 @@ class Neighbours:
         """The first and the second."""
         other = (self.second,) if self.second else ()
         return _records((*self.common, self.first)), _records((*self.common, *other))
+
+    @property
+    def looks(self) -> tuple[FloatArray, FloatArray]:
+        """How the images of both look, float64 ``(images, 4)``: the unit goes from one extreme to the other."""
+        rest = [np.full((images, NUMBERS), MIDDLE) for _, _, images in self.common]
+        other = [np.zeros((self.second[2], NUMBERS))] if self.second else []
+        return np.vstack([*rest, np.ones((self.first[2], NUMBERS))]), np.vstack([*rest, *other])
 
     def scope(self, rounds: int) -> Scope:
         """Public sizes, which decide the price of a round."""

@@ -15,8 +15,7 @@ from ..appearance import NUMBERS, Appearance
 from ..budget.calibration import mean_sensitivity
 from ..budget.mechanisms import FloatArray, Noise
 from ..privacy import Event, Relation
-from .dataset import PrivateDataset
-from .selectors.scene import deviation, unit_shares
+from .selectors.scene import IntArray, deviation, unit_shares
 
 RADIUS = 1 + 1e-8
 """Norm of the farthest corner of [0, 1]^4 from its middle, so that nothing is clipped; and room for rounding."""
@@ -25,8 +24,14 @@ PRIOR_VARIANCE = 0.1
 """How far the owner's images may look from the provider's; public. The noisier the mean, the more it counts."""
 
 
+def appearances(images: Sequence[Image.Image]) -> FloatArray:
+    """float64 ``(images, 4)``: how each of them looks."""
+    return np.array([Appearance.of(image).vector for image in images]).reshape(len(images), NUMBERS)
+
+
 def released_appearance(
-    data: PrivateDataset,
+    rows: FloatArray,
+    unit_of: IntArray,
     expected: int,
     prior: Appearance,
     event: Event,
@@ -39,7 +44,8 @@ def released_appearance(
     norm under ``add-remove`` and by 2 under ``replace-one``.
 
     Args:
-        data: The private images.
+        rows: float64 ``(images, 4)`` in [0, 1]: see ``appearances``.
+        unit_of: int64 ``(images,)``: the privacy unit of each.
         expected: Nominal number of privacy units in all classes.
         prior: Public guess, as the provider's images look.
         event: Gaussian; pays.
@@ -47,7 +53,7 @@ def released_appearance(
         noise: Draws.
     """
     sigma = deviation(event, RADIUS * mean_sensitivity(relation))
-    noisy = noise.gaussian("appearance", _sum(data), sigma) / expected + MIDDLE
+    noisy = noise.gaussian("appearance", _sum(rows, unit_of), sigma) / expected + MIDDLE
     trust = PRIOR_VARIANCE / (PRIOR_VARIANCE + (sigma / expected) ** 2)
     return Appearance.nearest(prior.vector + trust * (noisy - prior.vector))
 
@@ -58,7 +64,6 @@ def common_appearance(images: Sequence[Image.Image | None]) -> Appearance:
     return Appearance.nearest(np.mean(seen, axis=0) if seen else np.full(NUMBERS, MIDDLE))
 
 
-def _sum(data: PrivateDataset) -> FloatArray:
-    rows = np.array([Appearance.of(image).vector - MIDDLE for image in data.images])
-    weighted = rows * unit_shares(data.unit_of)[:, None]
+def _sum(rows: FloatArray, unit_of: IntArray) -> FloatArray:
+    weighted = (rows - MIDDLE) * unit_shares(unit_of)[:, None]
     return np.array([math.fsum(column) for column in weighted.T])

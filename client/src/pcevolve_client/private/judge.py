@@ -21,7 +21,7 @@ from ..pictures import picture
 from ..plan import PublicPlan
 from ..privacy import Event
 from ..release import Candidate, Choice, Chosen, Query, Receipt
-from .appearance import common_appearance, released_appearance
+from .appearance import appearances, common_appearance, released_appearance
 from .dataset import PrivateDataset
 from .encoders import Encoder
 from .selectors import Measurement, Records, Scene, Selector
@@ -83,7 +83,8 @@ class PrivateJudge:
         expected = self.plan.shots * len(self.plan.labels)
 
         def draw() -> Paid:
-            found = released_appearance(self.data, expected, prior, event, self.plan.relation, self.noise)
+            rows, relation = appearances(self.data.images), self.plan.relation
+            found = released_appearance(rows, self.data.unit_of, expected, prior, event, relation, self.noise)
             return Paid((), values=astuple(found))
 
         return self.account.pay(query, (event,), draw)
