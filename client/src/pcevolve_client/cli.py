@@ -31,6 +31,7 @@ app = typer.Typer(
 app.add_typer(budget_app, name="budget")
 app.command("audit-dp")(audit_dp)
 
+DIALECT_HELP = "How the API speaks: getimg (native), openai, openai-plain, siliconflow, stability or a1111."
 METHODS_HELP = (
     "auto (chosen from public sizes), dp-means, jvem, pe, pe-em, pcevolve, pcevolve-g, pcevolve-h, pcevolve-exp, "
     "pcevolve-pf, pcevolve-gm, random (control) or t2i (no evolution)."
@@ -77,7 +78,23 @@ def run(
     api_key_file: Annotated[
         Path | None, typer.Option(help="File with the API key (mode 600); or set PCEVOLVE_API_KEY.")
     ] = None,
-    dialect: Annotated[str, typer.Option(help="How the API speaks: getimg or openai.")] = "getimg",
+    dialect: Annotated[str, typer.Option(help=DIALECT_HELP)] = "getimg",
+    image_hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--image-host", help="Host from which images may be fetched, of an API that sends links."
+        ),
+    ] = None,
+    max_requests: Annotated[
+        int | None, typer.Option(min=1, help="Most requests that the run may make, retries included.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Most that it may cost, in the provider's currency.")
+    ] = None,
+    price: Annotated[
+        float | None, typer.Option(min=0, help="Cost of one image, for an API that does not say.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before an online API is used.")] = False,
     model: Annotated[str, typer.Option(help="Model that the API shall use.")] = "bundled",
     candidates: Annotated[int, typer.Option(min=1, help="Synthetic images per class, N.")] = 100,
     iterations: Annotated[

@@ -98,6 +98,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         f"(delta {summary['delta']:g}, {summary['relation']})",
         "images released": released,
         "requests": summary["requests"],
+        **({"cost": f"{summary['cost']:g}, as far as the API says"} if summary.get("cost") else {}),
         "bytes sent": f"{summary['bytes_sent']:,}",
         "bytes received": f"{summary['bytes_received']:,}",
         **{f"accuracy, {name}": _accuracy(value) for name, value in summary.get("accuracy", {}).items()},

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import typer
 from pydantic import ValidationError
 from rich.console import Console
 
@@ -22,6 +24,7 @@ from .egress.gate import Gate
 from .egress.pace import Pace
 from .egress.records import Opened
 from .egress.retry import Patience
+from .egress.spending import Allowance, Meter
 from .egress.transcript import Transcript
 from .egress.transport import HttpTransport
 from .errors import UsageError
@@ -61,6 +64,7 @@ class _Session:
     gate: Gate
     transcript: Transcript
     account: Account
+    meter: Meter
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,6 @@ def execute(settings: RunSettings, resume: bool = False) -> Outcome:
     parts = Parts.of(settings)
     console = error_console()
     with folder.claimed(resume), _session(settings, parts, folder, console) as session:
-        console.print(facts("Before anything is spent", promise(parts, session.plan, session.account)))
         evolved = _evolved(session, console)
         summary = _finished(session, evolved, started)
     return Outcome(folder, parts, session.plan, evolved, summary)
@@ -134,19 +137,44 @@ def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Co
         closing(HttpTransport(settings.timeout)) as transport,
     ):
         pace = Pace(settings.pad_selection, settings.pace)
-        gate = Gate(transcript, parts.dialect, parts.address, transport, patience, pace)
+        meter = Meter(_allowance(settings), parts.dialect, transcript)
+        gate = Gate(transcript, parts.dialect, parts.address, transport, patience, pace, meter)
         run_id = _run_id(transcript)
         plan = _plan(settings, parts, run_id, gate.hello(run_id))
         account = ledger.enrol(run_id, parts.data.unit_digests(), plan.relation, parts.limits, plan.unit)
         account.require([event for each in parts.method.planned(plan).values() for event in each])
+        console.print(facts("Before anything is spent", promise(parts, plan, account)))
+        _approve(settings, parts, plan, gate, meter)
         settings.save(folder.config)
         gate.begin(plan, account.committed)
-        yield _Session(parts, folder, plan, gate, transcript, account)
+        yield _Session(parts, folder, plan, gate, transcript, account, meter)
+
+
+def _approve(settings: RunSettings, parts: Parts, plan: PublicPlan, gate: Gate, meter: Meter) -> None:
+    """Make sure that requests and cost are within limits, and that a person wants them.
+
+    Raises:
+        UsageError: They are not, or nobody does; nothing has been sent but questions about the API itself.
+    """
+    near, forecast = parts.address.is_nearby, meter.forecast(plan)
+    asks = not near or meter.allowance.cost is not None or meter.allowance.price is not None
+    meter.check(forecast, gate.credit() if asks else None)
+    if near or settings.yes or not sys.stdin.isatty():
+        return
+    cost = "an unknown sum (see --price)" if forecast.cost is None else f"{forecast.cost:g}"
+    question = f"{forecast.requests} requests for {forecast.images} images to {plan.api}, for {cost}: go on?"
+    if not typer.confirm(question, err=True):
+        raise UsageError("not started, as you wish: no prompt and no image was sent")
+
+
+def _allowance(settings: RunSettings) -> Allowance:
+    return Allowance(settings.max_requests, settings.max_cost, settings.price)
 
 
 def _stored(folder: RunFolder, settings: RunSettings) -> RunSettings:
-    """The options that the run began with; only how to reach the API may be new."""
+    """The options that the run began with; only how to reach the API, and limits on its use, may be new."""
     reach = {"api_key_file", "timeout", "patience", "first_contact", "pad_selection", "pace"}
+    reach |= {"max_requests", "max_cost", "price", "yes"}
     return RunSettings.load(folder.config).model_copy(update=settings.model_dump(include=reach))
 
 
@@ -181,7 +209,7 @@ def _plan(settings: RunSettings, parts: Parts, run_id: str, hello: bytes) -> Pub
         "prompt_template": _template(settings),
         "width": settings.size or size.width,
         "height": settings.size or size.height,
-        "batch": settings.batch if "batch" in parts.dialect.capabilities else 1,
+        "batch": min(settings.batch, parts.dialect.most),
         "epsilon": str(parts.limits.run.epsilon),
         "delta": parts.limits.run.delta,
         "noise": parts.noise.source,
@@ -232,6 +260,7 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
         "classes": len(plan.labels),
         "images_released": len(published_files(folder.release)),
         **transcript.counted(),
+        "cost": round(session.meter.cost, 6) if session.meter.knows_cost else None,
         "wall_seconds": round(time.monotonic() - started, 1),
         "dataset": str(folder.release),
         "report": str(folder.report),

@@ -13,7 +13,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import UsageError
-from .plan import TEMPLATE
+from .plan import TEMPLATE, ImageHost
 from .privacy import Relation
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
@@ -77,6 +77,11 @@ class RunSettings(BaseModel):
     timeout: Annotated[float, Field(gt=0)] = 600.0
     patience: Annotated[float, Field(ge=0)] = 300.0
     first_contact: Annotated[float, Field(ge=0)] = 10.0
+    image_hosts: tuple[ImageHost, ...] = ()
+    max_requests: Annotated[int, Field(ge=1)] | None = None
+    max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    price: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    yes: bool = False
     pad_selection: Annotated[float, Field(ge=0)] = 1.0
     pace: Annotated[float, Field(ge=0)] = 0.0
     insecure_noise_seed: int | None = None

@@ -34,6 +34,7 @@ from .records import (
     link_slot,
 )
 from .retry import Busy, Patience
+from .spending import Allowance, Meter
 from .transcript import Transcript
 from .transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 
@@ -56,6 +57,7 @@ class Gate:
         transport: Transport,
         patience: Patience,
         pace: Pace | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self._transcript = transcript
         self._dialect = dialect
@@ -63,14 +65,21 @@ class Gate:
         self._transport = transport
         self._patience = patience
         self._pace = pace or Pace()
+        self._meter = meter or Meter(Allowance(), dialect, transcript)
         self._policy = Policy(dialect, address, transcript.bodies.file)
         self._round: int | None = None
 
     def hello(self, run_id: str) -> bytes:
-        """Ask who is there; the same request for everybody. Answers from the record when there is one."""
+        """Ask who is there; the same request for everybody. Answers from the record when there is one.
+
+        Raises:
+            EgressError: The run is on record with another API.
+        """
+        opened = Opened(run_id=run_id, api=self._address.base_url, dialect=self._dialect.name)
         if not self._transcript.entries:
-            opened = Opened(run_id=run_id, api=self._address.base_url, dialect=self._dialect.name)
             self._transcript.append(opened)
+        elif self._transcript.entries[0].record != opened:
+            raise EgressError("this run is on record with another API: start a new one with another --out")
         for known in self._transcript.answers(HELLO):
             return self._transcript.bodies.get(known.body)
         return self._post(HELLO, self._policy.greeting(), self._patience.briefly()).body
@@ -80,7 +89,10 @@ class Gate:
         question = self._policy.account()
         if question is None:
             return None
-        return self._dialect.credit(self._post(ACCOUNT, question, self._patience.briefly()).body)
+        try:
+            return self._dialect.credit(self._post(ACCOUNT, question, self._patience.briefly()).body)
+        except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
+            return None
 
     def begin(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Fix the plan; a resumed run must have the one on record.
@@ -98,6 +110,7 @@ class Gate:
         elif known != plan:
             raise EgressError("this run is on record with another plan: start a new one with another --out")
         self._policy.fix(plan, committed)
+        self._meter.fix(plan)
 
     def exchange(self, request: WireRequest, call: Call, source: Source) -> tuple[Candidate, ...]:
         """Let one call of the plan out and name what comes back.
@@ -131,7 +144,13 @@ class Gate:
             self._transcript.append(Released(receipt=receipt))
 
     def finish(self) -> None:
-        """Close the record."""
+        """Close the record.
+
+        Raises:
+            EgressError: Where a run ends would tell something, so it ends where the plan does.
+        """
+        if not self._policy.complete:
+            raise EgressError("the record cannot be closed: not all of the plan was carried out")
         if not isinstance(self._transcript.entries[-1].record, Finished):
             self._transcript.prune()
             self._transcript.append(Finished(sent=len(self._transcript.sent())))
@@ -176,7 +195,8 @@ class Gate:
 
     def _once(self, slot: str, outgoing: Outgoing) -> Incoming:
         """One attempt, on record before it leaves and after it came back."""
-        self._transcript.append(
+        self._meter.require(slot)
+        self._keep(
             Sent(
                 slot=slot,
                 method=outgoing.method,
@@ -189,12 +209,16 @@ class Gate:
         try:
             answer = self._sent(outgoing)
         except (ConnectionTroubleError, ProviderReplyError) as error:
-            self._transcript.append(Failed(slot=slot, reason=str(error)))
+            self._keep(Failed(slot=slot, reason=str(error)))
             if isinstance(error, ProviderReplyError):
                 raise
             raise Busy(str(error), None) from error
-        self._transcript.append(self._on_record(slot, answer))
+        self._keep(self._on_record(slot, answer))
         return self._accepted(answer)
+
+    def _keep(self, record: Sent | Answered | Failed) -> None:
+        self._transcript.append(record)
+        self._meter.note(record)
 
     def _on_record(self, slot: str, answer: Incoming) -> Answered | Failed:
         """An answer as it is kept; one that repeats the key is not kept."""

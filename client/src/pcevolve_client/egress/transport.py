@@ -98,6 +98,11 @@ class Address:
         Raises:
             UsageError: Not an address, or one that carries a user name, a query or a fragment.
         """
+        if not (self.base_url.isascii() and self.base_url.isprintable()) or set(self.base_url) & set(" \\?#"):
+            raise UsageError(
+                "--api must be scheme, host, port and path only, in plain letters: "
+                "give the key with --api-key-file"
+            )
         parts = urlsplit(self.base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError(f"--api '{self.base_url}' is not an address such as http://127.0.0.1:8000")
@@ -113,9 +118,13 @@ class Address:
             raise UsageError("this API's key is user:password")
 
     @property
-    def is_local(self) -> bool:
-        """Whether the API runs on this machine."""
-        return is_loopback(urlsplit(self.base_url).hostname or "")
+    def is_nearby(self) -> bool:
+        """Whether the API runs on this machine or at a private address; no name but localhost's is looked up."""
+        host = urlsplit(self.base_url).hostname or ""
+        try:
+            return host == "localhost" or ipaddress.ip_address(host).is_private
+        except ValueError:
+            return False
 
     def outgoing(self, request: WireRequest) -> Outgoing:
         """Dress a request in the fixed headers: no library's name, no host's, no user's."""

@@ -48,6 +48,7 @@ class A1111Dialect(Dialect):
     )
     scheme = "Basic"
     most = 8
+    reports_cost = True
 
     def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
         """See ``Dialect.encode``."""

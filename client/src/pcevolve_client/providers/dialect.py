@@ -57,6 +57,8 @@ class Dialect(Protocol):
             ``batch``.
         scheme: How the key is shown; with ``Basic`` it is ``user:password``.
         most: Images that one request may ask for.
+        links_images: Whether answers only point to the images.
+        reports_cost: Whether answers say what they cost.
         reasons: What the API's error codes mean, where asking again would not help.
     """
 
@@ -64,6 +66,8 @@ class Dialect(Protocol):
     capabilities: ClassVar[frozenset[str]]
     scheme: ClassVar[Scheme] = "Bearer"
     most: ClassVar[int] = 1
+    links_images: ClassVar[bool] = False
+    reports_cost: ClassVar[bool] = False
     reasons: ClassVar[Mapping[str, Reason]] = {}
 
     def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:

@@ -59,6 +59,7 @@ class GetimgDialect(Dialect):
         {"create", "vary", "strength", "seed", "steps", "negative_prompt", "size", "batch"}
     )
     most = limits.MAX_BATCH
+    reports_cost = True
     reasons: ClassVar[Mapping[str, Reason]] = {"content_rejected": "content"}
 
     def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:

@@ -47,6 +47,7 @@ class SiliconFlowDialect(Dialect):
     name = "siliconflow"
     capabilities = frozenset({"create", "vary", "seed", "steps", "negative_prompt", "size", "batch"})
     most = _MOST
+    links_images = True
     reasons: ClassVar[Mapping[str, Reason]] = {"30001": "credit"}
 
     def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
