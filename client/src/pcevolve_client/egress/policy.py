@@ -7,13 +7,15 @@ receipt and from what the API itself sent, and what was handed in has to be the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 from ..errors import EgressError
 from ..plan import Call, PublicPlan, Purpose
 from ..providers.dialect import Dialect, WireRequest
-from ..release import Candidate, Prototype, PublicEcho, PublicPrompt, Receipt
+from ..release import Candidate, Chosen, Prototype, PublicEcho, PublicPrompt, Receipt
 from .links import follow
+from .plain import require_plain
 from .transport import Address, Outgoing
 
 Source = Prototype | PublicEcho | None
@@ -49,9 +51,22 @@ class Policy:
         self._known: dict[str, Candidate] = {}
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
-        """Say once and for all what the run will send, and who knows what was paid for."""
-        self._plan, self._committed = plan, committed
-        self._order = {slot: place for place, slot in enumerate(plan.calls)}
+        """Say once and for all what the run will send, and who knows what was paid for.
+
+        Raises:
+            EgressError: The plan is for another API.
+        """
+        if (plan.api, plan.dialect) != (self._address.base_url, self._dialect.name):
+            raise EgressError("the plan is for another API than the one that this run is on record with")
+        # A copy of our own: whoever holds the plan can change it behind our back, its table of calls above all.
+        self._plan = PublicPlan.model_validate_json(plan.model_dump_json())
+        self._committed = committed
+        self._order = {slot: place for place, slot in enumerate(self._plan.calls)}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every call of the plan was answered."""
+        return self._plan is not None and self._next == len(self._order)
 
     def greeting(self) -> Outgoing:
         """The first request of every run."""
@@ -79,6 +94,7 @@ class Policy:
         Raises:
             EgressError: Why it may not leave.
         """
+        require_plain(request, call, source)
         plan = self._plan
         if plan is None or plan.calls.get(call.slot) != call:
             raise EgressError(f"request {call.slot} is not in the public plan")
@@ -96,12 +112,13 @@ class Policy:
         Raises:
             EgressError: The ledger does not know it.
         """
+        require_plain(receipt)
         if not self._committed(receipt):
             raise EgressError(f"the ledger knows no receipt for iteration {receipt.iteration}")
 
     def learn(self, call: Call, brought: Iterable[Candidate]) -> None:
         """Take note that a call was answered, and by what."""
-        self._known.update((each.id, each) for each in brought)
+        self._known.update((each.id, replace(each)) for each in brought)  # copies, for the same reason
         self._next = max(self._next, self._order[call.slot] + 1)
 
     def _image(self, plan: PublicPlan, call: Call, source: Source) -> bytes | None:
@@ -124,5 +141,6 @@ class Policy:
             raise EgressError(f"request {call.slot}: the ledger knows no receipt for {candidate.id}")
         if (receipt.run_id, receipt.iteration, candidate.label) != (plan.run_id, call.iteration, call.label):
             raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
-        if receipt.of(call.label)[call.parent or 0].id != candidate.id:
+        place = call.parent or 0
+        if receipt.of(call.label)[place : place + 1] != (Chosen(candidate.id, candidate.digest),):
             raise EgressError(f"request {call.slot}: the receipt names another candidate")
