@@ -1,0 +1,36 @@
+"""Every attempt against the gate."""
+
+from __future__ import annotations
+
+from leaks.attempts import Attempt
+from leaks.families import (
+    address,
+    disk,
+    images,
+    judge,
+    numbers,
+    objects,
+    order,
+    receipts,
+    spelling,
+    spoken,
+    words,
+)
+
+CORPUS: tuple[Attempt, ...] = tuple(
+    attempt
+    for family in (
+        images,
+        receipts,
+        judge,
+        words,
+        numbers,
+        spelling,
+        address,
+        order,
+        objects,
+        disk,
+        spoken,
+    )
+    for attempt in family.ATTEMPTS
+)

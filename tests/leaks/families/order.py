@@ -1,0 +1,143 @@
+"""Bits in which requests are sent, and when: skipped, swapped, repeated, added, or of another plan."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from leaks import secrets
+from leaks.attempts import Act, Attempt, at_each
+from leaks.families.receipts import named
+from leaks.world import CALLS, MOMENTS, World
+from pcevolve_client.egress.gate import Gate
+from pcevolve_client.egress.policy import Source
+from pcevolve_client.egress.retry import Patience
+from pcevolve_client.egress.transcript import Transcript
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.release import Prototype, PublicEcho
+from support.provider import png
+from support.runs import ADDRESS, small_plan
+
+EARLY = "is out of order"
+UNPLANNED = "is not in the public plan"
+DIFFERS = "differs from what the plan and the release give"
+OTHER_PLAN = "on record with another plan"
+
+
+def _plan() -> PublicPlan:
+    """The plan of every world."""
+    return small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
+
+
+def _ahead(slot: str) -> Act:
+    """A call of the plan before its turn, with whatever reason an image would need."""
+
+    def act(world: World) -> object:
+        call = world.run.plan.calls[slot]
+        image = None if call.purpose == "create" else png(1)
+        return world.send_image(image, _reason(world, call), call)
+
+    return act
+
+
+def _reason(world: World, call: Call) -> Source:
+    known = next(iter(world.made.values()), None)
+    if known is None or call.purpose == "create":
+        return None
+    if call.source is not None:
+        return PublicEcho(world.made.get(call.source, known))
+    chosen = world.of_class(call.label)[0]
+    return Prototype(chosen, world.pay(5, (call.label, (named(chosen),) * 2)))
+
+
+def _later(moment: str) -> Iterator[str]:
+    """Slots of the plan after the one that a moment stops at."""
+    slots = list(_plan().calls)
+    yield from slots[slots.index(MOMENTS[moment]) + 1 :]
+
+
+def _again(world: World) -> object:
+    """The first call once more, after it was answered, as other bytes."""
+    call = next(iter(world.run.plan.calls.values()))
+    request = world.spelled(call, None)
+    body = request.body.replace(b'"steps":50', b'"steps":51')
+    return world.exchange(request=dataclasses.replace(request, body=body), call=call, source=None)
+
+
+def _again_with_image(world: World) -> object:
+    call = next(iter(world.run.plan.calls.values()))
+    return world.send_image(world.bytes_of(world.candidate), PublicEcho(world.candidate), call)
+
+
+def _begun(plan: PublicPlan) -> Act:
+    return lambda world: world.run.gate.begin(plan, world.run.account.committed)
+
+
+def _before_a_plan(world: World) -> object:
+    """A gate that has not been told of any plan."""
+    transcript = Transcript(world.run.root / "other")
+    gate = Gate(transcript, world.dialect, ADDRESS, world.provider, Patience(seconds=1, first=1))
+    return gate.exchange(world.request, world.call, world.source)
+
+
+def _closed_early(world: World) -> object:
+    """Where a run ends tells something, so it may only end where the plan does."""
+    return world.run.gate.finish()
+
+
+def _extra(**changes: object) -> Act:
+    """One call more than the plan has."""
+
+    def act(world: World) -> object:
+        call = dataclasses.replace(world.call, **changes)
+        return world.exchange(request=world.spelled(call, world.image()), call=call)
+
+    return act
+
+
+PLANS = {
+    "more steps": {"steps": 51},
+    "another seed": {"run_seed": 8},
+    "another domain": {"domain": secrets.PERSON},
+    "another class": {"labels": ("cut", secrets.UNIT)},
+    "one class less": {"labels": ("cut",)},
+    "another budget": {"epsilon": "11"},
+    "another run": {"run_id": "d" * 32},
+    "another strength": {"strengths": (0.8, 0.79)},
+    "another address": {"api": "http://evil.example"},
+    "another template": {"prompt_template": "{label} of " + secrets.PERSON},
+    "more samples": {"more": 2},
+}
+
+ATTEMPTS: list[Attempt] = [
+    *(
+        Attempt("order", f"{slot} too early", moment, _ahead(slot), EARLY)
+        for moment in ("create-1", "look-0", "vary-1")
+        for slot in _later(moment)
+    ),
+    *at_each(("vary-1", "extend"), "order", "again, with other bytes", _again, DIFFERS),
+    *at_each(("vary-1", "extend"), "order", "again, with an image", _again_with_image, "must carry no image"),
+    *at_each(CALLS, "order", "closed early", _closed_early, "not all of the plan"),
+    *at_each(CALLS, "order", "before any plan", _before_a_plan, UNPLANNED),
+    *at_each(
+        ("create-1", "vary-2", "extend"),
+        "order",
+        "one call more",
+        _extra(slot="i003/c000/n000000"),
+        UNPLANNED,
+    ),
+    *at_each(
+        ("create-1", "vary-2", "extend"), "order", "one batch more", _extra(first=4, count=2), UNPLANNED
+    ),
+    *(
+        attempt
+        for name, changes in PLANS.items()
+        for attempt in at_each(
+            ("create-1", "vary-1"),
+            "plans",
+            name,
+            _begun(_plan().model_copy(update=changes)),
+            OTHER_PLAN,
+        )
+    ),
+]

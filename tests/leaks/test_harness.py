@@ -1,0 +1,81 @@
+"""The harness can say 'escaped': gates that leak on purpose are found out. Nothing here is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leaks.attempts import Attempt, tried
+from leaks.corpus import CORPUS
+from leaks.world import World
+from pcevolve_client.egress.gate import Gate
+from pcevolve_client.egress.policy import Source
+from pcevolve_client.egress.retry import Patience
+from pcevolve_client.plan import Call
+from pcevolve_client.providers.dialect import WireRequest
+from support.runs import ADDRESS
+
+THROUGH_EXCHANGE = (
+    "private pixels in a body",
+    "private pixels in a candidate",
+    "private pixels with a text prompt",
+    "receipt",
+    "reason to leave",
+    "private words",
+    "hidden words",
+    "private prompts",
+    "numbers",
+    "extra fields",
+    "missing fields",
+    "tampered calls",
+    "spelling",
+    "methods",
+    "paths",
+    "headers",
+    "order",
+    "objects",
+    "files",
+    "dialects",
+)
+
+
+class LeakyGate(Gate):
+    """Sends what it is handed."""
+
+    def exchange(self, request: WireRequest, call: Call, source: Source) -> tuple[()]:
+        self._post(call.slot, self._address.outgoing(request), self._patience)
+        return ()
+
+
+def first_of(family: str) -> Attempt:
+    return next(each for each in CORPUS if each.family == family)
+
+
+@pytest.mark.parametrize("family", THROUGH_EXCHANGE)
+def test_a_gate_that_compares_nothing_lets_it_escape(family: str, folder: Path):
+    attempt = first_of(family)
+    world = World.at(attempt.moment, folder, attempt.spoken)
+    world.run.gate = LeakyGate(
+        world.run.transcript, world.dialect, ADDRESS, world.provider, Patience(seconds=1, first=1)
+    )
+    verdict = tried(attempt, world)
+    assert (verdict.refused, verdict.left) == (False, 1)
+
+
+@pytest.mark.parametrize("name", ["forged events", "forged choice", "another ledger's"])
+def test_a_gate_that_believes_any_receipt_lets_it_escape(name: str, folder: Path):
+    attempt = next(each for each in CORPUS if each.name == name)
+    world = World.at(attempt.moment, folder)
+    world.run.gate.begin(world.run.plan, lambda receipt: True)
+    verdict = tried(attempt, world)
+    assert (verdict.refused, verdict.left) == (False, 1)
+
+
+def test_a_refusal_for_another_reason_does_not_count(folder: Path):
+    def refuse(world: World) -> None:
+        world.send_fields(seed=1)
+
+    world = World.at("create-1", folder)
+    expected = Attempt("", "", "create-1", refuse, "is out of order")
+    assert not tried(expected, world).refused
