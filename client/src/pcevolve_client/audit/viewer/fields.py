@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from ...egress.bodies import PLACEHOLDER
 WHOLE = "(whole body)"
 MOST_FIELDS = 200
 MOST_CHARACTERS = 2000
+_FORM = re.compile(r"--([^\r\n]{1,70})\r\n")
+WIDE = 24  # characters that no longer fit beside another field
 
 
 @dataclass(frozen=True)
@@ -36,20 +39,25 @@ class Field:
     name: str
     parts: tuple[Part, ...]
 
+    @property
+    def wide(self) -> bool:
+        """Whether it needs a line of its own."""
+        return any(each.image or len(each.text) > WIDE for each in self.parts)
+
 
 class _Pairs(tuple[tuple[str, Any], ...]):
     """An object with every name that was written, also one that was written twice."""
 
 
 def fields(text: str) -> tuple[list[Field], int]:
-    """The fields of a body, and how many more there are; what is not JSON is one field."""
+    """The fields of a body, and how many more there are; what is neither JSON nor a form is one field."""
     try:
         loaded = json.loads(
             text, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str
         )
         leaves = list(_leaves("", loaded))
     except (ValueError, RecursionError):
-        leaves = [(WHOLE, text)]
+        leaves = _form(text)
     shown = [Field(name or WHOLE, tuple(_parts(value))) for name, value in leaves[:MOST_FIELDS]]
     return shown, len(leaves) - len(shown)
 
@@ -70,10 +78,22 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
         yield name, value if isinstance(value, str) else json.dumps({} if value == () else value)
 
 
+def _form(text: str) -> list[tuple[str, str]]:
+    """The parts of a multipart form, each under all that its head says; anything else is one whole."""
+    form = _FORM.match(text)
+    if form is None:
+        return [(WHOLE, text)]
+    first, *parts, last = f"\r\n{text}".split(f"\r\n--{form[1]}")
+    if first or last.strip("\r\n") != "--" or not all("\r\n\r\n" in part for part in parts):
+        return [(WHOLE, text)]
+    split = (part.partition("\r\n\r\n") for part in parts)
+    return [("; ".join(head.strip().splitlines()), content) for head, _, content in split]
+
+
 def _parts(text: str) -> Iterator[Part]:
     """Text and images in turn: splitting leaves text at even places and digests at odd ones."""
     for place, piece in enumerate(PLACEHOLDER.split(text)):
         if place % 2:
             yield Part("", piece)
-        elif piece or not place:
+        elif piece:
             yield cut(piece)

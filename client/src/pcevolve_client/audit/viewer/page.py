@@ -13,7 +13,7 @@ from ...pages import base_style, inline, own_file, rendered, size
 from ...publish import marks
 from ..checks import Finding
 from .fields import cut, fields
-from .gallery import Gallery
+from .gallery import ROOM, Gallery
 from .prices import prices, spelled
 from .reading import Reading
 from .story import Attempt, Story, told
@@ -40,11 +40,11 @@ def write_viewer(root: Path, findings: Sequence[Finding], out: Path) -> Path:
     return out
 
 
-def render(reading: Reading, findings: Sequence[Finding]) -> str:
-    """Make the page's HTML; every string from the run is escaped."""
+def render(reading: Reading, findings: Sequence[Finding], room: int = ROOM) -> str:
+    """Make the page's HTML with ``room`` bytes of pictures; every string from the run is escaped."""
     evidence = reading.evidence
     story = told(evidence.entries, evidence.plan, reading.proven)
-    gallery = _hung(story, Gallery(evidence.bodies.file))
+    gallery = _hung(story, Gallery(evidence.bodies.file, room))
     filters: dict[str, Callable[..., Any]] = {"size": size, "spelled": spelled, "fields": fields, "cut": cut}
     content = _assets(gallery) | _verdict(reading, findings) | _content(story, gallery)
     return rendered(__package__, "page.html.j2", filters, content)

@@ -40,10 +40,17 @@ def prices(grants: Iterable[Grant], delta: float) -> dict[int, Price]:
 
 
 def spelled(event: Event) -> str:
-    """An event in words: ``2 × exponential, bounded range η = 5/2``."""
+    """An event in words: ``2 × exponential, bounded range η = 2.5``."""
     times = f"{event.count} × " if event.count > 1 else ""
     meaning = PARAMETERS.get(event.mechanism)
-    return times + event.mechanism + (f", {meaning} = {event.parameter}" if meaning else ", costs nothing")
+    return times + event.mechanism + (f", {meaning} = {_short(event)}" if meaning else ", costs nothing")
+
+
+def _short(event: Event) -> str:
+    try:
+        return f"{float(event.value):.6g}"
+    except (ArithmeticError, ValueError):  # too large for a float
+        return event.parameter
 
 
 def _loss(events: Sequence[Event], delta: float) -> float | None:

@@ -1,0 +1,214 @@
+"""The wire viewer in a real browser: it fetches nothing, its filters work, everybody can read it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pcevolve_client.audit import audit
+from pcevolve_client.audit.viewer import write_viewer
+from pcevolve_client.egress.transport import Incoming, Outgoing
+from support.browser import Browser, Tab
+from support.paid import paid_run
+from support.provider import FakeProvider
+from support.runs import small_plan
+
+HOSTILE = '"><script>document.title="owned"</script><img src=x onerror="document.title=1">'
+SHOWN = "[...document.querySelectorAll('.step')].filter(step => step.offsetHeight > 0)"
+COLOURS = ("ink", "quiet", "accent", "mark", "good", "bad")
+
+
+def page(root: Path) -> Path:
+    return write_viewer(root, audit(root), root / "viewer.html")
+
+
+def refused_once() -> FakeProvider:
+    """An API that is busy at the third request, and says so in markup."""
+    asked: list[Outgoing] = []
+
+    def meddle(request: Outgoing) -> Incoming | None:
+        asked.append(request)
+        return Incoming(503, (("x-<b>", HOSTILE),), HOSTILE.encode()) if len(asked) == 3 else None
+
+    return FakeProvider(meddle)
+
+
+@pytest.fixture(scope="session")
+def viewer(folder: Path) -> Path:
+    """Two classes under hostile names, two iterations, one retry."""
+    labels = ("cut", HOSTILE[:80].replace("/", ""))
+    plan = small_plan(method="pcevolve", labels=labels, domain=HOSTILE, negative_prompt="x " * 500)
+    return page(paid_run(folder / "small", plan, refused_once()))
+
+
+@pytest.fixture(scope="session")
+def long(folder: Path) -> Path:
+    """Some hundred requests."""
+    plan = {"candidates": 10, "batch": 1, "iterations": 15, "strengths": (0.7,) * 15}
+    return page(paid_run(folder / "long", small_plan(method="pcevolve", **plan)))
+
+
+def choose(tab: Tab, name: str, value: str) -> None:
+    tab.run(
+        f"document.getElementById('{name}').value = {json.dumps(value)};"
+        f"document.getElementById('{name}').dispatchEvent(new Event('change'))"
+    )
+
+
+def test_the_page_fetches_nothing_and_nothing_hostile_runs(browser: Browser, viewer: Path):
+    tab = Tab(browser).open(viewer)
+    assert tab.fetched == [viewer.as_uri()]
+    assert tab.complaints == []
+    assert tab.run("document.title").startswith("Holds: what left")
+    assert tab.run("document.scripts.length") == 1
+    assert tab.run("document.images.length") == 0
+
+
+def test_its_policy_stops_what_escaping_would_have_let_through(browser: Browser, viewer: Path):
+    broken = viewer.with_name("unescaped.html")
+    added = '<script>document.title="owned"</script><img src="https://example.com/x.png"></main>'
+    broken.write_text(viewer.read_text().replace("</main>", added))
+    tab = Tab(browser).open(broken)
+    assert tab.run("document.title").startswith("Holds: what left")
+    assert {each["entry"]["source"] for each in tab.complaints} == {"security"}
+    assert len(tab.complaints) == 2
+
+
+def test_every_picture_is_drawn(browser: Browser, viewer: Path):
+    tab = Tab(browser).open(viewer)
+    drawn = "getComputedStyle(pic).backgroundImage.startsWith('url(\"data:image/jpeg;base64,')"
+    assert tab.run(f"[...document.querySelectorAll('.pic')].every(pic => {drawn})") is True
+    decode = (
+        "Promise.all([...document.querySelectorAll('.pic')].map(async pic => { const image = new Image();"
+        "image.src = getComputedStyle(pic).backgroundImage.slice(5, -2); await image.decode();"
+        "return image.naturalWidth; })).then(widths => [Math.min(...widths), Math.max(...widths)])"
+    )
+    assert tab.run(decode) == [16, 16]
+
+
+def test_filters_leave_what_was_asked_for_and_say_how_much(browser: Browser, viewer: Path):
+    tab = Tab(browser).open(viewer)
+    every = tab.run(f"{SHOWN}.length")
+    choose(tab, "by-kind", "image-to-image")
+    assert tab.run(f"[...new Set({SHOWN}.map(step => step.dataset.kind))]") == ["image-to-image"]
+    assert tab.run("document.getElementById('shown').textContent") == f"8 of {every} shown"
+    choose(tab, "by-round", "2")
+    choose(tab, "by-class", "cut")
+    assert tab.run(f"{SHOWN}.map(step => step.querySelector('.side code').textContent)") == [
+        "i002/c000/n000000",
+        "i002/c000/n000002",
+    ]
+    tab.run("document.getElementById('reset').click()")
+    assert tab.run(f"{SHOWN}.length") == every
+
+
+def test_a_person_without_a_mouse_can_filter(browser: Browser, viewer: Path):
+    tab = Tab(browser).open(viewer)
+    tab.run("document.getElementById('by-kind').focus()")
+    tab.press("Tab", 9)
+    assert tab.run("document.activeElement.id") == "with-image"
+    tab.press(" ", 32, " ")
+    assert tab.run(f"{SHOWN}.every(step => step.querySelector('.proto'))") is True
+    assert tab.run(f"{SHOWN}.length") == 8
+    tab.press("Tab", 9)
+    tab.press(" ", 32, " ")
+    assert tab.run(f"{SHOWN}.length") == 0
+
+
+def test_retries_and_failures_can_be_picked_out(browser: Browser, viewer: Path):
+    tab = Tab(browser).open(viewer)
+    tab.run("document.getElementById('with-trouble').click()")
+    assert tab.run(f"{SHOWN}.map(step => step.id)") == ["r3", "r4"]
+
+
+def test_a_link_leads_to_its_request_even_if_that_was_hidden(browser: Browser, viewer: Path):
+    tab = Tab(browser).open(viewer)
+    choose(tab, "by-kind", "image-to-image")
+    origin = tab.run("document.querySelector('.proto a[href^=\"#r\"]').getAttribute('href').slice(1)")
+    assert tab.run(f"document.getElementById('{origin}').hidden") is True
+    tab.run("document.querySelector('.proto a[href^=\"#r\"]').click()")
+    visible = (
+        f"new Promise(done => setTimeout(() => {{ const box = document.getElementById('{origin}')"
+        ".getBoundingClientRect(); done(box.height > 0 && box.top < innerHeight && box.bottom > 0) }, 300))"
+    )
+    assert tab.run(visible) is True
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_sticks_out_sideways(browser: Browser, viewer: Path, width: int):
+    tab = Tab(browser, width=width).open(viewer)
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    wide = (
+        "[...document.querySelectorAll('main *')].filter(each =>"
+        " !each.closest('.scroll') && each.getBoundingClientRect().right > innerWidth)"
+    )
+    assert tab.run(f"{wide}.map(each => each.outerHTML.slice(0, 200))") == []
+
+
+def test_without_scripts_everything_is_there_and_nothing_is_offered_that_would_not_work(
+    browser: Browser, viewer: Path
+):
+    tab = Tab(browser, scripts=False).open(viewer)
+    document = tab("DOM.getDocument")["root"]["nodeId"]
+    steps = tab("DOM.querySelectorAll", nodeId=document, selector=".step")["nodeIds"]
+    hidden = tab("DOM.querySelectorAll", nodeId=document, selector=".step[hidden]")["nodeIds"]
+    assert len(steps) == viewer.read_text().count('<article class="step')
+    assert hidden == []
+    assert tab("DOM.querySelectorAll", nodeId=document, selector="#filters[hidden]")["nodeIds"]
+    assert len(tab("DOM.querySelectorAll", nodeId=document, selector=".jumps a")["nodeIds"]) == 3
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour.strip().lstrip("#")[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_stands_out_from_its_ground_in_light_and_dark(browser: Browser, viewer: Path, dark: bool):
+    tab = Tab(browser, dark=dark).open(viewer)
+    value = "getComputedStyle(document.documentElement).getPropertyValue('--{}')"
+    for ground in ("paper", "card"):
+        behind = luminance(tab.run(value.format(ground)))
+        assert (behind < 0.1) is dark
+        for name in COLOURS:
+            before = luminance(tab.run(value.format(name)))
+            high, low = max(before, behind), min(before, behind)
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (name, ground)
+
+
+def test_on_paper_the_controls_are_gone_and_the_headers_are_there(browser: Browser, viewer: Path):
+    tab = Tab(browser).open(viewer)
+    seen = "document.querySelector('details .pairs').checkVisibility({contentVisibilityAuto: true})"
+    assert tab.run("document.querySelector('.bar').offsetHeight") > 0
+    assert tab.run("document.querySelector('details .pairs').offsetHeight > 0 && " + seen) is False
+    tab.prefer("print")
+    assert tab.run("document.querySelector('.bar').offsetHeight") == 0
+    assert tab.run("document.querySelector('details .pairs').offsetHeight") > 0
+
+
+def test_some_hundred_requests_are_drawn_and_filtered_in_a_second(browser: Browser, long: Path):
+    assert long.stat().st_size < 3_000_000
+    tab = Tab(browser).open(long)
+    assert tab.run("document.querySelectorAll('.step[id^=r]').length") == 1 + 2 * 10 * 16
+    took = (
+        "(() => { const start = performance.now(); document.getElementById('with-image').click();"
+        "document.body.offsetHeight; return performance.now() - start })()"
+    )
+    assert tab.run(took) < 1000
+    assert tab.run(f"{SHOWN}.length") == 2 * 10 * 15
+
+
+def test_a_broken_run_says_so_first(browser: Browser, viewer: Path, folder: Path):
+    root = folder / "broken"
+    (root / "transcript").mkdir(parents=True)
+    log = viewer.parent / "transcript" / "log.jsonl"
+    (root / "transcript" / "log.jsonl").write_bytes(
+        log.read_bytes().replace(b'"status":200', b'"status":201', 1)
+    )
+    tab = Tab(browser, width=400).open(page(root))
+    assert tab.run("document.getElementById('verdict').textContent").startswith("BROKEN transcript line")
+    assert tab.run("document.getElementById('verdict').getBoundingClientRect().bottom < innerHeight") is True
+    assert tab.complaints == []
