@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
-from .checks import Finding, audit
+from pathlib import Path
 
-__all__ = ["Finding", "audit"]
+from .capture import reconcile
+from .checks import Finding, audit
+from .evidence import Evidence
+
+__all__ = ["Finding", "audit", "reconciled"]
+
+
+def reconciled(root: Path, capture: Path) -> list[Finding]:
+    """Compare a run with an independent capture of its traffic; a broken transcript is the audit's to tell.
+
+    Raises:
+        TranscriptError: The transcript or the capture cannot be read.
+    """
+    return reconcile(Evidence.of(root), capture)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from pcevolve_shared import images
 
@@ -91,8 +94,16 @@ def _anchored(evidence: Evidence) -> Iterator[str]:
     last = evidence.entries[-1]
     if evidence.manifest["transcript"] != {"head": last.digest, "lines": len(evidence.entries)}:
         yield "the manifest names another end of the chain"
-    if evidence.plan is None or evidence.manifest["plan"] != evidence.plan.model_dump(mode="json"):
+    if evidence.plan is None or _plan_in(evidence.manifest) != evidence.plan:
         yield "the manifest describes another plan than the one on record"
+
+
+def _plan_in(manifest: dict[str, Any]) -> PublicPlan | None:
+    """The plan that a manifest describes; a version before may have known fewer of its fields."""
+    try:
+        return PublicPlan.model_validate_json(json.dumps(manifest["plan"]))
+    except ValidationError:
+        return None
 
 
 def _bodies(evidence: Evidence) -> Iterator[str]:
