@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,6 +19,9 @@ from .plan import TEMPLATE
 from .privacy_audit.command import audit_dp
 from .settings import RunSettings, read_toml
 from .tables import Json, print_table
+
+if TYPE_CHECKING:
+    from .audit import Finding
 
 app = typer.Typer(
     name="pcevolve",
@@ -209,12 +212,29 @@ def demo(
 @app.command()
 def audit(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    capture: Annotated[
+        Path | None,
+        typer.Option(help="What an independent recorder between client and API saw; compared byte for byte."),
+    ] = None,
+    html: Annotated[
+        bool, typer.Option("--html", help="Also write RUN/wire.html: everything that left, to scroll through.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check from the record alone that nothing left without a reason; exit 1 if anything did."""
     from .audit import audit as check
+    from .audit import reconciled
 
-    findings = check(folder)
+    findings = check(folder) + (reconciled(folder, capture) if capture else [])
+    if html:
+        from .audit.viewer import write_viewer
+
+        typer.echo(f"page: {write_viewer(folder, findings, folder / 'wire.html')}", err=True)
+    _verdict(folder, findings, as_json)
+
+
+def _verdict(folder: Path, findings: Sequence[Finding], as_json: bool) -> None:
+    """Print what an audit found; exit 1 if a claim does not hold."""
     holds = all(each.holds for each in findings)
     if as_json:
         typer.echo(json.dumps({"holds": holds, "findings": [asdict(each) for each in findings]}, indent=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..errors import TranscriptError
 from .capture import reconcile
 from .checks import Finding, audit
 from .evidence import Evidence
@@ -12,9 +13,13 @@ __all__ = ["Finding", "audit", "reconciled"]
 
 
 def reconciled(root: Path, capture: Path) -> list[Finding]:
-    """Compare a run with an independent capture of its traffic; a broken transcript is the audit's to tell.
+    """Compare a run with an independent capture of its traffic.
 
     Raises:
-        TranscriptError: The transcript or the capture cannot be read.
+        TranscriptError: The capture cannot be read, or is damaged.
     """
-    return reconcile(Evidence.of(root), capture)
+    try:
+        evidence = Evidence.of(root)
+    except TranscriptError:  # what is wrong with it is among the audit's own findings
+        return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
+    return reconcile(evidence, capture)
