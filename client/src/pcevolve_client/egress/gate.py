@@ -105,10 +105,10 @@ class Gate:
             EgressError: Another plan is on record.
         """
         known = self._transcript.plan()
+        if type(plan) is not PublicPlan or known not in (None, plan):
+            raise EgressError("this run is on record with another plan: start a new one with another --out")
         if known is None:
             self._transcript.append(Planned(plan=plan))
-        elif known != plan:
-            raise EgressError("this run is on record with another plan: start a new one with another --out")
         self._policy.fix(plan, committed)
         self._meter.fix(plan)
 
