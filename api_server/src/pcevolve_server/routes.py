@@ -7,9 +7,12 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
+from pcevolve_server import facade
 from pcevolve_server.errors import AbandonedError, RequestError
+from pcevolve_server.facade import EditFields, GenerationFields
 from pcevolve_server.host import Host
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.middleware import request_id_of
@@ -54,6 +57,10 @@ _GENERATES: dict[str, Any] = {
     "response_model": ImageResponse | BatchResponse,
     "responses": {status: {"model": ErrorResponse} for status in (401, 404, 413, 422, 429, 500, 503)},
 }
+_FACADE: dict[str, Any] = {"responses": _GENERATES["responses"]}
+_EDIT_FORM = EditFields.model_json_schema()
+_EDIT_FORM["properties"]["image"] = {"type": "string", "format": "binary"}
+_EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data": {"schema": _EDIT_FORM}}}}
 
 
 @router.post(wire.TEXT_TO_IMAGE, **_GENERATES)
@@ -72,6 +79,20 @@ async def image_to_image(request: Request, body: ImageToImageRequest, service: S
 async def ip_adapter(request: Request, body: IpAdapterRequest, service: ServiceDep) -> Response:
     """Make variations of an image that is also part of the prompt."""
     return await _answered(request, service.image_to_image(body))
+
+
+@router.post(wire.OPENAI_GENERATIONS, **_FACADE)
+async def openai_generations(request: Request, body: GenerationFields, service: ServiceDep) -> Response:
+    """Make images from a prompt, asked for as OpenAI's Images API does."""
+    return await _answered(request, service.text_to_image(facade.text_to_image(body), facade.answer))
+
+
+@router.post(wire.OPENAI_EDITS, openapi_extra=_EDIT_BODY, **_FACADE)
+async def openai_edits(request: Request, service: ServiceDep) -> Response:
+    """Make variations of an image, asked for as OpenAI's Images API does: a form."""
+    kind, form = request.headers.get("Content-Type", ""), await request.body()
+    body = await run_in_threadpool(facade.image_to_image, kind, form)
+    return await _answered(request, service.image_to_image(body, facade.answer))
 
 
 @router.get(wire.MODELS)

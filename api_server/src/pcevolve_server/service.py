@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PIL import Image
@@ -37,6 +37,21 @@ class Answer:
     cut_tokens: int
 
 
+Spelling = Callable[[Sequence[GeneratedImage]], str]
+"""How an API puts images into JSON."""
+
+
+def native(made: Sequence[GeneratedImage]) -> str:
+    """Return the native JSON: a single image stands alone."""
+    cost = _COST_PER_IMAGE * len(made)
+    response = (
+        ImageResponse(image=made[0].image, seed=made[0].seed, cost=cost)
+        if len(made) == 1
+        else BatchResponse(images=tuple(made), cost=cost)
+    )
+    return response.model_dump_json()
+
+
 class Service:
     """What the routes delegate to."""
 
@@ -49,15 +64,15 @@ class Service:
         """Images generated since the start."""
         return self._images
 
-    async def text_to_image(self, body: TextToImageRequest) -> Answer:
+    async def text_to_image(self, body: TextToImageRequest, spelled: Spelling = native) -> Answer:
         """Make images from a prompt; sides absent from the body are the model's own."""
         self._check_model(body)
         base = self._host.info.base_resolution
         width = body.width if "width" in body.model_fields_set else base.width
         height = body.height if "height" in body.model_fields_set else base.height
-        return await self._answer(body, self._recipe(body, width, height), None)
+        return await self._answer(body, self._recipe(body, width, height), None, spelled)
 
-    async def image_to_image(self, body: ImageToImageRequest) -> Answer:
+    async def image_to_image(self, body: ImageToImageRequest, spelled: Spelling = native) -> Answer:
         """Make variations of the request's image."""
         self._check_model(body)
         image = await run_in_threadpool(self._image, body.image)
@@ -67,7 +82,7 @@ class Service:
             raise InvalidRequestError(f"image: needs at least {multiple} x {multiple} pixels")
         scale = self._adapter_scale(body) if isinstance(body, IpAdapterRequest) else None
         recipe = self._recipe(body, width, height, strength=body.strength, adapter_scale=scale)
-        return await self._answer(body, recipe, image)
+        return await self._answer(body, recipe, image, spelled)
 
     def _check_model(self, body: GenerationRequest) -> None:
         info = self._host.info
@@ -124,29 +139,27 @@ class Service:
         except images.ImageError as error:
             raise InvalidRequestError(f"image: {error}", code="invalid_image") from error
 
-    async def _answer(self, body: GenerationRequest, recipe: Recipe, image: Image.Image | None) -> Answer:
+    async def _answer(
+        self, body: GenerationRequest, recipe: Recipe, image: Image.Image | None, spelled: Spelling
+    ) -> Answer:
         first = secrets.randbits(32) if body.seed is None else body.seed
         seeds = [wire.seed_of(first, index) for index in range(body.n)]
         tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image) for seed in seeds]
         pictures = await self._host.batcher.submit(tasks)
-        answer = await run_in_threadpool(_render, body, seeds, pictures)
+        answer = await run_in_threadpool(_render, body, seeds, pictures, spelled)
         self._images += len(pictures)
         self._metrics.images.inc(len(pictures))
         return answer
 
 
-def _render(body: GenerationRequest, seeds: Sequence[int], pictures: Sequence[Picture]) -> Answer:
+def _render(
+    body: GenerationRequest, seeds: Sequence[int], pictures: Sequence[Picture], spelled: Spelling
+) -> Answer:
     made = [
         GeneratedImage(image=_encoded(picture, body), seed=seed)
         for seed, picture in zip(seeds, pictures, strict=True)
     ]
-    cost = _COST_PER_IMAGE * len(made)
-    response = (
-        ImageResponse(image=made[0].image, seed=made[0].seed, cost=cost)
-        if body.n == 1
-        else BatchResponse(images=tuple(made), cost=cost)
-    )
-    return Answer(response.model_dump_json(), max(picture.cut_tokens for picture in pictures))
+    return Answer(spelled(made), max(picture.cut_tokens for picture in pictures))
 
 
 def _encoded(picture: Picture, body: GenerationRequest) -> str:

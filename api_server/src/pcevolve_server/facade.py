@@ -1,0 +1,119 @@
+"""OpenAI's Images API on top of the native one: its fields and Stable Diffusion's, translated both ways."""
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pcevolve_server.errors import InvalidRequestError
+from pcevolve_server.forms import parse
+from pcevolve_shared import containers, images, limits, wire
+from pcevolve_shared.wire import GeneratedImage, ImageToImageRequest, TextToImageRequest, WireModel
+
+_SIZE: Final = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
+_NATIVE: Final = {"num_inference_steps": "steps", "guidance_scale": "guidance"}
+_SHARED: Final = ("model", "prompt", "negative_prompt", "n", "seed", "output_format", "strength")
+
+
+class GenerationFields(WireModel):
+    """``POST`` :data:`~pcevolve_shared.wire.OPENAI_GENERATIONS`; bounds are those of the native fields."""
+
+    model: wire.Name
+    prompt: wire.Prompt
+    n: Annotated[int, Field(ge=1, le=limits.MAX_BATCH)] = 1
+    size: Annotated[
+        str | None, Field(max_length=11, description="WIDTHxHEIGHT; absent: the model's own.")
+    ] = None
+    response_format: Literal["b64_json"] = "b64_json"
+    output_format: wire.OutputFormat = "png"
+    negative_prompt: Annotated[wire.Prompt, Field(description="Extension.")] = ""
+    num_inference_steps: Annotated[int | None, Field(ge=1, le=limits.MAX_STEPS, description="Extension.")] = (
+        None
+    )
+    guidance_scale: Annotated[float | None, Field(ge=0, le=limits.MAX_GUIDANCE, description="Extension.")] = (
+        None
+    )
+    seed: Annotated[wire.Seed | None, Field(description="Extension; image k takes seed + k.")] = None
+
+
+class EditFields(GenerationFields):
+    """The text fields of ``POST`` :data:`~pcevolve_shared.wire.OPENAI_EDITS`; in a form all of them are text."""
+
+    model_config = ConfigDict(strict=False)
+
+    strength: Annotated[wire.Fraction, Field(description="Extension; 0 returns the input.")] = 0.5
+
+
+def text_to_image(fields: GenerationFields) -> TextToImageRequest:
+    """Return the native request.
+
+    Raises:
+        InvalidRequestError: The size is none.
+    """
+    given = _native(fields)
+    if fields.size is not None:
+        given["width"], given["height"] = _sides(fields.size)
+    try:
+        return TextToImageRequest(**given)
+    except ValidationError as error:
+        raise InvalidRequestError(f"size: {error.errors()[0]['msg']}") from None
+
+
+def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
+    """Return the native request of a form.
+
+    Raises:
+        InvalidRequestError: Not a form, a field is wrong, or the image is none.
+    """
+    parts = parse(content_type, body)
+    image = parts.pop("image", None)
+    if image is None:
+        raise InvalidRequestError("image: missing")
+    fields = _edit_fields(parts)
+    _check_image(image, fields.size)
+    return ImageToImageRequest(**_native(fields), image=images.to_base64(image))
+
+
+def answer(made: Sequence[GeneratedImage]) -> str:
+    """Return the facade's JSON for images."""
+    return json.dumps({"created": int(time.time()), "data": [{"b64_json": each.image} for each in made]})
+
+
+def _native(fields: BaseModel) -> dict[str, Any]:
+    """The fields that were given, under their native names; what is absent stays absent."""
+    given = fields.model_dump(include=fields.model_fields_set, exclude_none=True)
+    return {_NATIVE.get(name, name): value for name, value in given.items() if name in (*_SHARED, *_NATIVE)}
+
+
+def _edit_fields(parts: dict[str, bytes]) -> EditFields:
+    try:
+        return EditFields.model_validate({name: value.decode() for name, value in parts.items()})
+    except UnicodeDecodeError:
+        raise InvalidRequestError("a field of the form is not UTF-8") from None
+    except ValidationError as error:
+        fault = error.errors(include_input=False, include_url=False)[0]
+        raise InvalidRequestError(f"{fault['loc'][0]}: {fault['msg']}") from None
+
+
+def _check_image(image: bytes, size: str | None) -> None:
+    """Refuse what is too large or no image before anything is decoded, and a size that would need a resize."""
+    if len(image) > limits.MAX_IMAGE_BYTES:
+        raise InvalidRequestError(f"image: more than {limits.MAX_IMAGE_BYTES} bytes", code="invalid_image")
+    try:
+        header = containers.read(image)
+    except images.ImageError as error:
+        raise InvalidRequestError(f"image: {error}", code="invalid_image") from error
+    if size is not None and _sides(size) != (header.width, header.height):
+        raise InvalidRequestError(
+            "size: the answer has the size of the image; leave size out or make it the same"
+        )
+
+
+def _sides(size: str) -> tuple[int, int]:
+    found = _SIZE.fullmatch(size)
+    if found is None:
+        raise InvalidRequestError("size: must be WIDTHxHEIGHT")
+    return int(found[1]), int(found[2])

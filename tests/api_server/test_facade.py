@@ -1,0 +1,172 @@
+"""The OpenAI facade: the same work, limits and errors as the native routes, in OpenAI's words."""
+
+import base64
+
+import httpx
+import pytest
+from PIL import Image
+
+from pcevolve_server import forms
+from pcevolve_server.errors import InvalidRequestError
+from pcevolve_server.safety import SafeGenerator
+from pcevolve_shared import images, limits, wire
+
+KEY = "correct-horse-battery-staple"
+ASK = {"model": "fake", "prompt": "a cat", "seed": 7}
+EXTENDED = {"num_inference_steps": 9, "guidance_scale": 3.5, "negative_prompt": "blur"}
+PNG = images.encode(Image.new("RGB", (64, 32), (9, 8, 7)))
+FIRST = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nfake\r\n'
+
+
+@pytest.fixture
+def client(serve, fake):
+    with serve(fake) as client:
+        yield client
+
+
+def edit(client, image=PNG, **fields):
+    files = {"image": ("x.png", image, "image/png")}
+    return client.post(wire.OPENAI_EDITS, data={**ASK, **fields}, files=files)
+
+
+def pictures(response):
+    assert response.status_code == 200, response.text
+    return [images.decode(base64.b64decode(each["b64_json"])) for each in response.json()["data"]]
+
+
+def refused(response, status, code):
+    body = wire.ErrorResponse.model_validate_json(response.content).error
+    assert (response.status_code, body.code) == (status, code)
+    return body.message
+
+
+def test_the_same_request_gives_the_same_images_on_both_apis(client):
+    native = client.post(
+        wire.TEXT_TO_IMAGE, json=ASK | {"n": 2, "width": 16, "height": 24, "steps": 9, "guidance": 3.5}
+    ).json()
+    facade = client.post(wire.OPENAI_GENERATIONS, json=ASK | EXTENDED | {"n": 2, "size": "16x24"}).json()
+    assert [each["b64_json"] for each in facade["data"]] == [each["image"] for each in native["images"]]
+
+
+def test_extension_fields_reach_the_model(client, fake):
+    client.post(wire.OPENAI_GENERATIONS, json=ASK | EXTENDED)
+    edit(client, strength=0.62, **EXTENDED)
+    for batch in fake.batches:
+        (task,) = batch
+        assert (task.seed, task.negative_prompt) == (7, "blur")
+        assert (task.recipe.steps, task.recipe.guidance) == (9, 3.5)
+    assert fake.batches[1][0].recipe.strength == 0.62
+
+
+def test_an_edit_starts_from_the_pixels_of_the_form(client, fake):
+    assert [each.size for each in pictures(edit(client, n=3, size="64x32"))] == [(64, 32)] * 3
+    assert {task.image.getpixel((0, 0)) for task in fake.batches[-1]} == {(9, 8, 7)}
+    assert [task.seed for task in fake.batches[-1]] == [7, 8, 9]
+
+
+def test_what_is_absent_is_the_models_own(client, fake):
+    assert pictures(client.post(wire.OPENAI_GENERATIONS, json=ASK))[0].size == (64, 32)
+    recipe = fake.batches[-1][0].recipe
+    assert (recipe.steps, recipe.guidance) == (50, 7.5)
+
+
+@pytest.mark.parametrize("path", [wire.OPENAI_GENERATIONS, wire.OPENAI_EDITS])
+def test_without_the_key_nothing_is_answered(serve, fake, path):
+    with serve(fake, api_key=KEY) as client:
+        refused(client.post(path, json=ASK), 401, "invalid_api_key")
+    assert fake.batches == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"size": "huge"}, "size: must be WIDTHxHEIGHT"),
+        ({"size": "17x24"}, "size: Input should be a multiple of 8"),
+        ({"response_format": "url"}, "response_format: Input should be 'b64_json'"),
+        ({"num_inference_steps": 0}, "num_inference_steps: Input should be greater"),
+        ({"quality": "SECRET"}, "quality: Extra inputs are not permitted"),
+        ({"strength": 0.5}, "strength: Extra inputs are not permitted"),
+        ({"size": "4096x2048"}, "more than 4194304 pixels"),
+    ],
+)
+def test_invalid_fields_are_named_and_not_echoed(client, change, message):
+    response = client.post(wire.OPENAI_GENERATIONS, json=ASK | change)
+    assert message in refused(response, 422, "invalid_request")
+    assert "SECRET" not in response.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"strength": "2"}, "strength: Input should be less than or equal to 1"),
+        ({"seed": "SECRET"}, "seed: Input should be a valid integer"),
+        ({"guidance_scale": "nan"}, "guidance_scale: Input should be a finite number"),
+        ({"mask": "SECRET"}, "mask: Extra inputs are not permitted"),
+        ({"size": "16x16"}, "size: the answer has the size of the image"),
+    ],
+)
+def test_invalid_fields_of_a_form_are_named_and_not_echoed(client, fields, message):
+    response = edit(client, **fields)
+    assert message in refused(response, 422, "invalid_request")
+    assert "SECRET" not in response.text
+
+
+@pytest.mark.parametrize("image", [b"SECRET", PNG[:40], b""])
+def test_an_edit_of_what_is_no_image_is_refused(client, fake, image):
+    assert "image" in refused(edit(client, image=image), 422, "invalid_image")
+    assert fake.batches == []
+
+
+def test_an_image_beyond_the_limit_is_refused_before_it_is_decoded(client):
+    big = PNG + b"\0" * limits.MAX_IMAGE_BYTES
+    assert "image: more than" in refused(edit(client, image=big), 422, "invalid_image")
+
+
+def test_a_body_too_long_is_refused(client):
+    headers = {"Content-Length": str(limits.MAX_REQUEST_BYTES + 1)}
+    refused(client.post(wire.OPENAI_EDITS, content=b"", headers=headers), 413, "request_too_large")
+
+
+def test_the_safety_checker_looks_at_the_facade_too(serve, fake):
+    class Strict:
+        def flagged(self, pictures):
+            return [True] * len(pictures)
+
+    with serve(SafeGenerator(fake, Strict(), 1, lambda count: None)) as client:
+        refused(client.post(wire.OPENAI_GENERATIONS, json=ASK), 422, "content_rejected")
+        refused(edit(client), 422, "content_rejected")
+
+
+def test_a_form_of_any_client_is_read_byte_for_byte():
+    tricky = b"\r\n--b\r\n\r\n--\r\n" + PNG + b"\r\n"
+    request = httpx.Request("POST", "http://x", data={"a": "ü"}, files={"image": ("x.png", tricky)})
+    parts = forms.parse(request.headers["Content-Type"], request.read())
+    assert parts == {"a": "ü".encode(), "image": tricky}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"--b",
+        FIRST,
+        FIRST[:-2] + b"--b--",
+        b"preamble\r\n" + FIRST + b"--b--\r\n",
+        FIRST + FIRST + b"--b--\r\n",
+        b"--b\r\n\r\nno head\r\n--b--\r\n",
+        b'--b\r\nContent-Disposition: form-data; name="../x"\r\n\r\n1\r\n--b--\r\n',
+        b"--b\r\nX: " + b"y" * 4096 + b'\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\n',
+        b"".join(FIRST.replace(b"model", b"m%d" % k) for k in range(40)) + b"--b--\r\n",
+    ],
+)
+def test_a_form_that_is_not_whole_and_plain_is_refused(body):
+    with pytest.raises(InvalidRequestError, match=r"form|part|twice"):
+        forms.parse("multipart/form-data; boundary=b", body)
+
+
+@pytest.mark.parametrize(
+    "kind", ["", "application/json", "multipart/form-data", "multipart/form-data; boundary="]
+)
+def test_a_body_that_says_it_is_no_form_is_refused(kind):
+    with pytest.raises(InvalidRequestError, match="not multipart/form-data"):
+        forms.parse(kind, FIRST + b"--b--\r\n")
