@@ -153,7 +153,9 @@ def run(
     size: Annotated[int | None, typer.Option(help="Pixels per side; the model's own if not given.")] = None,
     batch: Annotated[int, typer.Option(min=1, max=64, help="Images per request.")] = 32,
     seed: Annotated[int | None, typer.Option(min=0, help="Public seed of what goes over the wire.")] = None,
-    encoder: Annotated[str, typer.Option(help="bundled, resnet18, clip, inception or vit.")] = "bundled",
+    encoder: Annotated[
+        str, typer.Option(help="bundled; after fetch-encoder also resnet18, clip, inception, vit.")
+    ] = "bundled",
     encoder_weights: Annotated[str | None, typer.Option(help="File with the encoder's weights.")] = None,
     device: Annotated[str, typer.Option(help="Where the encoder runs: auto, cpu or cuda.")] = "auto",
     ledger: Annotated[
@@ -217,7 +219,8 @@ def audit(
         typer.Option(help="What an independent recorder between client and API saw; compared byte for byte."),
     ] = None,
     html: Annotated[
-        bool, typer.Option("--html", help="Also write RUN/wire.html: everything that left, to scroll through.")
+        bool,
+        typer.Option("--html", help="Also write RUN/wire.html: everything that left, to scroll through."),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -246,6 +249,19 @@ def _verdict(folder: Path, findings: Sequence[Finding], as_json: bool) -> None:
             typer.echo(f"{each.claim}: NO, {fault}", err=True)
     if not holds:
         raise typer.Exit(1)
+
+
+@app.command("fetch-encoder")
+def fetch_encoder(
+    encoder: Annotated[
+        str, typer.Argument(metavar="ENCODER", help="resnet18, inception, vit, clip or clip:MODEL:TAG.")
+    ],
+) -> None:
+    """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
+    from .private.encoders.fetch import fetch_encoder as fetch
+
+    fetch(encoder)
+    typer.echo(f"encoder {encoder} is ready: pcevolve run --encoder {encoder}")
 
 
 @app.command()

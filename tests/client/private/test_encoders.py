@@ -14,6 +14,7 @@ from torchvision import models
 from pcevolve_client.errors import ModelError, UsageError
 from pcevolve_client.private.encoders import load_encoder
 from pcevolve_client.private.encoders.bundled import BundledNet
+from pcevolve_client.private.encoders.fetch import fetch_encoder
 from pcevolve_client.private.encoders.frozen import FrozenEncoder, centre_square, to_tensor
 
 TINY_CLIP = {
@@ -59,15 +60,18 @@ def encoder(request, weights):
 
 
 @pytest.fixture
-def offline(monkeypatch, tmp_path):
-    """No cache and no name resolution."""
+def silent(monkeypatch, tmp_path):
+    """No cache and no name resolution; what somebody tries to look up."""
+    asked = []
 
-    def refuse(*args, **kwargs):
+    def refuse(host, *args, **kwargs):
+        asked.append(host)
         raise socket.gaierror("offline")
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    return asked
 
 
 def test_embedding_alone_is_bitwise_the_embedding_in_any_set_at_any_position(encoder):
@@ -230,12 +234,30 @@ def test_weights_of_another_network_are_refused_with_a_count(weights):
 
 
 @pytest.mark.parametrize("name", ["resnet18", "clip", "clip:RN50:openai"])
-def test_offline_without_weights_names_the_weights_their_origin_and_the_way_out(offline, name):
+def test_weights_that_are_not_at_hand_are_named_with_the_way_to_get_them_and_nobody_is_asked(silent, name):
     with pytest.raises(
-        ModelError, match=r"weights .+ are not cached and https://.+ --encoder-weights PATH"
-    ) as caught:
+        ModelError, match=rf"weights .+ are not on this machine: run `pcevolve fetch-encoder {name}`"
+    ):
         load_encoder(name)
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", ["resnet18", "clip", "clip:RN50:openai"])
+def test_fetching_offline_names_the_weights_their_origin_and_the_way_out(silent, name):
+    with pytest.raises(
+        ModelError,
+        match=r"https://.+ gave URLError, so weights .+ were not fetched: .+ --encoder-weights PATH",
+    ) as caught:
+        fetch_encoder(name)
     assert "\n" not in str(caught.value)
+    assert len(silent) == 1
+
+
+@pytest.mark.parametrize(("name", "complaint"), [("bundled", "nothing to fetch"), ("nope", "no encoder")])
+def test_what_cannot_be_fetched_is_refused(silent, name, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        fetch_encoder(name)
+    assert silent == []
 
 
 def test_unknown_clip_tag_is_refused():

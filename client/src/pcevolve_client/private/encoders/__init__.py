@@ -44,16 +44,25 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
         name: ``bundled``, ``resnet18``, ``inception``, ``vit``, ``clip`` or ``clip:MODEL[:TAG]``
             with a model and pretrained tag of open_clip.
         weights: Path of a state dict (safetensors, or a torch file without pickled code). Without
-            it, the bundled file, or the library's published weights from its cache or download.
+            it, the bundled file, or the library's published weights from its cache; nothing is downloaded.
         device: A torch device, or ``auto`` for CUDA where there is one.
 
     Raises:
         UsageError: There is no such encoder or device.
         ModelError: The weights are not at hand or do not fit; the text says where they come from.
     """
-    if name.partition(":")[0] not in ENCODERS or (":" in name and not name.startswith("clip:")):
-        raise UsageError(f"no encoder {name!r}: choose one of {', '.join(ENCODERS)}, clip:MODEL:TAG")
+    require_encoder(name)
     # Torch takes seconds to import; a wrong name or --help should not.
     from pcevolve_client.private.encoders import loading
 
     return loading.load(name, weights, device)
+
+
+def require_encoder(name: str) -> None:
+    """Refuse a name that no encoder has.
+
+    Raises:
+        UsageError: Which names there are.
+    """
+    if name.partition(":")[0] not in ENCODERS or (":" in name and not name.startswith("clip:")):
+        raise UsageError(f"no encoder {name!r}: choose one of {', '.join(ENCODERS)}, clip:MODEL:TAG")

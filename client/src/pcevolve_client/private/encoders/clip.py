@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import open_clip
-from huggingface_hub import constants, try_to_load_from_cache
+from huggingface_hub import try_to_load_from_cache
 from torch import Tensor, nn
 
 from pcevolve_client.errors import ModelError, UsageError
-from pcevolve_client.private.encoders.fetch import download
-from pcevolve_client.private.encoders.weights import fit, read_state
+from pcevolve_client.private.encoders.weights import absent, fit, read_state
 
 _MODEL = "ViT-B-32"
 _TAG = "laion2b_s34b_b79k"
@@ -44,13 +43,11 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
         UsageError: open_clip has no such model.
         ModelError: The weights are not at hand or do not fit.
     """
-    model_id, tag = _parse(name)
-    config: dict[str, Any] = open_clip.get_pretrained_cfg(model_id, tag)
-    if path is None and not config:
-        raise ModelError(
-            f"open_clip publishes no weights {tag!r} for {model_id}: pass --encoder-weights PATH"
-        )
-    path = path or _cached(config) or _downloaded(name, model_id, tag, config)
+    model_id, tag = parsed(name)
+    config = published(model_id, tag) if path is None else open_clip.get_pretrained_cfg(model_id, tag)
+    path = path or _cached(config)
+    if path is None:
+        raise absent(name, f"{model_id} {tag}")
     state = read_state(path)
     model = open_clip.create_model(
         model_id,
@@ -65,7 +62,26 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
     return ClipImages(model.visual), preprocess, int(model.visual.output_dim)
 
 
-def _parse(name: str) -> tuple[str, str]:
+def published(model_id: str, tag: str) -> dict[str, Any]:
+    """What open_clip knows of published weights.
+
+    Raises:
+        ModelError: There are none of that name.
+    """
+    config: dict[str, Any] = open_clip.get_pretrained_cfg(model_id, tag)
+    if not config:
+        raise ModelError(
+            f"open_clip publishes no weights {tag!r} for {model_id}: pass --encoder-weights PATH"
+        )
+    return config
+
+
+def parsed(name: str) -> tuple[str, str]:
+    """Model and tag of a name.
+
+    Raises:
+        UsageError: open_clip has no such model.
+    """
     parts = name.split(":")[1:]
     model_id = parts[0] if parts else _MODEL
     if len(parts) > 2 or model_id not in open_clip.list_models():
@@ -85,9 +101,3 @@ def _locations(config: dict[str, Any]) -> list[tuple[str, str]]:
     """Return repository and file names; open_clip joins both, with the file left out if it is usual."""
     *repository, file = str(config["hf_hub"]).split("/")
     return [("/".join(repository), name) for name in ((file,) if file else _FILES)]
-
-
-def _downloaded(name: str, model_id: str, tag: str, config: dict[str, Any]) -> Path:
-    origin = PurePosixPath(config["hf_hub"]).as_posix()
-    with download(name, f"{model_id} {tag}", f"{constants.ENDPOINT}/{origin}"):
-        return Path(open_clip.download_pretrained(config))

@@ -1,6 +1,6 @@
-"""Published weights: from the library's cache, or from its origin if that can be reached.
+"""``pcevolve fetch-encoder``: published weights into the library's cache, by a process that reads no private data.
 
-A request names public weights and nothing else; it is made before a run reads any image.
+A run never does this, for a run talks to the configured API and to nobody else.
 """
 
 from __future__ import annotations
@@ -11,24 +11,52 @@ from collections.abc import Iterator
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from pcevolve_client.errors import ModelError
+from pcevolve_client.errors import ModelError, UsageError
 
 _TIMEOUT_S = 10.0  # per socket operation
 
 
+def fetch_encoder(name: str) -> None:
+    """Download an encoder's published weights.
+
+    Args:
+        name: As ``load_encoder`` takes it.
+
+    Raises:
+        UsageError: No such encoder, or one that needs no download.
+        ModelError: The origin cannot be reached, or the download failed.
+    """
+    from pcevolve_client.private.encoders import require_encoder
+    from pcevolve_client.private.encoders.loading import VISION
+
+    require_encoder(name)
+    if name == "bundled":
+        raise UsageError("encoder bundled comes with the client: there is nothing to fetch")
+    if name in VISION:
+        weights = VISION[name].published
+        with _reaching(name, str(weights), str(weights.url)):
+            weights.get_state_dict(progress=True, check_hash=True, weights_only=True)
+    else:
+        _fetch_clip(name)
+
+
+def _fetch_clip(name: str) -> None:
+    import open_clip
+    from huggingface_hub import constants
+
+    from pcevolve_client.private.encoders.clip import parsed, published
+
+    model_id, tag = parsed(name)
+    config = published(model_id, tag)
+    with _reaching(name, f"{model_id} {tag}", f"{constants.ENDPOINT}/{str(config['hf_hub']).rstrip('/')}"):
+        open_clip.download_pretrained(config)
+
+
 @contextlib.contextmanager
-def download(encoder: str, weights: str, url: str) -> Iterator[None]:
+def _reaching(name: str, weights: str, url: str) -> Iterator[None]:
     """Let a library download inside this block, bounded in time and with its failure in one line.
 
     The origin is asked once beforehand: the libraries themselves retry for minutes when offline.
-
-    Args:
-        encoder: The encoder's name.
-        weights: Which weights are wanted.
-        url: Where they come from, https.
-
-    Raises:
-        ModelError: The origin cannot be reached or the download failed.
     """
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT_S)
@@ -37,7 +65,7 @@ def download(encoder: str, weights: str, url: str) -> Iterator[None]:
         yield
     except (OSError, RuntimeError) as error:
         raise ModelError(
-            f"encoder {encoder}: weights {weights} are not cached and {url} gave {type(error).__name__}: "
+            f"encoder {name}: {url} gave {type(error).__name__}, so weights {weights} were not fetched: "
             "download them where there is a network and pass --encoder-weights PATH, or use bundled"
         ) from error
     finally:

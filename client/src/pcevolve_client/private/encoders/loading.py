@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from torchvision import models
 
 from pcevolve_client.errors import ModelError, UsageError
-from pcevolve_client.private.encoders.fetch import download
 from pcevolve_client.private.encoders.frozen import FrozenEncoder, to_tensor
-from pcevolve_client.private.encoders.weights import fit, read_state
+from pcevolve_client.private.encoders.weights import absent, fit, read_state
 
 BUNDLED_SIDE = 64  # pixels
 BUNDLED_DIMENSION = 128
@@ -24,7 +23,7 @@ Parts = tuple[nn.Module, Callable[[Any], Tensor], int]
 
 
 @dataclass(frozen=True)
-class _Vision:
+class Vision:
     """A torchvision architecture, cut off before its classifier.
 
     Attributes:
@@ -46,7 +45,7 @@ def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
     path = None if weights is None else Path(weights).expanduser()
     if name == "bundled":
         network, preprocess, dimension = _bundled(path)
-    elif name in _VISION:
+    elif name in VISION:
         network, preprocess, dimension = _torchvision(name, path)
     else:
         from pcevolve_client.private.encoders.clip import load_clip
@@ -90,31 +89,26 @@ def _vit() -> nn.Module:
     return network
 
 
-_VISION: Mapping[str, _Vision] = {
-    "resnet18": _Vision(_resnet18, models.ResNet18_Weights.IMAGENET1K_V1, 512, ("fc.",)),
-    "inception": _Vision(_inception, models.Inception_V3_Weights.IMAGENET1K_V1, 2048, ("fc.", "AuxLogits.")),
-    "vit": _Vision(_vit, models.ViT_B_16_Weights.IMAGENET1K_V1, 768, ("heads.",)),
+VISION: Mapping[str, Vision] = {
+    "resnet18": Vision(_resnet18, models.ResNet18_Weights.IMAGENET1K_V1, 512, ("fc.",)),
+    "inception": Vision(_inception, models.Inception_V3_Weights.IMAGENET1K_V1, 2048, ("fc.", "AuxLogits.")),
+    "vit": Vision(_vit, models.ViT_B_16_Weights.IMAGENET1K_V1, 768, ("heads.",)),
 }
 
 
 def _torchvision(name: str, path: Path | None) -> Parts:
-    vision = _VISION[name]
+    vision = VISION[name]
     state = read_state(path) if path else _published(name, vision)
     network = vision.build()
     fit(network, state, str(path or vision.published), vision.heads)
     return network, vision.published.transforms(), vision.dimension
 
 
-def _published(name: str, vision: _Vision) -> Mapping[str, Tensor]:
-    url = str(vision.published.url)
-    cached = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
-    if cached.is_file():
-        return read_state(cached)
-    with download(name, str(vision.published), url):
-        state: Mapping[str, Tensor] = vision.published.get_state_dict(
-            progress=False, check_hash=True, weights_only=True
-        )
-    return state
+def _published(name: str, vision: Vision) -> Mapping[str, Tensor]:
+    cached = Path(torch.hub.get_dir()) / "checkpoints" / str(vision.published.url).rpartition("/")[2]
+    if not cached.is_file():
+        raise absent(name, str(vision.published))
+    return read_state(cached)
 
 
 def _device(name: str) -> torch.device:

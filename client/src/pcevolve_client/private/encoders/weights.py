@@ -25,6 +25,14 @@ _FORMAT_ERRORS = (
 )
 
 
+def absent(encoder: str, weights: str) -> ModelError:
+    """What to say where published weights are not at hand; a run downloads nothing."""
+    return ModelError(
+        f"encoder {encoder}: weights {weights} are not on this machine: run `pcevolve fetch-encoder {encoder}` "
+        "first (it reads no private data), or pass --encoder-weights PATH, or use bundled"
+    )
+
+
 def read_state(path: Path) -> dict[str, Tensor]:
     """Read a state dict: safetensors by its suffix, otherwise torch's format restricted to tensors.
 
