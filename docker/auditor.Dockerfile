@@ -4,8 +4,8 @@
 FROM python:3.11-slim AS dependencies
 RUN python -m venv /opt/pip && python -m venv --without-pip /opt/auditor
 COPY docker/auditor/requirements.txt ./
-RUN /opt/pip/bin/pip --python /opt/auditor/bin/python install --no-cache-dir --require-hashes --only-binary :all: \
-        -r requirements.txt
+RUN /opt/pip/bin/pip --python /opt/auditor/bin/python install --no-cache-dir --no-deps --require-hashes \
+        --only-binary :all: -r requirements.txt
 
 FROM python:3.11-slim
 COPY --from=dependencies /opt/auditor /opt/auditor
@@ -14,11 +14,9 @@ RUN useradd --uid 10002 --user-group --no-create-home --home-dir /tmp auditor
 ENV PATH=/opt/auditor/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 10002:10002
 STOPSIGNAL SIGINT
-HEALTHCHECK --interval=2s --timeout=5s --start-period=1m CMD ["python", "-c", "\
-import socket; socket.create_connection(('127.0.0.1', 8000), timeout=4).close()"]
 # Everything is passed on as it came: the Host header too, no protocol but HTTP/1.1, no connection before a request.
 ENTRYPOINT ["mitmdump", "--quiet", "--listen-port=8000", "--scripts=/opt/auditor/record.py", \
     "--set=confdir=/tmp/mitmproxy", "--set=connection_strategy=lazy", "--set=keep_host_header=true", \
     "--set=keep_alt_svc_header=true", "--set=http2=false", "--set=http3=false", "--set=websocket=false", \
     "--set=rawtcp=false"]
-CMD ["--mode=reverse:http://api:8000"]
+CMD ["--help"]

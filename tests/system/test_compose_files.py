@@ -10,13 +10,16 @@ import pytest
 import typer
 import yaml
 
+from boundary.topology import Topology, variables_of
 from pcevolve_client.cli import app
 from pcevolve_server.settings import MIN_KEY_CHARS
 
 ROOT = Path(__file__).parents[2]
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+TEXT = (ROOT / "docker-compose.yml").read_text()
+COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, Any] = COMPOSE["services"]
 SIDES = {"server": "api_server", "client": "client"}
+AUDITED = variables_of(ROOT / "docker" / "audit.env")
 VARIABLE = re.compile(r"\$\{([A-Z_]+):-([^}]*)\}")
 
 
@@ -46,7 +49,7 @@ def test_client_has_the_private_data_read_only() -> None:
     assert mounts("client")["/private"] == "${PCEVOLVE_PRIVATE:-./docker/demo}:ro"
 
 
-@pytest.mark.parametrize("service", ["api", "folders"])
+@pytest.mark.parametrize("service", sorted(set(SERVICES) - {"client"}))
 def test_nobody_else_has_the_private_data(service: str) -> None:
     assert "PRIVATE" not in str(SERVICES[service])
     assert "/private" not in str(SERVICES[service])
@@ -56,16 +59,63 @@ def test_server_has_no_mount_but_models_read_only() -> None:
     assert mounts("api") == {"/models": "${PCEVOLVE_MODELS:-./docker/models}:ro"}
 
 
-@pytest.mark.parametrize("service", ["api", "client"])
-def test_both_sides_meet_on_the_internal_network_only(service: str) -> None:
-    assert COMPOSE["networks"]["wire"]["internal"] is True
-    assert SERVICES[service]["networks"] == ["wire"]
+def test_both_sides_meet_on_the_internal_network_only() -> None:
+    direct = Topology.of(TEXT, {})
+    assert {name: set(each.names) for name, each in direct.services.items()} == {
+        "api": {"wire"},
+        "client": {"wire"},
+        "folders": set(),
+    }
+    assert direct.internal == {"wire": True}
+
+
+def test_an_auditor_stands_between_them_on_two_internal_networks() -> None:
+    audited = Topology.of(TEXT, AUDITED)
+    assert {name: set(each.names) for name, each in audited.services.items()} == {
+        "api": {"behind"},
+        "auditor": {"behind", "wire"},
+        "captures": set(),
+        "client": {"wire"},
+        "folders": set(),
+    }
+    assert audited.internal == {"behind": True, "wire": True}
+
+
+def test_an_audited_client_calls_the_auditor_and_the_auditor_the_server() -> None:
+    audited = Topology.of(TEXT, AUDITED).services
+    assert "--api=http://auditor:8000" in audited["client"].command
+    assert "--mode=reverse:http://api:8000" in audited["auditor"].command
+    assert "--api=http://api:8000" in Topology.of(TEXT, {}).services["client"].command
+
+
+def test_the_auditor_listens_towards_the_client_alone_and_is_no_router() -> None:
+    auditor = Topology.of(TEXT, AUDITED).services["auditor"]
+    listens = [word.partition("=")[2] for word in auditor.command if word.startswith("--listen-host=")]
+    assert [network for network, names in auditor.names.items() if listens[0] in names] == ["wire"]
+    assert auditor.sysctls == {"net.ipv4.ip_forward": "0"}
+
+
+def test_the_auditor_writes_where_the_client_cannot() -> None:
+    assert mounts("auditor") == {"/captures": "${PCEVOLVE_CAPTURES:-./captures}"}
+    assert mounts("captures") == mounts("auditor")
+    assert "CAPTURES" not in str(SERVICES["client"])
+    assert SERVICES["auditor"]["environment"]["PCEVOLVE_AUDITOR_CAPTURE"].startswith("/captures/")
+
+
+def test_the_auditor_is_told_the_key_that_it_has_to_hide() -> None:
+    key = SERVICES["auditor"]["environment"]["PCEVOLVE_AUDITOR_KEY"]
+    assert key == SERVICES["client"]["environment"]["PCEVOLVE_API_KEY"]
+
+
+@pytest.mark.parametrize("service", ["api", "auditor", "client"])
+def test_nothing_ties_a_container_to_others_but_its_networks(service: str) -> None:
     assert not {"network_mode", "extra_hosts", "links", "external_links"} & set(SERVICES[service])
 
 
-def test_helper_has_no_network() -> None:
-    assert SERVICES["folders"]["network_mode"] == "none"
-    assert "networks" not in SERVICES["folders"]
+@pytest.mark.parametrize("service", ["folders", "captures"])
+def test_helper_has_no_network(service: str) -> None:
+    assert SERVICES[service]["network_mode"] == "none"
+    assert "networks" not in SERVICES[service]
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -73,7 +123,7 @@ def test_no_port_leads_in(service: str) -> None:
     assert not {"ports", "expose"} & set(SERVICES[service])
 
 
-@pytest.mark.parametrize("service", ["api", "client"])
+@pytest.mark.parametrize("service", ["api", "auditor", "client"])
 def test_names_are_not_looked_up_outside(service: str) -> None:
     # Some engines forward lookups even from internal networks (CVE-2024-29018); 192.0.2.0/24 is nowhere (RFC 5737).
     assert SERVICES[service]["dns"] == ["192.0.2.1"]
@@ -89,13 +139,14 @@ def test_every_container_is_confined(service: str) -> None:
     assert not {"privileged", "devices", "pid", "ipc", "userns_mode"} & set(its)
 
 
-def test_both_sides_are_ordinary_users_without_capabilities() -> None:
-    users = {name: default(SERVICES[name]["user"]).split(":") for name in ("api", "client")}
+def test_all_but_the_helpers_are_ordinary_users_without_capabilities() -> None:
+    users = {name: default(SERVICES[name]["user"]).split(":") for name in ("api", "auditor", "client")}
     assert all(int(number) >= 1000 for pair in users.values() for number in pair)
     assert users["api"] != users["client"]
-    assert "cap_add" not in SERVICES["api"]
-    assert "cap_add" not in SERVICES["client"]
-    assert SERVICES["folders"]["cap_add"] == ["CHOWN"]
+    assert {name: each["cap_add"] for name, each in SERVICES.items() if "cap_add" in each} == {
+        "captures": ["CHOWN"],
+        "folders": ["CHOWN"],
+    }
 
 
 def test_client_waits_for_a_server_that_is_ready() -> None:
@@ -126,7 +177,7 @@ def test_compose_one_and_two_both_read_the_files() -> None:
     # docker-compose 1.29 knows neither, and with a version it refuses conditions in depends_on.
     assert not {"name", "version"} & set(COMPOSE)
     assert not [name for name, service in SERVICES.items() if "gpus" in service]
-    assert ":+" not in (ROOT / "docker-compose.yml").read_text()
+    assert ":+" not in TEXT
 
 
 def test_gpu_override_changes_the_server_alone() -> None:
@@ -170,7 +221,28 @@ def test_everything_that_is_installed_is_checked_against_a_hash(side: str) -> No
         assert ours or "--require-hashes" in install, install
 
 
-@pytest.mark.parametrize("side", SIDES)
+def test_the_auditors_image_holds_nothing_of_either_side() -> None:
+    copied = [line.split()[1:] for line in instructions("auditor") if line.startswith("COPY")]
+    assert copied == [
+        ["docker/auditor/requirements.txt", "./"],
+        ["--from=dependencies", "/opt/auditor", "/opt/auditor"],
+        ["docker/auditor/record.py", "/opt/auditor/record.py"],
+    ]
+    assert "pcevolve" not in " ".join(instructions("auditor"))
+
+
+def test_the_auditor_is_installed_from_hashes_alone() -> None:
+    pinned = (ROOT / "docker" / "auditor" / "requirements.txt").read_text().replace("\\\n", " ")
+    packages = [line for line in pinned.splitlines() if not line.startswith("#")]
+    assert len(packages) > 30
+    assert all(re.match(r"[a-z0-9-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", line) for line in packages)
+    installs = [line for line in instructions("auditor") if "install" in line]
+    assert len(installs) == 1
+    assert "--no-deps --require-hashes" in installs[0]
+    assert "--only-binary :all:" in installs[0]
+
+
+@pytest.mark.parametrize("side", [*SIDES, "auditor"])
 def test_images_start_from_the_public_base_and_name_no_other_host(side: str) -> None:
     lines = instructions(side)
     assert {line.split()[1] for line in lines if line.startswith("FROM")} - {"dependencies"} == {
@@ -189,6 +261,8 @@ def test_nothing_is_sent_to_the_engine_but_sources_and_pins() -> None:
     assert {rule for rule in rules if rule.startswith("!")} == {
         "!requirements.lock",
         "!docker/uv.txt",
+        "!docker/auditor/requirements.txt",
+        "!docker/auditor/record.py",
         *(
             f"!{part}/{what}"
             for part in ("shared", "api_server", "client")

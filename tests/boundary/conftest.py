@@ -1,0 +1,237 @@
+"""The audited topology of docker-compose.yml, alive in network namespaces: client, auditor, API server, all real."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boundary.namespaces import Lab
+from boundary.topology import ROOT, Topology, variables_of
+from support.tally import Tally
+from system.conftest import BIN, MODEL, READY_SECONDS, class_folders
+
+TALLY = Tally("boundary", ("tried", "refused", "allowed", "escaped"))
+MITMDUMP = Path(os.environ.get("PCEVOLVE_MITMDUMP", ROOT / ".mitm" / "bin" / "mitmdump"))
+SMALL = {
+    "PCEVOLVE_NAME": "audited",
+    "PCEVOLVE_DOMAIN": "handwritten mark",
+    "PCEVOLVE_CANDIDATES": "6",
+    "PCEVOLVE_ITERATIONS": "1",
+    "PCEVOLVE_STEPS": "4",
+    "PCEVOLVE_SHOTS": "3",
+    "PCEVOLVE_THREADS": "1",
+}
+AUDITED = {**variables_of(ROOT / "docker" / "audit.env"), **SMALL}
+COMPOSE = (ROOT / "docker-compose.yml").read_text()
+PORT = 8000  # of the API server and of the auditor
+DECOY = 8001  # open to everybody on the host, at the client's and at the server's, so that silence proves something
+DECOY_CODE = f"""
+import socket
+listener = socket.create_server(("::", {DECOY}), family=socket.AF_INET6, dualstack_ipv6=True)
+print("listening", flush=True)
+while True:
+    print("reached from", listener.accept()[1], flush=True)
+"""
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The result of the suite, when it ran."""
+    if TALLY.counts:
+        print(TALLY.line())
+
+
+@pytest.fixture
+def tally() -> Tally:
+    return TALLY
+
+
+def give_up(reason: str) -> None:
+    """Skip, or fail where the suite was asked for."""
+    if os.environ.get("PCEVOLVE_REQUIRE_NAMESPACES") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def namespaces() -> None:
+    """Whether network namespaces can be made here."""
+    missing = [name for name in ("ip", "setpriv", "sysctl") if shutil.which(name) is None]
+    if missing:
+        give_up(f"not installed: {', '.join(missing)}")
+    name = f"pcb{os.getpid()}-probe"
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
+    if made.returncode:
+        give_up(f"network namespaces need root: {made.stderr.strip()}")
+    subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+@dataclass
+class Stage:
+    """The lab and the folders of its services."""
+
+    lab: Lab
+    root: Path
+    decoys: list[Path] = field(default_factory=list)
+
+    @property
+    def capture(self) -> Path:
+        return self.root / "captures" / f"{SMALL['PCEVOLVE_NAME']}.jsonl"
+
+    def here(self, text: str) -> str:
+        """What a container sees at its mounts is in the stage's folder."""
+        for mount in ("/private", "/runs", "/captures"):
+            text = text.replace(mount, f"{self.root}{mount}", 1) if mount in text else text
+        return text
+
+    def environment(self, service: str) -> dict[str, str]:
+        given = self.lab.topology.services[service].environment
+        return {
+            **{name: self.here(value) for name, value in given.items()},
+            "OMP_NUM_THREADS": "1",
+            "OMP_WAIT_POLICY": "PASSIVE",
+            "PCEVOLVE_LEDGER": str(self.root / "ledger.sqlite"),
+        }
+
+    def client_command(self) -> list[str]:
+        return [self.here(part) for part in self.lab.topology.services["client"].command]
+
+    def client(self, *arguments: object, program: Sequence[object] = (BIN / "pcevolve",)) -> Any:
+        """Run the command line in the client's namespace."""
+        environment = {**os.environ, **self.environment("client"), "COLUMNS": "200"}
+        return self.lab.run("client", *program, *arguments, env=environment)
+
+    def python(self, service: str, code: str, *arguments: object, confined: bool | None = None) -> Any:
+        """Run a script that prints one JSON value."""
+        done = self.lab.run(service, sys.executable, "-SIc", code, *arguments, confined=confined)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def start_decoys(self) -> None:
+        for service in ("client", "api"):
+            log = self.root / f"decoy-{service}.log"
+            self.lab.start(service, [sys.executable, "-SIc", DECOY_CODE], log, {})
+            self.decoys.append(log)
+        wait_until(lambda: all("listening" in log.read_text() for log in self.decoys))
+
+    def start_server(self) -> None:
+        log = self.root / "api.log"
+        command = [BIN / "pcevolve-server", "serve", "--host", "0.0.0.0", "--port", PORT]
+        environment = self.environment("api")
+        if MODEL != "bundled":
+            environment["PCEVOLVE_SERVER_MODEL"] = MODEL
+            command += ["--model-id", "bundled"]
+        process = self.lab.start("api", command, log, environment)
+        ready = "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=5)"
+
+        def answers() -> bool:
+            assert process.poll() is None, log.read_text()
+            return self.lab.run("api", sys.executable, "-SIc", ready).returncode == 0
+
+        wait_until(answers)
+
+    def start_auditor(self) -> None:
+        """As its image starts it, with its script from the sources."""
+        self.capture.parent.mkdir()
+        words = auditor_entrypoint()
+        words[0] = str(MITMDUMP)
+        words = [word.replace("/opt/auditor", str(ROOT / "docker" / "auditor")) for word in words]
+        words = [word.replace("/tmp/mitmproxy", str(self.root / "mitmproxy")) for word in words]
+        log = self.root / "auditor.log"
+        command = [*words, *self.lab.topology.services["auditor"].command]
+        process = self.lab.start("auditor", command, log, self.environment("auditor"))
+
+        def listens() -> bool:
+            assert process.poll() is None, log.read_text()
+            return self.python("client", REACH, json.dumps([["tcp", "auditor", PORT]])) == [True]
+
+        wait_until(listens)
+
+
+def auditor_entrypoint() -> list[str]:
+    """The command of the auditor's image."""
+    text = (ROOT / "docker" / "auditor.Dockerfile").read_text().replace("\\\n", " ")
+    line = next(line for line in text.splitlines() if line.startswith("ENTRYPOINT"))
+    words: list[str] = json.loads(line.removeprefix("ENTRYPOINT"))
+    return words
+
+
+def wait_until(holds: Any) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come up in time"
+        time.sleep(0.1)
+
+
+# Tries each [kind, host, port] and prints for each whether anything answered.
+REACH = """
+import json, socket, sys
+
+def answers(kind, host, port):
+    try:
+        if kind == "name":
+            return bool(socket.getaddrinfo(host, port))
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as probe:
+            probe.settimeout(2)
+            probe.connect(address)
+            if kind == "udp":
+                probe.send(bytes.fromhex("1234010000010000000000000377777706707974686f6e036f72670000010001"))
+                probe.recv(512)
+    except OSError:
+        return False
+    return True
+
+print(json.dumps([answers(*each) for each in json.loads(sys.argv[1])]))
+"""
+
+
+@pytest.fixture(scope="session")
+def stage(namespaces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    if not MITMDUMP.exists():
+        give_up(f"no mitmproxy at {MITMDUMP}: make boundary installs it, PCEVOLVE_MITMDUMP names another")
+    root = tmp_path_factory.mktemp("boundary")
+    class_folders(root / "private", seed=5)
+    with Lab(Topology.of(COMPOSE, AUDITED)) as lab:
+        made = Stage(lab, root)
+        made.start_decoys()
+        made.start_server()
+        made.start_auditor()
+        yield made
+
+
+@dataclass
+class Listener:
+    """A service of the host's that is open to all."""
+
+    addresses: list[str]
+    reached: list[Any] = field(default_factory=list)
+
+
+@pytest.fixture(scope="session")
+def host() -> Iterator[Listener]:
+    found = subprocess.run(["ip", "-j", "addr"], capture_output=True, text=True)
+    infos = [info for link in json.loads(found.stdout) for info in link["addr_info"]]
+    listener = Listener([info["local"] for info in infos if info["scope"] == "global"])
+    with socket.create_server(("::", DECOY), family=socket.AF_INET6, dualstack_ipv6=True) as server:
+
+        def accept() -> None:
+            try:
+                while True:
+                    listener.reached.append(server.accept()[1])
+            except OSError:
+                return
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener

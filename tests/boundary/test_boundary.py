@@ -1,0 +1,373 @@
+"""Who reaches whom when an auditor stands between client and API server, and that its capture tells the truth."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boundary.conftest import AUDITED, COMPOSE, DECOY, PORT, REACH, Listener, Stage
+from boundary.namespaces import Lab
+from boundary.topology import Topology
+from pcevolve_client.audit import audit
+from pcevolve_client.audit.capture import reconcile
+from pcevolve_client.audit.evidence import Evidence
+from support.tally import Tally
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
+
+Attempt = list[object]
+INTERNET: list[Attempt] = [
+    ["tcp", "1.1.1.1", 443],
+    ["tcp", "8.8.8.8", 53],
+    ["tcp", "2606:4700:4700::1111", 443],
+]
+NAMES: list[Attempt] = [
+    ["name", "python.org", 443],
+    ["udp", "192.0.2.1", 53],
+    ["udp", "8.8.8.8", 53],
+    ["udp", "2001:4860:4860::8888", 53],
+]
+
+
+def refused(tally: Tally, outcomes: list[bool], attempts: list[Any]) -> None:
+    """Count attempts that must get nowhere."""
+    assert len(outcomes) == len(attempts)
+    for reached in outcomes:
+        tally.add("escaped" if reached else "refused")
+    assert [attempt for attempt, reached in zip(attempts, outcomes, strict=True) if reached] == []
+
+
+def tried(stage: Stage, tally: Tally, service: str, attempts: list[Attempt]) -> None:
+    refused(tally, stage.python(service, REACH, json.dumps(attempts)), attempts)
+
+
+def allowed(tally: Tally, outcome: bool, why: str) -> None:
+    """Count what has to work; if it does not, the suite fails but nothing escaped."""
+    tally.add("allowed" if outcome else "refused")
+    assert outcome, why
+
+
+def link_local(stage: Stage, service: str) -> str:
+    shown = json.loads(stage.lab.run(service, "ip", "-j", "-6", "addr", "show", "dev", "eth0").stdout)
+    return next(info["local"] for info in shown[0]["addr_info"] if info["scope"] == "link")
+
+
+def at(stage: Stage, service: str, network: str, *ports: int) -> list[Attempt]:
+    return [
+        ["tcp", stage.lab.address(service, network, version), port] for version in (4, 6) for port in ports
+    ]
+
+
+def test_client_does_not_reach_the_server_directly(stage: Stage, tally: Tally) -> None:
+    attempts = at(stage, "api", "behind", PORT, DECOY)
+    attempts += [["name", "api", PORT], ["tcp", f"{link_local(stage, 'api')}%eth0", DECOY]]
+    tried(stage, tally, "client", attempts + at(stage, "auditor", "behind", PORT))
+
+
+def test_server_reaches_neither_client_nor_auditor(stage: Stage, tally: Tally) -> None:
+    attempts = at(stage, "client", "wire", DECOY)
+    attempts += [["name", "client", DECOY], ["tcp", f"{link_local(stage, 'client')}%eth0", DECOY]]
+    tried(
+        stage,
+        tally,
+        "api",
+        attempts + at(stage, "auditor", "behind", PORT) + at(stage, "auditor", "wire", PORT),
+    )
+
+
+@pytest.mark.parametrize("service", ["client", "auditor", "api"])
+def test_nobody_reaches_the_internet_or_looks_up_its_names(stage: Stage, tally: Tally, service: str) -> None:
+    tried(stage, tally, service, INTERNET + NAMES)
+
+
+@pytest.mark.parametrize("service", ["client", "auditor", "api"])
+def test_nobody_reaches_the_host(stage: Stage, tally: Tally, service: str, host: Listener) -> None:
+    gateways = [stage.lab.gateway(network, v) for network in stage.lab.topology.internal for v in (4, 6)]
+    tried(
+        stage, tally, service, [["tcp", each, DECOY] for each in [*host.addresses, *gateways, "172.17.0.1"]]
+    )
+    assert host.reached == []
+
+
+ROUTE = """
+import json, subprocess, sys
+print(json.dumps([subprocess.run(["ip", *words], capture_output=True).returncode == 0
+                  for words in json.loads(sys.argv[1])]))
+"""
+
+
+def roads(stage: Stage, far: str, near: str) -> list[list[str]]:
+    """Routes to a network by way of the auditor."""
+    return [
+        [f"-{v}", "route", "add", str(stage.lab.net(far, v)), "via", stage.lab.address("auditor", near, v)]
+        for v in (4, 6)
+    ]
+
+
+@pytest.fixture
+def laid(stage: Stage) -> Iterator[None]:
+    """Root lays routes both ways, as no container could."""
+    ways = [("client", words) for words in roads(stage, "behind", "wire")]
+    ways += [("api", words) for words in roads(stage, "wire", "behind")]
+    for service, words in ways:
+        done = stage.lab.run(service, "ip", *words, confined=False)
+        assert done.returncode == 0, done.stderr
+    yield
+    for service, (version, _, _, net, *_) in ways:
+        stage.lab.run(service, "ip", version, "route", "del", net, confined=False)
+
+
+def test_a_container_cannot_lay_a_route(stage: Stage, tally: Tally) -> None:
+    words = roads(stage, "behind", "wire")
+    refused(tally, stage.python("client", ROUTE, json.dumps(words)), words)
+
+
+def test_the_auditor_forwards_nothing_even_if_there_were_a_route(
+    stage: Stage, tally: Tally, laid: None
+) -> None:
+    tried(stage, tally, "client", at(stage, "api", "behind", PORT, DECOY))
+    tried(stage, tally, "api", at(stage, "client", "wire", DECOY))
+
+
+SCAN = """
+import json, socket, sys
+
+def is_open(family, host, port):
+    with socket.socket(family) as probe:
+        probe.settimeout(2)
+        return probe.connect_ex((host, port)) == 0
+
+four, six, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+print(json.dumps([
+    [version, port]
+    for version, family, host in ((4, socket.AF_INET, four), (6, socket.AF_INET6, six))
+    for port in range(first, last) if is_open(family, host, port)
+]))
+"""
+
+
+def test_no_port_of_the_auditor_is_open_but_one(stage: Stage, tally: Tally) -> None:
+    hosts = [stage.lab.address("auditor", "wire", version) for version in (4, 6)]
+    found = stage.python("client", SCAN, *hosts, 1, 65536)
+    tally.add("refused" if found == [[4, PORT]] else "escaped")
+    assert found == [[4, PORT]]
+
+
+TALK = """
+import json, socket, sys
+
+def said(data):
+    with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20) as talk:
+        talk.settimeout(3)
+        talk.sendall(data.encode("latin-1"))
+        got = b""
+        try:
+            while more := talk.recv(65536):
+                got += more
+        except OSError:
+            pass
+        return got.decode("latin-1")
+
+print(json.dumps([said(each) for each in json.loads(sys.argv[3])]))
+"""
+
+
+def talked(stage: Stage, *requests: str) -> list[str]:
+    """Send raw bytes from the client's place to the auditor."""
+    return stage.python("client", TALK, "auditor", PORT, json.dumps(requests))
+
+
+def new_lines(stage: Stage, before: bytes) -> bytes:
+    after = stage.capture.read_bytes()
+    assert after.startswith(before)
+    return after[len(before) :]
+
+
+def test_the_auditor_is_no_open_proxy(stage: Stage, tally: Tally, host: Listener) -> None:
+    """Whatever a client asks for, the bytes go to the one API server or nowhere."""
+    server = stage.lab.address("api", "behind")
+    others = [
+        f"{server}:{DECOY}",
+        f"{stage.lab.address('client', 'wire')}:{DECOY}",
+        f"{host.addresses[0]}:{DECOY}",
+    ]
+    asked = [f"CONNECT {other} HTTP/1.1\r\nHost: {other}\r\n\r\n" for other in others]
+    asked += [
+        f"GET http://{other}/ HTTP/1.1\r\nHost: {other}\r\nConnection: close\r\n\r\n" for other in others
+    ]
+    asked += ["\x05\x01\x00", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "secret secret secret\r\n\r\n"]
+    answers = talked(stage, *asked)
+    silent = [log.read_text().count("reached from") == 0 for log in stage.decoys] + [host.reached == []]
+    reached = [answer.startswith("HTTP/1.1 2") for answer in answers]
+    refused(tally, [each or not all(silent) for each in reached], asked)
+
+
+@pytest.fixture(scope="module")
+def run(stage: Stage) -> Any:
+    """The main job in the client's place, by way of the auditor; then the capture as it was."""
+    before = stage.capture.read_bytes()
+    done = stage.client(*stage.client_command())
+    opened = before.splitlines(keepends=True)[0]
+    (stage.root / "honest.jsonl").write_bytes(opened + new_lines(stage, before))
+    return done
+
+
+def folder_of(stage: Stage) -> Path:
+    return stage.root / "runs" / "audited"
+
+
+def test_a_whole_run_works_through_the_auditor(stage: Stage, tally: Tally, run: Any) -> None:
+    allowed(tally, run.returncode == 0, run.stderr)
+    assert [each.faults for each in audit(folder_of(stage)) if not each.holds] == []
+
+
+def faults(stage: Stage, capture: bytes, folder: Path | None = None) -> list[str]:
+    path = stage.root / "examined.jsonl"
+    path.write_bytes(capture)
+    found = reconcile(Evidence.of(folder or folder_of(stage)), path)
+    return [fault for each in found for fault in each.faults]
+
+
+def test_its_capture_reconciles_with_the_transcript(stage: Stage, tally: Tally, run: Any) -> None:
+    honest = (stage.root / "honest.jsonl").read_bytes()
+    found = faults(stage, honest)
+    allowed(tally, found == [], str(found))
+    assert honest.count(b'"event":"request"') == Evidence.of(folder_of(stage)).requests > 4
+    assert stage.environment("client")["PCEVOLVE_API_KEY"].encode() not in honest
+
+
+def recorded(stage: Stage, number: int) -> dict[str, Any]:
+    """A request of the honest run, in full."""
+    lines = [json.loads(line) for line in (stage.root / "honest.jsonl").read_bytes().splitlines()]
+    return [line for line in lines if line["event"] == "request"][number]
+
+
+def as_sent(
+    stage: Stage, request: dict[str, Any], extra: str = "", change: Callable[[str], str] = str
+) -> str:
+    """The bytes of a recorded request, perhaps with something more."""
+    import base64
+
+    body = change(base64.b64decode(request["body"]["base64"]).decode())
+    key = stage.environment("client")["PCEVOLVE_API_KEY"]
+    lines = [f"{n}: {f'Bearer {key}' if n == 'Authorization' else v}\r\n" for n, v in request["headers"]]
+    return f"{request['method']} {request['target']} HTTP/1.1\r\n{''.join(lines)}{extra}\r\n{body}"
+
+
+TAMPERED = {
+    "an extra request": (
+        "GET /v1/models HTTP/1.1\r\nHost: auditor:8000\r\n\r\n",
+        "was sent and is not on record",
+    ),
+    "another path": ("GET /v1/stable-diffusion/c2VjcmV0 HTTP/1.1\r\nHost: x\r\n\r\n", "is not on record"),
+    "a request that breaks off": (
+        "POST /v1/models HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\nsecret",
+        "is not on record",
+    ),
+    "a tunnel": ("CONNECT api:22 HTTP/1.1\r\nHost: api:22\r\n\r\n", "is not on record"),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_what_else_is_sent_from_the_clients_place_is_told(
+    stage: Stage, tally: Tally, run: Any, name: str
+) -> None:
+    data, message = TAMPERED[name]
+    before = stage.capture.read_bytes()
+    talked(stage, data)
+    told_of(stage, tally, before, message)
+
+
+def told_of(stage: Stage, tally: Tally, before: bytes, message: str) -> None:
+    """One thing was sent that is not on record; the comparison has to say so, and only that."""
+    found = faults(stage, (stage.root / "honest.jsonl").read_bytes() + renumbered(new_lines(stage, before)))
+    tally.add("refused" if found else "escaped")
+    assert len(found) == 1
+    assert message in found[0]
+
+
+def renumbered(lines: bytes) -> bytes:
+    """Lines of the same recorder, taken out and put behind the honest run's."""
+    return b"".join(
+        json.dumps({**line, "flow": line["flow"] + 100_000}).encode() + b"\n"
+        for line in map(json.loads, lines.splitlines())
+    )
+
+
+def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, tally: Tally, run: Any) -> None:
+    before = stage.capture.read_bytes()
+    talked(stage, as_sent(stage, recorded(stage, -1)))
+    told_of(stage, tally, before, "was sent 2 times, and is on record 1 times")
+
+
+LEAKY = """
+import sys
+from dataclasses import replace
+from pcevolve_client.egress.transport import HttpTransport
+
+honest = HttpTransport.send
+
+def leaky(self, request):
+    return honest(self, replace(request, headers=(*request.headers, ("X-Leak", "secret"))))
+
+HttpTransport.send = leaky
+sys.argv[0] = "pcevolve"
+from pcevolve_client.cli import app
+app()
+"""
+
+
+def test_a_client_that_lies_about_its_headers_is_told(stage: Stage, tally: Tally, run: Any) -> None:
+    before = stage.capture.read_bytes()
+    words = [word.replace("/audited", "/leaky") for word in stage.client_command()]
+    words = [*words, "--method", "t2i", "--ledger", stage.root / "leaky.sqlite"]
+    done = stage.client(*words, program=[sys.executable, "-c", LEAKY])
+    assert done.returncode == 0, done.stderr
+    folder = stage.root / "runs" / "leaky"
+    assert all(each.holds for each in audit(folder))  # its own record is spotless
+    opened = before.splitlines(keepends=True)[0]
+    found = faults(stage, opened + new_lines(stage, before), folder)
+    tally.add("refused" if len(found) == Evidence.of(folder).requests else "escaped")
+    assert len(found) == Evidence.of(folder).requests
+    assert all(each.endswith("header 'X-Leak'") for each in found)
+
+
+def test_no_decoy_was_ever_reached(stage: Stage, host: Listener, run: Any) -> None:
+    assert [log.read_text() for log in stage.decoys] == ["listening\n"] * 2
+    assert host.reached == []
+
+
+LOOSE = {
+    "a client on both networks": (
+        "networks: [wire]\n    dns: *nowhere",
+        "networks: [wire, behind]\n    dns: *nowhere",
+    ),
+    "a network that is not internal": ("internal: true", "internal: false"),
+}
+
+
+def test_a_client_on_both_networks_would_reach_the_server(namespaces: None) -> None:
+    """The attempts above can succeed: what holds them back is the topology."""
+    loose = Topology.of(COMPOSE.replace(*LOOSE["a client on both networks"]), AUDITED)
+    assert set(loose.services["client"].names) == {"wire", "behind"}
+    with Lab(loose, f"{Lab(loose).tag}x") as lab:
+        stage = Stage(lab, Path())
+        code = "import socket; s = socket.create_server(('::', 8001), family=socket.AF_INET6); s.accept()"
+        lab.start("api", [sys.executable, "-SIc", code], Path("/dev/null"), {})
+        attempts = [["tcp", lab.address("api", "behind", 6), DECOY]]
+        assert any(stage.python("client", REACH, json.dumps(attempts)) == [True] for _ in range(50))
+
+
+def test_on_a_network_that_is_not_internal_the_host_would_be_reached(
+    namespaces: None, host: Listener
+) -> None:
+    loose = Topology.of(COMPOSE.replace(*LOOSE["a network that is not internal"]), {})
+    with Lab(loose, f"{Lab(loose).tag}y") as lab:
+        attempts = [["tcp", lab.gateway("wire"), DECOY]]
+        assert Stage(lab, Path()).python("client", REACH, json.dumps(attempts)) == [True]
+    assert len(host.reached) == 1

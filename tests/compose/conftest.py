@@ -1,0 +1,20 @@
+"""The suite's count of attempts."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.tally import Tally
+
+TALLY = Tally("compose", ("tried", "refused", "allowed", "escaped"))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The result of the suite, when it ran."""
+    if TALLY.counts:
+        print(TALLY.line())
+
+
+@pytest.fixture
+def tally() -> Tally:
+    return TALLY
