@@ -14,6 +14,7 @@ from pcevolve_client.budget.mechanisms import SecureNoise
 from pcevolve_client.egress.gate import Gate
 from pcevolve_client.egress.pace import Pace
 from pcevolve_client.egress.retry import Patience
+from pcevolve_client.egress.spending import Allowance, Meter
 from pcevolve_client.egress.transcript import Transcript
 from pcevolve_client.egress.transport import Address, Transport
 from pcevolve_client.evolve import Evolved, Judge, evolve
@@ -87,6 +88,8 @@ class SmallRun:
         provider: Transport | None = None,
         sleep: Callable[[float], None] = lambda seconds: None,
         pace: Pace | None = None,
+        address: Address = ADDRESS,
+        allowance: Allowance = Allowance(),  # noqa: B008 - frozen
     ) -> SmallRun:
         """Open or reopen a run in a folder."""
         plan = plan or small_plan()
@@ -95,7 +98,10 @@ class SmallRun:
         account = ledger.enrol(plan.run_id, [[b"unit 1"], [b"unit 2"]], plan.relation, limits)
         transcript = Transcript(root / "transcript")
         patience = Patience(seconds=5, first=1, sleep=sleep)
-        gate = Gate(transcript, dialect(plan.dialect), ADDRESS, provider or FakeProvider(), patience, pace)
+        meter = Meter(allowance, dialect(plan.dialect), transcript)
+        gate = Gate(
+            transcript, dialect(plan.dialect), address, provider or FakeProvider(), patience, pace, meter
+        )
         gate.hello(plan.run_id)
         gate.begin(plan, account.committed)
         return cls(root, plan, ledger, account, transcript, gate, UniformJudge(account, SecureNoise(), plan))

@@ -1,0 +1,215 @@
+"""Answers that only point to their images: followed once, without key, to hosts that the plan names, and on record."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pcevolve_client.audit import audit
+from pcevolve_client.egress.links import follow
+from pcevolve_client.errors import (
+    EgressError,
+    ProviderReplyError,
+    ProviderUnreachableError,
+    UnlistedHostError,
+)
+from pcevolve_shared import limits
+from support.forge import forge
+from support.online import Reply, said
+from support.runs import small_plan
+
+
+@pytest.fixture
+def api(world):
+    return world("siliconflow")
+
+
+def faults(root) -> str:
+    return "; ".join(fault for finding in audit(root) for fault in finding.faults)
+
+
+def test_images_are_fetched_without_key_or_cookie_and_each_get_is_on_record(api, tmp_path):
+    run = api.open(tmp_path)
+    run.finish()
+    names = {tuple(each.headers) for each in api.pictures.heard}
+    assert names == {("host", "user-agent", "accept", "accept-encoding")}
+    links = [sent for sent in run.transcript.sent() if "/link" in sent.slot]
+    assert [each.path for each in api.pictures.heard] == [
+        sent.url.partition(api.pictures.host)[2] for sent in links
+    ]
+    assert [sent.slot for sent in links[:2]] == ["i000/c000/n000000/link0", "i000/c000/n000000/link1"]
+    assert faults(tmp_path) == ""
+
+
+def test_a_host_that_the_plan_does_not_name_is_left_alone(api, tmp_path):
+    run = api.open(tmp_path, image_hosts=())
+    with pytest.raises(UnlistedHostError, match=f"images lie at {api.pictures.host}.*--image-host"):
+        run.evolve()
+    with pytest.raises(UnlistedHostError, match="start a new run"):
+        run.evolve()
+    assert (len(api.server.asked), len(api.pictures.heard)) == (1, 0), "asked, and paid, again in vain"
+
+
+@pytest.mark.parametrize("status", [301, 302, 307])
+def test_a_redirect_is_not_followed(api, tmp_path, status):
+    api.pictures.speak = lambda heard: Reply(status, b"", {"Location": f"{api.server.address}/v1/models"})
+    run = api.open(tmp_path)
+    before = len(api.server.heard)
+    with pytest.raises(Exception, match=f"HTTP {status}"):
+        run.evolve()
+    assert len(api.server.heard) == before + 1
+
+
+def test_links_that_died_while_the_run_was_cut_off_are_asked_for_again(api, tmp_path):
+    alive = api.pictures.speak
+    api.pictures.speak = lambda heard: Reply(503, b"")
+    first = api.open(tmp_path)
+    with pytest.raises(ProviderUnreachableError, match="HTTP 503"):
+        first.evolve()
+    first.close()
+    asked = len(api.server.asked)
+    api.pictures.speak = lambda heard: alive(heard) if len(api.server.asked) > asked else Reply(403, b"")
+    api.open(tmp_path).finish()
+    assert api.server.asked[0] == api.server.asked[asked]
+    assert faults(tmp_path) == ""
+
+
+def test_an_image_that_was_fetched_before_the_cut_is_not_fetched_again(api, tmp_path):
+    alive = api.pictures.speak
+    api.pictures.speak = lambda heard: alive(heard) if len(api.pictures.heard) == 1 else Reply(503, b"")
+    first = api.open(tmp_path)
+    with pytest.raises(ProviderUnreachableError, match="HTTP 503"):
+        first.evolve()
+    first.close()
+    api.pictures.speak = alive
+    api.open(tmp_path).finish()
+    paths = [each.path for each in api.pictures.heard]
+    assert paths.count(paths[0]) == 1
+    assert len(api.server.asked) == len(small_plan(**api.plan).calls)
+    assert faults(tmp_path) == ""
+
+
+def test_an_image_beyond_all_bounds_is_refused(api, tmp_path):
+    api.pictures.speak = lambda heard: Reply(200, b"\0" * (limits.MAX_IMAGE_BYTES + 1))
+    with pytest.raises(ProviderReplyError, match="more than 16 MiB"):
+        api.open(tmp_path).evolve()
+
+
+def test_too_few_links_are_refused(api, tmp_path):
+    api.server.instead.append(said(200, {"images": [{"url": f"{api.pictures.address}/1.png"}]}))
+    with pytest.raises(ProviderReplyError, match="sent 1 images where 2 were asked for"):
+        api.open(tmp_path).evolve()
+    assert api.pictures.heard == []
+
+
+def test_no_link_is_followed_before_there_is_a_plan(api, tmp_path):
+    policy = api.open(tmp_path).gate._policy
+    policy._plan = None
+    with pytest.raises(EgressError, match="before the plan is fixed"):
+        policy.link(f"{api.pictures.address}/1.png")
+
+
+FAR = small_plan(api="https://api.example", image_hosts=("img.example", "127.0.0.1", "cdn.example:8443"))
+
+
+@pytest.mark.parametrize(
+    "link", ["https://img.example/a.png?x=%2F", "https://img.example:443/", "https://cdn.example:8443/b"]
+)
+def test_a_plain_link_to_a_named_host_is_followed_as_it_is(link):
+    assert follow(FAR, link).url == link
+
+
+@pytest.mark.parametrize(
+    ("link", "reason"),
+    [
+        ("https://other.example/a.png", "--image-host other.example"),
+        ("https://img.example:8443/a.png", "--image-host img.example:8443"),
+        ("https://img.example.evil/a.png", "--image-host img.example.evil"),
+        ("https://img.example@other.example/a.png", "no plain https address"),
+        ("https://user:pw@img.example/a.png", "no plain https address"),
+        ("http://img.example/a.png", "not behind https"),
+        ("http://127.0.0.1/a.png", "not behind https"),
+        ("file:///etc/passwd", "no plain https address"),
+        ("ftp://img.example/a.png", "no plain https address"),
+        ("https://img.example/a b.png", "no plain https address"),
+        ("https://img.example\\@other.example/", "no plain https address"),
+        ("https://img.example/a\r\nX: y", "no plain https address"),
+        ("https://img.example/#fragment", "no plain https address"),
+        ("https://img.example:99999/", "no plain https address"),
+        ("https://[::1", "no plain https address"),
+        ("https:///a.png", "no plain https address"),
+        ("https://ïmg.example/a.png", "no plain https address"),
+        ("", "no plain https address"),
+    ],
+)
+def test_any_other_link_is_refused(link, reason):
+    with pytest.raises(ProviderReplyError, match=reason):
+        follow(FAR, link)
+
+
+def _to(url):
+    return lambda event: {
+        **event,
+        "url": url,
+        "wire_bytes": event["wire_bytes"] + len(url) - len(event["url"]),
+    }
+
+
+def _with_header(event):
+    header = ["Cookie", "a=b"]
+    return {
+        **event,
+        "headers": [*event["headers"], header],
+        "wire_bytes": event["wire_bytes"] + len("Cookie: a=b\r\n"),
+    }
+
+
+def _with_key(event):
+    header = ["Authorization", "(hidden)"]
+    size = event["wire_bytes"] + len("Authorization: Bearer 0123456789\r\n")
+    return {**event, "headers": [*event["headers"], header], "wire_bytes": size}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (_to("https://127.0.0.1:1/elsewhere"), "had not pointed there"),
+        (_with_header, "headers that no link is followed with"),
+        (_with_key, "headers that no link is followed with"),
+        (lambda event: {**event, "wire_bytes": event["wire_bytes"] + 1}, "recorded length is wrong"),
+        (lambda event: {**event, "method": "POST"}, "not where the plan says"),
+    ],
+)
+def test_the_audit_notices_a_link_that_was_not_followed_as_it_should_be(api, tmp_path, change, fault):
+    api.open(tmp_path).finish()
+
+    def forged(events):
+        place = next(k for k, event in enumerate(events) if event.get("slot", "").endswith("/link0"))
+        return [change(event) if k == place else event for k, event in enumerate(events)]
+
+    forge(tmp_path, forged)
+    assert fault in faults(tmp_path)
+
+
+def test_the_audit_notices_a_link_to_a_host_that_the_plan_does_not_name(api, tmp_path):
+    api.open(tmp_path).finish()
+    unlisted = {"image_hosts": []}
+
+    def forged(events):
+        return [
+            {**each, "plan": each["plan"] | unlisted} if each["kind"] == "planned" else each
+            for each in events
+        ]
+
+    forge(tmp_path, forged)
+    assert "fetches nothing" in faults(tmp_path)
+
+
+def test_a_plan_takes_host_names_and_nothing_else():
+    for host in ("img.example", "127.0.0.1:81"):
+        assert small_plan(image_hosts=(host,)).image_hosts == (host,)
+    for host in ("https://img.example", "*", "a b", "user@img.example", "img.example/x", "IMG.example"):
+        with pytest.raises(ValueError, match="image_hosts"):
+            small_plan(image_hosts=(host,))
+    assert dataclasses.is_dataclass(follow(FAR, "https://img.example/"))
