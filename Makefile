@@ -4,6 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MITM := .mitm
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 
@@ -17,7 +18,7 @@ install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcev
 demo: install  ## Run the main job end to end and print a summary (at most 5 minutes on 2 cores)
 	$(BIN)/pcevolve demo --out runs/demo
 
-test: install  ## Run every test
+test: install $(MITM)/.installed  ## Run every test
 	$(BIN)/pytest
 
 leaks: install  ## Try to get private information out through the client's own code; all must be refused
@@ -26,10 +27,10 @@ leaks: install  ## Try to get private information out through the client's own c
 hostile: install  ## Run the client against a provider that lies, stalls and floods
 	$(BIN)/pytest tests/hostile
 
-boundary: install  ## The topology of docker-compose.yml in network namespaces (needs root): who can reach whom
+boundary: install $(MITM)/.installed  ## The topology of docker-compose.yml in network namespaces (needs root): who can reach whom
 	PCEVOLVE_REQUIRE_NAMESPACES=1 $(BIN)/pytest tests/boundary
 
-compose-test: install  ## Images, isolation and the main job on a real Docker engine (minutes to build)
+compose-test: install $(MITM)/.installed  ## Images, isolation and the main job on a real Docker engine (minutes to build)
 	PCEVOLVE_DOCKER_TESTS=1 $(BIN)/pytest tests/compose
 
 lint: install  ## Style, types, import contracts
@@ -47,13 +48,19 @@ lock: $(UV)  ## Recompile requirements.lock from the three pyproject.toml files
 		$(PROJECTS) --group pyproject.toml:dev -o requirements.lock
 
 clean:  ## Remove the environment and caches; runs/ stays
-	rm -rf $(VENV) .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(MITM) .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/.installed: requirements.lock $(PROJECTS) | $(UV)
 	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
 	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation \
 		-e shared -e api_server -e client
+	touch $@
+
+# mitmproxy, the auditor between client and server, wants other versions of what the client uses.
+$(MITM)/.installed: docker/auditor/requirements.txt | $(UV)
+	test -x $(MITM)/bin/python || $(UV) venv --quiet --python $(PYTHON) $(MITM)
+	$(UV) pip sync --quiet --python $(MITM)/bin/python --require-hashes --only-binary :all: $<
 	touch $@
 
 .uv/bin/uv:
