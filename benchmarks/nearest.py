@@ -248,7 +248,7 @@ def main() -> None:
     parser.add_argument("--data", action="append", choices=DATA, help="default: all of them")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--turns", type=int, default=6)
-    parser.add_argument("--memory-bytes", type=int, default=256 * 2**20)
+    parser.add_argument("--memory-bytes", type=int, default=512 * 2**20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scratch", type=Path, help="where the temporary folder is made")
     parser.add_argument("--out", type=Path, help="also write OUT.json and OUT.md")

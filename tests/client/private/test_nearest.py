@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pcevolve_client.private.nearest import EmbeddingFile, _Screen, has_fast_bfloat16, nearest
+from pcevolve_client.private.nearest import (
+    ROW,
+    EmbeddingFile,
+    _alike,
+    _close,
+    _float,
+    _Screen,
+    _Screening,
+    has_fast_bfloat16,
+    nearest,
+)
 
 PRECISIONS = [
     torch.float32,
@@ -62,9 +72,21 @@ def with_a_giant(records: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarra
     return records, np.concatenate([candidates, np.full((1, candidates.shape[1]), 1e30, np.float32)])
 
 
+def with_duplicates(records: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every candidate twice, the later copies in reverse; half the records are candidates."""
+    records[: len(records) // 2] = candidates[: len(records) // 2]
+    return records, np.concatenate([candidates, candidates[::-1]])
+
+
+def stretched(records: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Norms that one coordinate decides."""
+    scale = np.where(np.arange(candidates.shape[1]) == 7, 450, 1).astype(np.float32)
+    return records * scale, candidates * scale
+
+
 def memory(rows: int, candidates: np.ndarray) -> int:
     """Enough for that many rows at a time."""
-    return rows * (64 * len(candidates) + 24 * candidates.shape[1])
+    return rows * torch.get_num_threads() * ROW * sum(candidates.shape)
 
 
 CASES = {
@@ -75,6 +97,12 @@ CASES = {
     "float16": tuple(each.astype(np.float16) for each in clustered(4, 300, 700, 128, 20, 0.5)),
     "float64": tuple(1e6 + each.astype(np.float64) * 1e-3 for each in clustered(5, 300, 700, 128, 20, 0.5)),
     "one giant": with_a_giant(*clustered(6, 300, 700, 128, 20, 0.5)),
+    "tight": clustered(8, 300, 900, 128, 3, 1e-3),
+    "tighter than float32": clustered(9, 200, 600, 128, 3, 1e-6),
+    "far": tuple(np.float32(1e4) + each for each in clustered(10, 300, 700, 128, 20, 0.5)),
+    "huge": tuple(each * np.float32(1e18) for each in clustered(11, 200, 700, 128, 20, 0.5)),
+    "duplicates": with_duplicates(*clustered(12, 300, 700, 128, 4, 0.05)),
+    "one direction": stretched(*clustered(13, 300, 900, 128, 900, 1.0)),
     "tiny": tuple(each * np.float32(1e-30) for each in clustered(7, 40, 60, 32, 60, 1.0)),
 }
 
@@ -91,6 +119,14 @@ def test_the_answer_is_that_of_brute_force_for_any_floats(elements, data):
     records = data.draw(hnp.arrays(np.float64, (5, 3), elements=elements))
     candidates = data.draw(hnp.arrays(np.float64, (9, 3), elements=elements))
     candidates[data.draw(st.integers(0, 8))] = 0.5
+    assert nearest(records, candidates).tolist() == brute_force(records, candidates).tolist()
+
+
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_the_answer_is_that_of_brute_force_for_clusters_of_any_size_tightness_and_place(data, seed):
+    spread, scale, place = (10.0 ** data.draw(st.integers(*ends)) for ends in ((-8, 1), (-15, 15), (-3, 5)))
+    pair = clustered(seed, 60, data.draw(st.integers(130, 400)), 24, data.draw(st.integers(1, 9)), spread)
+    records, candidates = (((each + place) * scale).astype(np.float32) for each in pair)
     assert nearest(records, candidates).tolist() == brute_force(records, candidates).tolist()
 
 
@@ -117,7 +153,7 @@ def test_a_vote_depends_on_no_other_record_nor_on_blocks_order_or_threads(case):
 @pytest.mark.parametrize("case", [case for case in CASES if case != "one giant"])
 def test_no_score_is_farther_from_the_truth_than_the_bound(case, precision):
     records, candidates = (each.astype(np.float64) for each in CASES[case])
-    screen = _Screen.of(candidates, precision)
+    screen = _Screen.of(torch.from_numpy(_float(CASES[case][1])), precision)
     scores, error = screen.score(torch.from_numpy(records.astype(np.float32)))
     centre = screen.centre.double().numpy()
     truth = np.square(candidates - centre).sum(axis=1) / 2 - (records - centre) @ (candidates - centre).T
@@ -127,16 +163,42 @@ def test_no_score_is_farther_from_the_truth_than_the_bound(case, precision):
 @pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 def test_scores_alone_would_give_wrong_answers(precision):
     records, candidates = CASES["near ties"]
-    scores, _ = _Screen.of(candidates.astype(np.float64), precision).score(torch.from_numpy(records))
+    scores, _ = _Screen.of(torch.from_numpy(candidates), precision).score(torch.from_numpy(records))
     assert scores.argmin(dim=1).tolist() != brute_force(records, candidates).tolist()
 
 
 @pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 def test_the_screen_rules_out_most_of_spread_out_candidates(precision):
     records, candidates = CASES["random"]
-    kept = _Screen.of(candidates.astype(np.float64), precision).keeps(torch.from_numpy(records))
+    kept = _Screen.of(torch.from_numpy(candidates), precision).keeps(torch.from_numpy(records))
     assert kept.any(dim=1).all()
     assert kept.double().mean() < 0.05
+
+
+@pytest.mark.parametrize("case", ["tight", "one direction"])
+def test_screens_of_groups_leave_few_candidates_where_one_screen_leaves_many(case):
+    records, candidates = CASES[case]
+    whole = _Screen.of(torch.from_numpy(candidates), torch.bfloat16).keeps(torch.from_numpy(records))
+    kept = _Screening(candidates, len(records)).shortlist(records)
+    assert kept.any(axis=1).all()
+    assert kept.mean() < whole.double().mean() / 5
+
+
+def test_groups_are_the_records_with_long_lists_each_once():
+    kept = np.random.default_rng(0).random((200, 640)) < np.linspace(0, 0.2, 200)[:, None]
+    grouped = np.concatenate(list(_alike(kept)))
+    assert sorted(grouped) == np.flatnonzero(kept.sum(axis=1) > 11).tolist()
+
+
+@given(seed=st.integers(0, 2**32 - 1), scale=st.integers(-120, 120), spread=st.integers(-12, 0))
+def test_float32_differences_never_rule_out_the_nearest(seed, scale, spread):
+    rng = np.random.default_rng(seed)
+    middle = rng.standard_normal(16)
+    record, *rows = (middle + 10.0**spread * rng.standard_normal((30, 16))) * 2.0**scale
+    record, field = record.astype(np.float32), np.array(rows, dtype=np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        kept = _close(record, field, np.arange(len(field)))
+    assert kept[brute_force(record[None], field)[0]]
 
 
 def test_equals_are_decided_by_the_lowest_index():
@@ -203,4 +265,6 @@ def test_records_are_read_once_in_blocks_that_shrink_with_the_memory():
     records, candidates = CASES["random"]
     watched = Watched(records)
     nearest(watched, candidates, memory(50, candidates))
-    assert watched.read == [slice(start, start + 50) for start in range(0, 300, 50)]
+    assert sorted(watched.read, key=lambda rows: rows.start) == [
+        slice(start, start + 50) for start in range(0, 300, 50)
+    ]

@@ -2,18 +2,21 @@
 
 What these functions return is private until a mechanism has drawn from it.
 
-Two steps. A *screen* scores all candidates with one matrix product of low precision and rules out those that a
-proved bound on its error shows to be farther than another. The few that are left are *settled* by float64
-distances. The bound uses no property of the data, so the answer is that of float64 brute force; what the data
-decide is only how many candidates are left to settle, that is, the time.
+Three steps. A *screen* scores all candidates with one matrix product of low precision and rules out those that a
+proved bound on its error shows to be farther than another. The bound shrinks with the norms, so records whose lists
+stay long are screened *again*, in groups with similar lists, relative to the middle of the candidates on those lists.
+The few that are left are *settled* one by one, by float32 differences and, where these are too close, by float64
+distances. The bounds use no property of the data, so the answer is that of float64 brute force; what the data
+decide is only how many candidates are left to each step, that is, the time.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,10 +26,12 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-MEMORY_BYTES = 256 * 2**20
+MEMORY_BYTES = 512 * 2**20
 
-PAIRS = 64  # settled at a time: their differences stay in the processor's cache
-LONG = 128  # to settle a 128th of the candidates costs as much as to score all of them in float32
+ROW = 24  # bytes of memory for each candidate and each dimension that a row of a block takes, at most
+PAIRS = 256  # differences held at a time: 2 MiB in float32 at 2048 dimensions
+LONG = 64  # to settle a 64th of the candidates costs about a fifth of scoring all of them in float32
+COMPANY = 4  # records that make it worthwhile to move the candidates on their lists to a centre of their own
 WORTHWHILE = 2**24  # multiplications below which rounding to bfloat16 saves nothing
 FLOOR = 2.0**-56  # covers entries whose squares or products vanish in float32
 
@@ -64,15 +69,15 @@ class EmbeddingFile:
         return mapped
 
 
-# Warnings would tell of single records; what overflows is settled, or ties.
-@np.errstate(over="ignore", invalid="ignore")
 def nearest(records: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_BYTES) -> IntArray:
     """Index of the nearest candidate of each record in Euclidean distance.
 
     Args:
-        records: Private embeddings ``(n, d)``, float16, float32 or float64, read once in blocks of rows.
+        records: Private embeddings ``(n, d)``, float16, float32 or float64, read once in blocks of rows, by
+            several threads.
         candidates: Public embeddings ``(m, d)``; a row that is not finite is never the nearest.
-        memory_bytes: Bound on the working memory beside the candidates and their copies (22 bytes per entry).
+        memory_bytes: Bound on the working memory beside the candidates and their copies: 20 bytes per entry,
+            and up to 12 more in each thread.
 
             It does not bound the time: one candidate far outside the others loosens every bound.
 
@@ -87,15 +92,29 @@ def nearest(records: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_
         ValueError: No candidate is finite.
     """
     entrants = _distinct(candidates)
-    field = np.asarray(candidates[entrants], dtype=np.float64)
+    field = _float(candidates[entrants])
     votes = np.empty(records.shape[0], dtype=np.int64)
-    count = max(1, memory_bytes // (64 * len(field) + 24 * field.shape[1]))
+    threads = torch.get_num_threads()
+    count = min(len(votes), max(1, memory_bytes // (threads * ROW * (len(field) + field.shape[1]))))
     screening = _Screening(field, count)
-    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        for rows in _blocks(len(votes), count):
-            block = records[rows]
-            votes[rows] = entrants[_settle(block, field, screening.shortlist(block), pool)]
+
+    # Warnings would tell of single records; what overflows is settled, or ties. Each thread has its own settings.
+    @np.errstate(over="ignore", invalid="ignore")
+    def vote(rows: slice) -> None:
+        block = _float(records[rows])
+        votes[rows] = entrants[_settle(block, field, screening.shortlist(block))]
+
+    with _workers(threads) as pool:
+        deque(pool.map(vote, _blocks(len(votes), count)), maxlen=0)  # raises what a thread raised
     return votes
+
+
+@contextmanager
+def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads each of which computes alone: to divide each small operation among threads costs more than it saves."""
+    with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        yield pool
+    torch.set_num_threads(threads)  # the number that threads started from now on begin with
 
 
 def _distinct(candidates: NDArray[Any]) -> IntArray:
@@ -107,8 +126,14 @@ def _distinct(candidates: NDArray[Any]) -> IntArray:
     return np.sort(np.fromiter(first.values(), dtype=np.int64))
 
 
+def _float(rows: NDArray[Any]) -> NDArray[Any]:
+    """A copy with the same values, in float32 where it holds all of their type, else in float64."""
+    exact = np.promote_types(rows.dtype, np.float32) == np.float32
+    return np.array(rows, dtype=np.float32 if exact else np.float64, order="C")
+
+
 def _blocks(length: int, count: int) -> Iterator[slice]:
-    return (slice(start, start + count) for start in range(0, length, count))
+    return (slice(start, start + count) for start in range(0, length, max(1, count)))
 
 
 @dataclass(frozen=True)
@@ -126,13 +151,14 @@ class _Screen:
     lost: float  # largest |s - rounded|
 
     @classmethod
-    def of(cls, field: FloatArray, precision: torch.dtype) -> _Screen:
-        """Prepare candidates, float64 ``(m, d)``."""
-        centre = torch.from_numpy(field.mean(axis=0)).float()
-        exact = torch.from_numpy(field) - centre
-        rounded = exact.to(precision)
-        norms = torch.linalg.vector_norm(exact, dim=1)
-        lost = torch.linalg.vector_norm(exact.sub_(rounded), dim=1)
+    def of(cls, field: torch.Tensor, precision: torch.dtype) -> _Screen:
+        """Prepare candidates, float32 or float64 ``(m, d)``."""
+        centre = field.mean(dim=0).float()
+        exact = field - centre
+        rounded = exact.to(precision, copy=True)
+        norms = _norms(exact)
+        # The difference itself is rounded too, if the candidates are float32.
+        lost = torch.linalg.vector_norm(exact.sub_(rounded), dim=1).double() + norms * 2.0**-23
         return cls(centre, rounded, (norms.square() / 2).float(), float(norms.max()), float(lost.max()))
 
     def keeps(self, records: torch.Tensor) -> torch.Tensor:
@@ -170,7 +196,7 @@ class _Screen:
         - ``gamma (X + rx) S``: its float32 accumulation in whatever order, ``gamma = d 2^-23`` (Higham 2002,
           section 3.1, with twice the unit roundoff, for units that round twice or truncate);
         - ``unit P``: rounding of the product to the precision it is returned in, half a unit in the last place;
-        - ``2^-22 (S^2 / 2 + P)``: float32 halves, differences and threshold;
+        - ``2^-21 (S^2 / 2 + P)``: float32 halves of rounded vectors, differences and threshold;
         - ``d 2^-50 (X^2 + S^2)``: the rounding errors of the float64 distances whose argmin is promised.
 
         ``rx`` also contains the float32 rounding of the record and of the difference to the centre. Norms taken in
@@ -183,9 +209,16 @@ class _Screen:
         lost = lost + 2.0**-22 * (norm + float(torch.linalg.vector_norm(self.centre.double()))) + floor
         norm = norm + floor
         products = lost * size + (norm + lost) * (self.lost + floor + gamma * size) + unit * peak
-        float32 = 2.0**-22 * (float(self.halves.max()) + peak)
+        float32 = 2.0**-21 * (float(self.halves.max()) + peak)
         float64 = width * 2.0**-50 * (norm.square() + size**2)
         return (products + float32 + float64) * (1 + 2 * gamma)
+
+
+def _norms(rows: torch.Tensor) -> torch.Tensor:
+    """Euclidean norms, float64 ``(n,)``, right up to a factor ``1 + 2^-17``: float32 sums no more than 64 squares."""
+    parts = [torch.linalg.vector_norm(part, dim=1).double() for part in torch.split(rows, 64, dim=1)]
+    total: torch.Tensor = torch.linalg.vector_norm(torch.stack(parts), dim=0)
+    return total
 
 
 def _products(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
@@ -196,35 +229,37 @@ def _products(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
 
 
 class _Screening:
-    """Chooses the precision of the screens: bfloat16 where the processor multiplies it faster, else float32."""
+    """A screen of all candidates, in bfloat16 where the processor multiplies it faster, and smaller ones after it."""
 
-    def __init__(self, field: FloatArray, count: int) -> None:
-        self._field = field
+    def __init__(self, field: NDArray[Any], count: int) -> None:
+        self._field = torch.from_numpy(field)
         coarse = has_fast_bfloat16() and count * field.size >= WORTHWHILE
-        self._coarse = _Screen.of(field, torch.bfloat16) if coarse else None
-
-    @cached_property
-    def _fine(self) -> _Screen:
-        return _Screen.of(self._field, torch.float32)
+        self._precisions = (torch.bfloat16, torch.float32) if coarse else (torch.float32,)
+        self._whole = _Screen.of(self._field, self._precisions[0])
 
     def shortlist(self, block: NDArray[Any]) -> NDArray[np.bool_]:
-        """Candidates that may be the nearest of each record of the block, bool ``(n, m)``.
+        """Candidates that may be the nearest of each record of the block, bool ``(n, m)``."""
+        records = torch.from_numpy(block).float()
+        kept = self._whole.keeps(records).numpy()
+        for precision in self._precisions:
+            for group in _alike(kept):
+                columns = np.flatnonzero(kept[group].any(axis=0))
+                near = _Screen.of(self._field[columns], precision).keeps(records[group])
+                kept[np.ix_(group, columns)] &= near.numpy()
+        return kept
 
-        Records whose list stays long are screened again in float32. Where lists are so long that bfloat16 saves
-        nothing (candidates close to each other), it is float32 alone from the next block on. Both change the time,
-        never the answer.
-        """
-        records = torch.from_numpy(np.array(block, dtype=np.float32))
-        if self._coarse is None or len(block) * self._field.size < WORTHWHILE:
-            return self._fine.keeps(records).numpy()
-        kept = self._coarse.keeps(records)
-        lengths, longest = np.count_nonzero(kept.numpy(), axis=1), kept.shape[1] // LONG + 1
-        again = torch.from_numpy(lengths > longest)
-        if again.any():
-            kept[again] = self._fine.keeps(records[again])
-        if np.minimum(lengths, longest).mean() > longest / 2:
-            self._coarse = None
-        return kept.numpy()
+
+def _alike(kept: NDArray[np.bool_]) -> Iterator[IntArray]:
+    """Records with long lists, in groups whose lists begin with the same candidate; small groups form one."""
+    lengths = np.array([np.count_nonzero(each) for each in kept])
+    long = np.flatnonzero(lengths > kept.shape[1] // LONG + 1)
+    first = kept[long].argmax(axis=1)
+    order = np.argsort(first, kind="stable")
+    parts = np.split(long[order], np.flatnonzero(np.diff(first[order])) + 1)
+    rest = [part for part in parts if len(part) < COMPANY]
+    yield from (part for part in parts if len(part) >= COMPANY)
+    if len(long) and rest:
+        yield np.concatenate(rest)
 
 
 def has_fast_bfloat16() -> bool:
@@ -235,28 +270,41 @@ def has_fast_bfloat16() -> bool:
     return bool(available and capabilities.get("avx512_bf16", False))
 
 
-# The memory of a row: 64 bytes per candidate are the most that a list of all of them takes here.
-def _settle(
-    block: NDArray[Any], field: FloatArray, kept: NDArray[np.bool_], pool: ThreadPoolExecutor
-) -> IntArray:
-    """Nearest of the candidates kept, int64 ``(n,)``; only records with more than one of them need distances."""
-    row, column = np.divmod(np.flatnonzero(kept), kept.shape[1])
-    counts = np.bincount(row, minlength=len(kept))
-    close = np.flatnonzero(counts[row] > 1)
-    parts = (close[part] for part in _blocks(len(close), PAIRS))
-    found = pool.map(lambda part: _squared(block[row[part]], field[column[part]]), parts)
-    distance = np.zeros(len(row))
-    distance[close] = np.concatenate([np.empty(0), *found])
-    # Stable: among equal distances the lowest column stays first. NaN, from a record that is not finite, is equal
-    # to itself.
-    order = np.lexsort((distance, row))
-    winner: IntArray = column[order[np.cumsum(counts) - counts]]
-    return winner
+def _settle(block: NDArray[Any], field: NDArray[Any], kept: NDArray[np.bool_]) -> IntArray:
+    """Nearest of the candidates kept, int64 ``(n,)``."""
+    votes: IntArray = kept.argmax(axis=1)
+    # Records with similar lists one after the other find the same candidates in the processor's cache.
+    for row in np.argsort(votes, kind="stable"):
+        columns = np.flatnonzero(kept[row])
+        if len(columns) > 1 and block.dtype == field.dtype == np.float32:
+            columns = columns[_close(block[row], field, columns)]
+        if len(columns) > 1:
+            columns = columns[[_squared(block[row], field, columns, np.float64).argmin()]]
+        votes[row] = columns[0]
+    return votes
 
 
-@np.errstate(over="ignore", invalid="ignore")  # each thread has its own
-def _squared(records: NDArray[Any], candidates: FloatArray) -> FloatArray:
-    """Squared distances of pairs of rows ``(k, d)``, float64 ``(k,)``, each summed in one fixed order."""
-    difference = records.astype(np.float64)
-    difference -= candidates
-    return np.asarray(np.square(difference, out=difference).sum(axis=1), dtype=np.float64)
+def _close(record: NDArray[np.float32], field: NDArray[np.float32], columns: IntArray) -> NDArray[np.bool_]:
+    """Which of the candidates may be the nearest, by float32 differences: their error is relative to the distance.
+
+    With ``gamma`` as above a squared distance is right up to a factor ``1 + gamma``, for any order of summation, and
+    up to ``d 2^-126`` where squares underflow; ``1 + 3 gamma > (1 + gamma) / (1 - gamma)``. In float32 a threshold
+    that overflows is infinite, and what overflows is not above it.
+    """
+    width = field.shape[1]
+    squared = _squared(record, field, columns, np.float32)
+    threshold = squared.min() * (1 + 3 * (width + 8) * 2.0**-23) + width * 2.0**-124
+    return ~(squared > np.float32(threshold))
+
+
+def _squared(record: NDArray[Any], field: NDArray[Any], columns: IntArray, kind: type) -> NDArray[Any]:
+    """Squared distances ``(k,)`` of a record to candidates, each computed in one way whatever the others."""
+    squared: NDArray[Any] = np.empty(len(columns), dtype=kind)
+    for part in _blocks(len(columns), PAIRS):
+        difference: NDArray[Any] = field[columns[part]].astype(kind, copy=False)
+        difference -= record
+        if kind is np.float32:
+            squared[part] = (difference[:, None, :] @ difference[:, :, None])[:, 0, 0]
+        else:
+            squared[part] = np.square(difference, out=difference).sum(axis=1)
+    return squared
