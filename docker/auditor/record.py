@@ -48,6 +48,7 @@ class Capture:
         line = json.dumps({"event": event, "time": round(time.time(), 3), **facts}, separators=(",", ":"))
         raw = line.encode("ascii") + b"\n"
         if self._file.write(raw) != len(raw):
+            self._file.close()  # nothing may be put behind a torn line, so nothing passes until a restart drops it
             raise OSError("the disk took only a part of a line")
         os.fsync(self._file.fileno())
 
@@ -69,8 +70,7 @@ class Recorder:
 
     def load(self, loader: object) -> None:
         """Begin; mitmproxy ends if this fails. The environment names the file and the key to hide."""
-        key = os.environ.get("PCEVOLVE_AUDITOR_KEY")
-        self._secrets = {key, f"Bearer {key}"} if key else set()
+        self._secrets = _spellings(os.environ.get("PCEVOLVE_AUDITOR_KEY", ""))
         self._capture = Capture(Path(os.environ["PCEVOLVE_AUDITOR_CAPTURE"]))
         self._capture.write("opened", format=FORMAT, recorder="mitmproxy")
 
@@ -131,6 +131,12 @@ def _or_stop(flow: HTTPFlow) -> Iterator[None]:
     except BaseException:
         flow.kill()
         raise
+
+
+def _spellings(key: str) -> set[str]:
+    """How a key may stand in a header."""
+    basic = base64.b64encode(key.encode()).decode("ascii")
+    return {key, f"Bearer {key}", f"Basic {basic}"} if key else set()
 
 
 def _body(message: Message) -> dict[str, str]:

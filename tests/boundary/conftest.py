@@ -36,7 +36,7 @@ SMALL = {
 AUDITED = {**variables_of(ROOT / "docker" / "audit.env"), **SMALL}
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
 PORT = 8000  # of the API server and of the auditor
-DECOY = 8001  # open to everybody on the host, at the client's and at the server's, so that silence proves something
+DECOY = 8001  # open to everybody at the client's and at the server's, so that silence proves something
 DECOY_CODE = f"""
 import socket
 listener = socket.create_server(("::", {DECOY}), family=socket.AF_INET6, dualstack_ipv6=True)
@@ -184,7 +184,7 @@ def answers(kind, host, port):
             return bool(socket.getaddrinfo(host, port))
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as probe:
-            probe.settimeout(2)
+            probe.settimeout(1)
             probe.connect(address)
             if kind == "udp":
                 probe.send(bytes.fromhex("1234010000010000000000000377777706707974686f6e036f72670000010001"))
@@ -216,6 +216,7 @@ class Listener:
     """A service of the host's that is open to all."""
 
     addresses: list[str]
+    port: int
     reached: list[Any] = field(default_factory=list)
 
 
@@ -223,8 +224,9 @@ class Listener:
 def host() -> Iterator[Listener]:
     found = subprocess.run(["ip", "-j", "addr"], capture_output=True, text=True)
     infos = [info for link in json.loads(found.stdout) for info in link["addr_info"]]
-    listener = Listener([info["local"] for info in infos if info["scope"] == "global"])
-    with socket.create_server(("::", DECOY), family=socket.AF_INET6, dualstack_ipv6=True) as server:
+    own = [info["local"] for info in infos if info["scope"] == "global"]
+    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as server:
+        listener = Listener(own, server.getsockname()[1])
 
         def accept() -> None:
             try:

@@ -20,6 +20,7 @@ class Recorded:
     """A provider behind the recorder.
 
     Attributes:
+        stopped: How many flows the recorder stopped.
         meddle: May lose a request before (``"unsent"``), in (``"broken"``) or after (``"unanswered"``) the recorder,
             or have the recorder say that there is no API (``"refused"``).
     """
@@ -33,6 +34,7 @@ class Recorded:
     ) -> None:
         self.provider = provider
         self.meddle = meddle
+        self.stopped = 0
         self.recorder = _script().Recorder()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PCEVOLVE_AUDITOR_CAPTURE", str(capture))
@@ -44,7 +46,7 @@ class Recorded:
         trouble = self.meddle(request)
         if trouble == "unsent":
             raise ConnectionTroubleError("connection refused or no such host")
-        flow = _flow(request)
+        flow = self._flow(request)
         self.recorder.requestheaders(flow)
         if trouble == "broken":
             raise self._lost(flow)
@@ -68,6 +70,20 @@ class Recorded:
         self.recorder.error(flow)
         return ConnectionTroubleError("ReadError")
 
+    def _flow(self, request: Outgoing) -> SimpleNamespace:
+        """What mitmproxy would hand to the recorder."""
+        data = SimpleNamespace(
+            method=request.method.encode(),
+            authority=b"",
+            path=urlsplit(request.url).path.encode(),
+            http_version=b"HTTP/1.1",
+        )
+        made = SimpleNamespace(data=data, headers=_headers(request.headers), raw_content=request.body)
+        return SimpleNamespace(id=object(), request=made, response=None, error=None, kill=self._stop)
+
+    def _stop(self) -> None:
+        self.stopped += 1
+
 
 def _script() -> ModuleType:
     spec = importlib.util.spec_from_file_location("record", SCRIPT)
@@ -76,17 +92,6 @@ def _script() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _flow(request: Outgoing) -> SimpleNamespace:
-    data = SimpleNamespace(
-        method=request.method.encode(),
-        authority=b"",
-        path=urlsplit(request.url).path.encode(),
-        http_version=b"HTTP/1.1",
-    )
-    made = SimpleNamespace(data=data, headers=_headers(request.headers), raw_content=request.body)
-    return SimpleNamespace(id=object(), request=made, response=None, error=None, kill=lambda: None)
 
 
 def _headers(headers: tuple[Header, ...]) -> SimpleNamespace:

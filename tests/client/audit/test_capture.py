@@ -10,7 +10,9 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,6 +20,7 @@ from pcevolve_client.audit.capture import reconcile
 from pcevolve_client.audit.evidence import Evidence
 from pcevolve_client.egress.transport import Outgoing
 from pcevolve_client.errors import TranscriptError
+from pcevolve_client.providers.dialect import WireRequest
 from support.forge import Event, forge
 from support.provider import FakeProvider
 from support.recorder import SCRIPT, Recorded
@@ -100,6 +103,16 @@ def test_the_key_is_not_in_the_capture(finished: Path):
     text = (finished / "capture.jsonl").read_text()
     assert '["Authorization","(hidden)"]' in text
     assert str(ADDRESS.key) not in text
+
+
+def test_what_cannot_be_written_down_is_not_passed_on(tmp_path: Path):
+    recorded = Recorded(FakeProvider(), tmp_path / "capture.jsonl", "")
+    full = SimpleNamespace(write=Mock(side_effect=OSError("no space left on device")))
+    recorded.recorder._capture = full
+    with pytest.raises(OSError, match="no space left"):
+        recorded.send(ADDRESS.outgoing(WireRequest("GET", "/v1/models")))
+    assert recorded.stopped == 1
+    assert recorded.provider.requests == []
 
 
 TROUBLES = ["unsent", "broken", "unpassed", "unanswered", "refused"]
