@@ -84,6 +84,7 @@ class LocalServer:
 def _handler(server: LocalServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize, disable_nagle_algorithm = -1, True  # or each answer would wait for an acknowledgement
 
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

@@ -1,0 +1,120 @@
+"""Keys come from the environment or a private file, and leave in one header only: nothing else ever holds them."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from pathlib import Path
+
+import pytest
+
+from pcevolve_client import cli
+from pcevolve_client.egress.records import Failed
+from pcevolve_client.egress.transport import Address, Incoming
+from pcevolve_client.errors import ProviderRefusedError, ProviderReplyError, UsageError
+from pcevolve_client.providers import DIALECTS
+from support.online import LOGIN, said
+from support.provider import png
+
+
+def spellings(key: str) -> set[bytes]:
+    """The key as it is, and as base64 wherever it may stand in a longer text."""
+    shifted = {base64.b64encode(b"x" * pad + key.encode())[4:-4] for pad in range(3)}
+    return {key.encode(), base64.b64encode(key.encode()), *shifted}
+
+
+def kept(root: Path) -> bytes:
+    return b"\n".join(path.read_bytes() + str(path).encode() for path in root.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def private(tmp_path) -> Path:
+    for label in ("cut", "good"):
+        (tmp_path / "private" / label).mkdir(parents=True)
+        for seed in range(2):
+            (tmp_path / "private" / label / f"{seed}.png").write_bytes(png(seed + 100 * (label == "cut")))
+    return tmp_path / "private"
+
+
+@pytest.mark.parametrize("name", sorted(DIALECTS))
+def test_nothing_that_a_run_leaves_behind_holds_the_key(
+    world, private, tmp_path, capfd, caplog, monkeypatch, name
+):
+    caplog.set_level(logging.DEBUG)
+    api, out = world(name), tmp_path / "run"
+    key_file = tmp_path / "key"
+    key_file.write_text(api.key + "\n")
+    key_file.chmod(0o600)
+    evolves = "strength" in DIALECTS[name].capabilities
+    options = {
+        "private": private,
+        "domain": "scratch",
+        "out": out,
+        "ledger": tmp_path / "ledger.sqlite",
+        "api": api.server.address,
+        "api-key-file": key_file,
+        "dialect": name,
+        "model": api.plan["model"],
+        "method": "random" if evolves else "t2i",
+        "candidates": 2,
+        "batch": api.plan["batch"],
+        **({"iterations": 1} if evolves else {}),
+        **({"image-host": api.pictures.host} if api.pictures else {}),
+    }
+    cli.app(
+        ["run", *[str(each) for name, value in options.items() for each in (f"--{name}", value)]],
+        standalone_mode=False,
+    )
+    said_aloud = capfd.readouterr()
+    everything = kept(out) + (said_aloud.out + said_aloud.err + caplog.text).encode()
+    assert b"transcript" in everything
+    assert [each for each in spellings(api.key) if each in everything] == []
+    assert any(each in "".join(api.server.heard[-1].headers.values()).encode() for each in spellings(api.key))
+
+
+REFUSED = {200: ProviderReplyError, 400: ProviderRefusedError, 401: ProviderRefusedError}
+
+
+@pytest.mark.parametrize("name", sorted(DIALECTS))
+@pytest.mark.parametrize("status", [200, 400, 401, 503])
+@pytest.mark.parametrize("where", ["body", "header"])
+def test_an_answer_that_repeats_the_key_is_not_kept(world, tmp_path, name, status, where):
+    api = world(name)
+    address = Address(api.server.address, api.key, DIALECTS[name].scheme)
+    shown = dict(address.outgoing(DIALECTS[name].hello()).headers)["Authorization"]
+    parrot = (
+        said(status, {"error": {"message": shown}}) if where == "body" else said(status, {}, X_Echo=shown)
+    )
+    api.server.instead.append(parrot)
+    run, told = api.open(tmp_path), ""
+    if status in REFUSED:
+        with pytest.raises(REFUSED[status]) as error:
+            run.evolve()
+        told = str(error.value)
+    else:
+        run.evolve()  # a busy API is asked again
+    assert any(
+        "repeats the API key" in entry.record.reason
+        for entry in run.transcript.entries
+        if isinstance(entry.record, Failed)
+    )
+    assert [each for each in spellings(api.key) if each in kept(tmp_path) + told.encode()] == []
+
+
+def test_no_repr_holds_the_key():
+    address = Address("http://127.0.0.1:1", LOGIN, "Basic")
+    assert not any(each.decode() in repr(address) for each in spellings(LOGIN))
+    answer = Incoming(200, (), LOGIN.encode())
+    assert LOGIN not in repr(answer)
+
+
+def test_the_webuis_key_is_user_and_password():
+    with pytest.raises(UsageError, match="user:password") as error:
+        Address("http://127.0.0.1:1", "password", "Basic")
+    assert str(error.value) == "this API's key is user:password"
+
+
+def test_a_dialect_without_a_key_sends_none(world, tmp_path):
+    api = world("a1111")
+    sent = Address(api.server.address, None, "Basic").outgoing(DIALECTS["a1111"].hello())
+    assert "Authorization" not in dict(sent.headers)

@@ -1,0 +1,48 @@
+"""The dialects that PCEvolve's own server speaks, against that server: two spellings, the same images."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from api_server.conftest import FakeGenerator, served
+from pcevolve_client.egress.transport import Incoming, Outgoing
+from pcevolve_client.errors import ProviderRefusedError
+from support.runs import SmallRun, small_plan
+
+
+class InProcess:
+    """The server's app behind the transport seam."""
+
+    def __init__(self, client: TestClient) -> None:
+        self._client = client
+
+    def send(self, request: Outgoing) -> Incoming:
+        answer = self._client.request(
+            request.method, request.target, headers=dict(request.headers), content=request.body
+        )
+        return Incoming(answer.status_code, tuple(answer.headers.items()), answer.content)
+
+
+@pytest.fixture
+def server():
+    with served(FakeGenerator()) as client:
+        yield InProcess(client)
+
+
+def test_the_facade_brings_the_images_that_the_native_api_brings(server, tmp_path):
+    made = {}
+    for name in ("getimg", "openai"):
+        plan = small_plan(dialect=name, model="fake", lookahead=1)
+        run = SmallRun.open(tmp_path / name, plan, server)
+        run.evolve()
+        made[name] = [run.transcript.outputs(slot) for slot in plan.calls]
+    assert made["getimg"] == made["openai"]
+    assert len({digest for outputs in made["getimg"] for digest in outputs}) > 3
+
+
+@pytest.mark.parametrize("name", ["getimg", "openai"])
+def test_the_servers_own_errors_are_told_in_its_words(server, tmp_path, name):
+    run = SmallRun.open(tmp_path, small_plan(dialect=name, model="other"), server)
+    with pytest.raises(ProviderRefusedError, match=r"HTTP 404 \(unknown model; this server has maker/fake\)"):
+        run.evolve()
