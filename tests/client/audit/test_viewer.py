@@ -476,3 +476,47 @@ def test_the_same_image_under_every_name_is_embedded_once_and_told_apart(run):
     assert len(re.findall(r"url\(", content)) == 1
     assert "No reason on record" not in content
     assert "i001-c001-000002" in content
+
+
+def linking(request: Outgoing) -> Incoming | None:
+    """An API that answers with addresses of images."""
+    if request.method == "POST":
+        fields = json.loads(request.body)
+        seeds = range(fields["seed"], fields["seed"] + fields["batch_size"])
+        return ok({"images": [{"url": f"http://127.0.0.1:8/{seed}.png"} for seed in seeds]})
+    if request.url.endswith(".png"):
+        seed = int(request.url.rpartition("/")[2].removesuffix(".png"))
+        return Incoming(200, (("content-type", "image/png"),), png(seed))
+    return None
+
+
+def test_what_follows_a_link_is_told_apart_and_its_images_have_an_origin(run):
+    root = run(FakeProvider(linking), dialect="siliconflow", image_hosts=("127.0.0.1:8",))
+    content = html(root)
+    text = Page(content).text
+    assert "HOLDS" in text
+    assert "Hosts contacted 2 127.0.0.1:9, 127.0.0.1:8" in text
+    assert "images behind the API's links" in text
+    assert "NOT IN THE PLAN" not in text
+    assert "No reason on record" not in text
+    proto = next(page for page in steps(root).values() if page.of_class("proto"))
+    assert "i000-c000-000002, " in proto.text
+
+
+def test_an_image_that_leaves_towards_a_link_has_no_reason(run):
+    root = run(FakeProvider(linking), dialect="siliconflow", image_hosts=("127.0.0.1:8",))
+
+    def smuggle(all_of: list[Event]) -> list[Event]:
+        carrying = next(
+            event for event in all_of if event["kind"] == "sent" and "{{" in event["body"]["text"]
+        )
+        place = next(
+            index
+            for index, event in enumerate(all_of)
+            if event["kind"] == "sent" and event["slot"] == f"{carrying['slot']}/link0"
+        )
+        all_of[place] |= {"body": carrying["body"]}
+        return all_of
+
+    forge(root, smuggle)
+    assert "No reason on record for this image to leave" in Page(html(root)).text

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from ...egress.records import HELLO, Answered, Failed, Received, Record, Released, Sent
+from ...egress.records import ACCOUNT, HELLO, Answered, Failed, Received, Record, Released, Sent, planned_slot
 from ...egress.transcript import Entry
 from ...plan import Call, PublicPlan
 from ...release import Chosen, Receipt
-from ...report.traffic import GREETING, KINDS, UNPLANNED
+from ...report.traffic import BALANCE, GREETING, KINDS, LINKED, UNPLANNED
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Attempt:
         line: Line of the transcript, from 1.
         sent: The record of it.
         call: What the plan says about it; None for a greeting or what is not in the plan.
+            What follows a link belongs to the call whose answer held it.
         nth: Which attempt at its slot it is, from 1.
         repeats: The earlier attempt whose very bytes it sends again.
         carried: The images in it.
@@ -80,8 +81,8 @@ class Attempt:
     def kind(self) -> str:
         """What the request was for, in words."""
         if self.call is None:
-            return GREETING if self.sent.slot == HELLO else UNPLANNED
-        return KINDS[self.call.purpose]
+            return {HELLO: GREETING, ACCOUNT: BALANCE}.get(self.sent.slot, UNPLANNED)
+        return LINKED if self.call.slot != self.sent.slot else KINDS[self.call.purpose]
 
     @property
     def answer(self) -> Answered | None:
@@ -155,10 +156,11 @@ class Story:
                 self._name(slot, outputs)
 
     def _send(self, line: int, sent: Sent, proven: bool) -> None:
-        call = None if self.plan is None else self.plan.calls.get(sent.slot)
+        call = None if self.plan is None else self.plan.calls.get(planned_slot(sent.slot))
         tries = self._tries.setdefault(sent.slot, [])
         repeats = next((each for each in tries if _same(each.sent, sent)), None)
-        carried = tuple(self._why(call, digest) for digest in dict.fromkeys(sent.body.files))
+        due = None if call is None or call.slot != sent.slot else call  # what follows a link carries nothing
+        carried = tuple(self._why(due, digest) for digest in dict.fromkeys(sent.body.files))
         number = len(self.attempts) + 1
         attempt = Attempt(number, line, sent, call, len(tries) + 1, repeats, carried, proven)
         tries.append(attempt)
