@@ -57,7 +57,7 @@ def read(folder: Path) -> Iterator[Entry]:
         try:
             line = Line.model_validate(json.loads(raw))
             record = from_event(line.event)
-        except (ValueError, ValidationError) as error:
+        except (ValueError, ValidationError, RecursionError) as error:
             raise TranscriptError(f"transcript line {number + 1} is damaged") from error
         if line.encode() != raw:
             raise TranscriptError(f"transcript line {number + 1} was edited")

@@ -40,7 +40,7 @@ class Reading:
         try:
             for entry in read(root / "transcript"):
                 entries.append(entry)
-        except (TranscriptError, RecursionError) as error:
+        except TranscriptError as error:
             trouble = str(error)
         proven = len(entries)
         if trouble is not None:
