@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -227,6 +228,31 @@ def test_a_record_that_cannot_be_compared_votes_for_the_first_usable_candidate_a
     votes, expected = nearest(spoilt, candidates), nearest(records, candidates)
     assert votes[5] == 1
     assert np.delete(votes, 5).tolist() == np.delete(expected, 5).tolist()
+
+
+def test_torch_computes_with_as_many_threads_after_a_search_as_before_it():
+    def counts() -> list[int]:
+        with ThreadPoolExecutor(1) as pool:
+            return [torch.get_num_threads(), pool.submit(torch.get_num_threads).result()]
+
+    before, threads = counts(), torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        nearest(*CASES["random"])
+        assert counts() == [3, 3]
+        with pytest.raises(ZeroDivisionError, match="unreadable"):
+            nearest(Unreadable(), CASES["random"][1])
+        assert counts() == [3, 3]
+    finally:
+        torch.set_num_threads(threads)
+    assert counts() == before
+
+
+class Unreadable:
+    shape = (5, 128)
+
+    def __getitem__(self, rows: slice, /) -> np.ndarray:
+        raise ZeroDivisionError("unreadable")
 
 
 def test_no_records_cast_no_votes():

@@ -98,11 +98,11 @@ def nearest(records: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_
     count = min(len(votes), max(1, memory_bytes // (threads * ROW * (len(field) + field.shape[1]))))
     screening = _Screening(field, count)
 
-    # Warnings would tell of single records; what overflows is settled, or ties. Each thread has its own settings.
-    @np.errstate(over="ignore", invalid="ignore")
     def vote(rows: slice) -> None:
         block = _float(records[rows])
-        votes[rows] = entrants[_settle(block, field, screening.shortlist(block))]
+        # Warnings would tell of single records; what overflows is settled, or ties. Each thread has its own settings.
+        with np.errstate(over="ignore", invalid="ignore"):
+            votes[rows] = entrants[_settle(block, field, screening.shortlist(block))]
 
     with _workers(threads) as pool:
         deque(pool.map(vote, _blocks(len(votes), count)), maxlen=0)  # raises what a thread raised
@@ -112,9 +112,11 @@ def nearest(records: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_
 @contextmanager
 def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Threads each of which computes alone: to divide each small operation among threads costs more than it saves."""
-    with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        yield pool
-    torch.set_num_threads(threads)  # the number that threads started from now on begin with
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            yield pool
+    finally:
+        torch.set_num_threads(threads)  # also the number that threads started from now on begin with
 
 
 def _distinct(candidates: NDArray[Any]) -> IntArray:
@@ -196,7 +198,7 @@ class _Screen:
         - ``gamma (X + rx) S``: its float32 accumulation in whatever order, ``gamma = d 2^-23`` (Higham 2002,
           section 3.1, with twice the unit roundoff, for units that round twice or truncate);
         - ``unit P``: rounding of the product to the precision it is returned in, half a unit in the last place;
-        - ``2^-21 (S^2 / 2 + P)``: float32 halves of rounded vectors, differences and threshold;
+        - ``2^-16 S^2 / 2 + 2^-21 P``: float32 halves of rounded vectors, differences and threshold;
         - ``d 2^-50 (X^2 + S^2)``: the rounding errors of the float64 distances whose argmin is promised.
 
         ``rx`` also contains the float32 rounding of the record and of the difference to the centre. Norms taken in
@@ -209,13 +211,13 @@ class _Screen:
         lost = lost + 2.0**-22 * (norm + float(torch.linalg.vector_norm(self.centre.double()))) + floor
         norm = norm + floor
         products = lost * size + (norm + lost) * (self.lost + floor + gamma * size) + unit * peak
-        float32 = 2.0**-21 * (float(self.halves.max()) + peak)
+        float32 = 2.0**-16 * float(self.halves.max()) + 2.0**-21 * peak
         float64 = width * 2.0**-50 * (norm.square() + size**2)
         return (products + float32 + float64) * (1 + 2 * gamma)
 
 
 def _norms(rows: torch.Tensor) -> torch.Tensor:
-    """Euclidean norms, float64 ``(n,)``, right up to a factor ``1 + 2^-17``: float32 sums no more than 64 squares."""
+    """Euclidean norms, float64 ``(n,)``, right up to a factor ``1 + 2^-18``: float32 sums no more than 64 squares."""
     parts = [torch.linalg.vector_norm(part, dim=1).double() for part in torch.split(rows, 64, dim=1)]
     total: torch.Tensor = torch.linalg.vector_norm(torch.stack(parts), dim=0)
     return total
