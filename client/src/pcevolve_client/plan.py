@@ -1,7 +1,7 @@
 """The public plan of a run: what anybody may know beforehand, and every call that follows from it.
 
 Nothing in here is computed from private data, so two private datasets with the same public description have the
-same plan, and with it the same requests in the same order (design.md, section 4, rule 2).
+same plan, and with it the same requests in the same order.
 """
 
 from __future__ import annotations

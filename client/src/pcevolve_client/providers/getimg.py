@@ -1,4 +1,4 @@
-"""The native dialect: getimg-v1-style JSON with the ``n`` extension (design.md, section 5)."""
+"""The native dialect: getimg-v1-style JSON with the ``n`` extension."""
 
 from __future__ import annotations
 
