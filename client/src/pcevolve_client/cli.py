@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from .budget_commands import budget_app
-from .errors import ClientError
+from .errors import ClientError, plain
 from .plan import TEMPLATE
 from .privacy_audit.command import audit_dp
 from .settings import RunSettings, read_toml
@@ -288,7 +288,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments)
     except ClientError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {plain(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a folder that may not be written
         print(f"error: {error}; what was paid for is on record, continue with --resume", file=sys.stderr)

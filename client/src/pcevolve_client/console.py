@@ -29,7 +29,7 @@ LINE_SECONDS = 10.0
 
 def error_console() -> Console:
     """Where progress and errors go; results go to stdout."""
-    return Console(stderr=True, soft_wrap=True, highlight=False)
+    return Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 class RunProgress:

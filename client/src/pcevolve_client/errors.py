@@ -20,6 +20,9 @@ Messages name facts and a next step, and nothing private beyond the owner's own 
 
 from __future__ import annotations
 
+LONGEST = 1000
+"""Characters of a message that a terminal is given; some of it may be the API's words."""
+
 
 class ClientError(Exception):
     """Base of all errors that a user is meant to read; ``exit_code`` is what the command returns."""
@@ -91,3 +94,9 @@ class ModelError(ClientError):
     """An encoder's weights cannot be loaded."""
 
     exit_code = 8
+
+
+def plain(text: str) -> str:
+    """Text for a terminal: in one line, not endless, and without characters that command one."""
+    printable = "".join(each if each.isprintable() else " " for each in text[: LONGEST + 1])
+    return printable if len(printable) <= LONGEST else printable[:LONGEST] + "…"

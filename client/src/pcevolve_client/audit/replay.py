@@ -14,6 +14,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ..egress.bodies import Bodies
+from ..egress.bounds import of_asked_size
 from ..egress.links import follow, of_bearable_size
 from ..egress.records import (
     ACCOUNT,
@@ -106,7 +107,8 @@ class Replay:
             if not all(each in self.found for each in pointer.at):
                 continue
             with suppress(ProviderReplyError):
-                made = self.dialect.decode(call, pointer.body, [self.found[each] for each in pointer.at])
+                sent = self.dialect.decode(call, pointer.body, [self.found[each] for each in pointer.at])
+                made = of_asked_size(self.plan, sent)
                 named = [Candidate.received(call, index, None, data, "") for index, data in enumerate(made)]
                 self.received.update((each.id, each) for each in named)
                 self.outputs[call.slot] = tuple(each.digest for each in named)

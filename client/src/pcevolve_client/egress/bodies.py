@@ -17,6 +17,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pcevolve_shared import limits
+
 from ..durable import sync_folder
 from ..errors import TranscriptError
 
@@ -103,7 +105,11 @@ class Bodies:
         """The body with images taken out, or None where that could not be undone exactly."""
         form = _FORM.match(body)
         try:
-            cut = self._cut_form(body, form[1]) if form else _BASE64.sub(self._store_match, body)
+            cut = (
+                self._cut_form(body, form[1])
+                if form
+                else _BASE64.sub(self._store_match, body, limits.MAX_BATCH)
+            )
             text = cut.decode("utf-8")
         except UnicodeDecodeError:
             return None

@@ -170,7 +170,7 @@ class Gate:
         """The images of an answer, wherever they are."""
         links = [self._policy.link(link) for link in self._dialect.links(call, body)]
         fetched = [self._fetched(link_slot(call.slot, place), link) for place, link in enumerate(links)]
-        return self._dialect.decode(call, body, fetched)
+        return self._policy.admit(self._dialect.decode(call, body, fetched))
 
     def _fetched(self, slot: str, link: Outgoing) -> bytes:
         """What lies behind a link; from the record, if it was fetched before."""

@@ -14,6 +14,7 @@ from ..errors import EgressError
 from ..plan import Call, PublicPlan, Purpose
 from ..providers.dialect import Dialect, WireRequest
 from ..release import Candidate, Chosen, Prototype, PublicEcho, PublicPrompt, Receipt
+from .bounds import of_asked_size
 from .links import follow
 from .plain import require_plain
 from .transport import Address, Outgoing
@@ -87,6 +88,14 @@ class Policy:
         if self._plan is None:
             raise EgressError("no link is followed before the plan is fixed")
         return follow(self._plan, link)
+
+    def admit(self, made: list[bytes]) -> list[bytes]:
+        """Pass on what an answer brought, if it is of a bearable size.
+
+        Raises:
+            ProviderReplyError: It is not.
+        """
+        return made if self._plan is None else of_asked_size(self._plan, made)
 
     def permit(self, request: WireRequest, call: Call, source: Source) -> Outgoing:
         """The request that may leave for a call, built here; the one that was handed in has to be the same.

@@ -90,6 +90,6 @@ def _seconds(retry_after: str) -> float:
         return float(retry_after)
     try:
         until = parsedate_to_datetime(retry_after)
-    except ValueError:
+    except (ValueError, OverflowError):  # a year of twenty digits
         return 0.0
     return (until - datetime.now(until.tzinfo)).total_seconds() if until.tzinfo else 0.0

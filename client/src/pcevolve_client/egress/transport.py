@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-import time
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -13,11 +13,14 @@ import httpx
 
 from pcevolve_shared import limits
 
-from ..errors import ProviderReplyError, UsageError
+from ..errors import UsageError
 from ..providers.dialect import Scheme, WireRequest
+from .bounds import MAX_PLAIN_BYTES, bounded, lean
+from .deadline import Deadline
 from .records import Header
 
 CONNECT_SECONDS = 10.0
+_TOO_LONG = "the answer took too long"
 HIDDEN = "(hidden)"
 SHORTEST_SECRET = 8
 """Characters; what is shorter occurs anywhere by chance."""
@@ -175,10 +178,10 @@ class HttpTransport:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._http = httpx.HTTPTransport(retries=0, trust_env=False)
+        self._deadline = Deadline()
 
     def send(self, request: Outgoing) -> Incoming:
         """See ``Transport.send``."""
-        deadline = time.monotonic() + self._seconds
         timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
         sending = httpx.Request(
             request.method,
@@ -186,35 +189,35 @@ class HttpTransport:
             headers=request.headers,
             content=request.body,
             # httpx would spell some targets anew; what leaves is what is on record.
-            extensions={"timeout": timeout.as_dict(), "target": request.target.encode("ascii")},
+            extensions={
+                "timeout": timeout.as_dict(),
+                "target": request.target.encode("ascii"),
+                "trace": self._deadline.trace,
+            },
         )
-        try:
-            answer = self._http.handle_request(sending)
+        with self._deadline.within(self._seconds):
             try:
-                body = _bounded(answer, deadline)
-            finally:
-                answer.close()
-        except httpx.HTTPError as error:
-            raise ConnectionTroubleError(_plain(error)) from error
-        headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
-        return Incoming(answer.status_code, headers, body)
+                answer = self._received(sending)
+            except httpx.HTTPError as error:
+                reason = _TOO_LONG if self._deadline.passed else _plain(error)
+                raise ConnectionTroubleError(reason) from error
+        if self._deadline.passed:  # what was cut off may look like an answer that ends with its connection
+            raise ConnectionTroubleError(_TOO_LONG)
+        return answer
 
     def close(self) -> None:
         """Close the connection."""
         self._http.close()
 
-
-def _bounded(answer: httpx.Response, deadline: float) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    for part in answer.iter_raw():
-        size += len(part)
-        if size > limits.MAX_RESPONSE_BYTES:
-            raise ProviderReplyError(f"the API's answer is longer than {limits.MAX_RESPONSE_BYTES >> 20} MiB")
-        if time.monotonic() > deadline:
-            raise ConnectionTroubleError("the answer took too long")
-        parts.append(part)
-    return b"".join(parts)
+    def _received(self, sending: httpx.Request) -> Incoming:
+        answer = self._http.handle_request(sending)
+        try:
+            success = answer.status_code == HTTPStatus.OK
+            body = bounded(answer.iter_raw(), limits.MAX_RESPONSE_BYTES if success else MAX_PLAIN_BYTES)
+        finally:
+            answer.close()
+        headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
+        return Incoming(answer.status_code, headers, lean(body))
 
 
 def _plain(error: httpx.HTTPError) -> str:
