@@ -1,0 +1,117 @@
+"""Image files that are more, less or other than they should be."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from PIL import Image
+
+from .provider import SIZE
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+INFLATED = 1536  # MiB; more than the client may hold above an honest run
+RGB, GREY = 2, 0
+
+
+def chunk(name: bytes, body: bytes) -> bytes:
+    """A PNG chunk."""
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def raw_png(
+    width: int, height: int, pixels: bytes, extra: bytes = b"", depth: int = 8, colour: int = RGB
+) -> bytes:
+    """A PNG put together by hand: what it declares need not be what it holds."""
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    parts = (chunk(b"IHDR", header), extra, chunk(b"IDAT", pixels), chunk(b"IEND", b""))
+    return SIGNATURE + b"".join(parts)
+
+
+@cache
+def bomb() -> bytes:
+    """A small zlib stream that inflates to ``INFLATED`` MiB of zeros; its checksum is wrong, far behind."""
+    packer = zlib.compressobj(9)
+    block = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return block + block[2:] * (INFLATED - 1) + b"\x03\x00" + bytes(4)
+
+
+def rows(width: int, height: int) -> bytes:
+    """Honest pixels, all black."""
+    return zlib.compress(bytes((3 * width + 1) * height))
+
+
+def picture(seed: int = 0, size: tuple[int, int] = (SIZE, SIZE)) -> Image.Image:
+    """Noise."""
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (*size[::-1], 3), dtype=np.uint8))
+
+
+def saved(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
+    """The file that Pillow makes of it."""
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def in_mode(mode: str, kind: str = "PNG") -> Callable[[int], bytes]:
+    """Noise in another mode."""
+    return lambda seed: saved(picture(seed).convert(mode), kind)
+
+
+def deep_grey(seed: int) -> bytes:
+    """16 bits of grey."""
+    values = np.random.default_rng(seed).integers(0, 2**16, (SIZE, SIZE), dtype=np.uint16)
+    return saved(Image.fromarray(values))
+
+
+def deep_colour(seed: int) -> bytes:
+    """16 bits in each of three channels."""
+    values = np.random.default_rng(seed).integers(0, 256, (SIZE, 6 * SIZE), dtype=np.uint8)
+    lines = b"".join(b"\0" + line.tobytes() for line in values)
+    return raw_png(SIZE, SIZE, zlib.compress(lines), depth=16)
+
+
+def flat(colour: str) -> Callable[[int], bytes]:
+    """One colour everywhere."""
+    return lambda seed: saved(Image.new("RGB", (SIZE, SIZE), colour))
+
+
+def sized(width: int, height: int) -> Callable[[int], bytes]:
+    """Another size than was asked for; black, so that the file is small."""
+    return lambda seed: raw_png(width, height, rows(width, height))
+
+
+def animated(kind: str) -> Callable[[int], bytes]:
+    """Many frames."""
+    frames = [picture(place) for place in range(50)]
+    return lambda seed: saved(frames[0], kind, save_all=True, append_images=frames[1:])
+
+
+def halved(make: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    """The first half of a file."""
+    return lambda seed: make(seed)[: len(make(seed)) // 2]
+
+
+def endless_scans(seed: int) -> bytes:
+    """A progressive JPEG that says the same thing a thousand times."""
+    data = saved(picture(seed), "JPEG", progressive=True)
+    start = data.index(b"\xff\xda")
+    scan = data[start : data.index(b"\xff", start + 2)]
+    return data[:start] + scan * 1000 + data[start:]
+
+
+def fixed(data: bytes) -> Callable[[int], bytes]:
+    """Always the same bytes."""
+    return lambda seed: data
+
+
+def in_the_middle(seed: int) -> bytes:
+    """What lies nearest to everything: the mean of many images, now and then, among images at the rim."""
+    if seed % 2:
+        return saved(Image.new("RGB", (SIZE, SIZE), "black"))
+    many = np.stack([np.asarray(picture(place), dtype=float) for place in range(64)])
+    return saved(Image.fromarray(many.mean(axis=0).round().astype(np.uint8)))

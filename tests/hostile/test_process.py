@@ -1,0 +1,36 @@
+"""The installed command as a user starts it, where it matters most; everything else is tried in forks of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import pictures
+from .conftest import Attempt, Case
+from .launcher import start_command
+from .provider import body_of, response
+from .test_wire import OK, drips, resets
+
+
+def sends_bombs(line, request) -> None:
+    """Images that inflate for ever."""
+    bomb = pictures.raw_png(pictures.SIZE, pictures.SIZE, pictures.bomb())
+    line.send(response(body_of([bomb] * request.count)))
+
+
+CASES = [
+    Case(
+        "headers that drip",
+        "variation",
+        drips(lambda request: OK + b"X-A: "),
+        options=(("timeout", 3),),
+        says="too long",
+    ),
+    Case("pixels that inflate for ever", "first", sends_bombs, code=0),
+    Case("a reset for an answer", "hello", resets, says="no usable answer"),
+]
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_command_survives(attempt: Attempt, case: Case):
+    attempt(case, lambda command, seconds: start_command(command, 2 * seconds, attempt.root))

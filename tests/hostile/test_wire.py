@@ -1,0 +1,351 @@
+"""HTTP itself is broken: too slow, endless, contradictory, or somewhere else; what left is on record all the same."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import ssl
+from collections.abc import Callable
+
+import pytest
+
+from .conftest import Attempt, Case
+from .provider import MOMENTS, Act, Line, Request, honest, response
+
+SLOW = (("timeout", 1.5),)
+OK = b"HTTP/1.1 200 OK\r\n"
+NO_ANSWER = "no usable answer from the API after"
+
+
+def writes(make: Callable[[Request], bytes] | bytes, close: bool = True) -> Act:
+    """Send these bytes, whatever they are, and hang up."""
+
+    def act(line: Line, request: Request) -> None:
+        line.send(make if isinstance(make, bytes) else make(request))
+        if close:
+            line.close()
+
+    return act
+
+
+def drips(make: Callable[[Request], bytes]) -> Act:
+    """First quickly, then a byte at a time, without end."""
+    return lambda line, request: line.drip(make(request) + b"a" * 1000)
+
+
+def floods(head: bytes, block: bytes) -> Act:
+    """The same block again and again, until the client hangs up."""
+
+    def act(line: Line, request: Request) -> None:
+        line.send(head)
+        for _ in itertools.repeat(None):
+            if not line.send(block):
+                return
+
+    return act
+
+
+def silence(line: Line, request: Request) -> None:
+    """Say nothing and keep the line."""
+    while not line.gone():
+        line.drip(b"", 0)
+
+
+def resets(line: Line, request: Request) -> None:
+    """Reset the connection in place of an answer."""
+    line.reset()
+
+
+def resets_within(line: Line, request: Request) -> None:
+    """Reset the connection in the middle of the body."""
+    answer = response(honest(request))
+    line.send(answer[: len(answer) - 20])
+    line.reset()
+
+
+def hangs_up_afterwards(line: Line, request: Request) -> None:
+    """Answer as if the connection were to stay, then close it."""
+    line.send(response(honest(request)))
+    line.close()
+
+
+def answers_twice(line: Line, request: Request) -> None:
+    """An answer to the next request before it was made."""
+    line.send(response(honest(request)) * 2)
+
+
+def speaks_tls(line: Line, request: Request) -> None:
+    """A handshake where none is expected."""
+    hello = ssl.MemoryBIO()
+    talk = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        talk.do_handshake()
+    line.send(hello.read())
+    line.close()
+
+
+def chunked(body: bytes) -> bytes:
+    """A response in chunks."""
+    return OK + b"Transfer-Encoding: chunked\r\n\r\n" + body
+
+
+def sized(*sizes: bytes) -> Callable[[Request], bytes]:
+    """Honest but for its length."""
+    return lambda request: (
+        OK + b"".join(b"Content-Length: " + each + b"\r\n" for each in sizes) + b"\r\n" + honest(request)
+    )
+
+
+TIMES: list[Case] = [
+    *(
+        Case(
+            "a status line that drips",
+            moment,
+            drips(lambda request: b"HTTP/1.1"),
+            options=SLOW,
+            says=NO_ANSWER,
+        )
+        for moment in MOMENTS
+    ),
+    *(
+        Case("headers that drip", moment, drips(lambda request: OK + b"X-A: "), options=SLOW, says=NO_ANSWER)
+        for moment in MOMENTS
+    ),
+    *(
+        Case(
+            "a body that drips",
+            moment,
+            drips(lambda request: OK + b"Content-Length: 99999\r\n\r\n{"),
+            options=SLOW,
+            says=NO_ANSWER,
+        )
+        for moment in MOMENTS
+    ),
+    Case(
+        "a body without a length that drips",
+        "first",
+        drips(lambda request: OK + b"\r\n{"),
+        options=SLOW,
+        says=NO_ANSWER,
+    ),
+    Case(
+        "chunks that drip",
+        "variation",
+        drips(lambda request: chunked(b"5\r\n")),
+        options=SLOW,
+        says=NO_ANSWER,
+    ),
+    Case("silence", "first", silence, options=SLOW, says=NO_ANSWER),
+    Case(
+        "100 Continue for ever",
+        "hello",
+        floods(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        options=SLOW,
+        says=NO_ANSWER,
+    ),
+    Case(
+        "103 Early Hints for ever",
+        "variation",
+        floods(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+        options=SLOW,
+        says=NO_ANSWER,
+    ),
+]
+ENDLESS: list[Case] = [
+    *(
+        Case("a body without end", moment, floods(OK + b"\r\n", b" " * 2**20), says="longer than|no usable")
+        for moment in MOMENTS
+    ),
+    Case(
+        "chunks without end",
+        "first",
+        floods(chunked(b""), b"100000\r\n" + b"A" * 2**20 + b"\r\n"),
+        says="longer than",
+    ),
+    Case(
+        "headers without end", "variation", floods(OK, b"X-Padding: " + b"a" * 1000 + b"\r\n"), says=NO_ANSWER
+    ),
+    Case("one header without end", "hello", floods(OK + b"X-Padding: ", b"a" * 2**16), says=NO_ANSWER),
+    Case("a status line without end", "first", floods(b"HTTP/1.1 200 ", b"O" * 2**16), says=NO_ANSWER),
+    Case(
+        "an error without end",
+        "first",
+        floods(b"HTTP/1.1 500 Oh\r\n\r\n", b"<p>" * 2**18),
+        says="longer than 1 MiB",
+    ),
+    Case(
+        "a busy signal without end",
+        "variation",
+        floods(b"HTTP/1.1 503 Oh\r\n\r\n", b"<p>" * 2**18),
+        says="longer than 1 MiB",
+    ),
+]
+LENGTHS: list[Case] = [
+    Case("a length that is too short", "first", writes(sized(b"7")), says="contract"),
+    Case("a length that is too long", "variation", writes(sized(b"999999")), says=NO_ANSWER),
+    Case("two lengths", "first", writes(sized(b"7", b"9")), says=NO_ANSWER),
+    Case("a length below nothing", "variation", writes(sized(b"-1")), says=NO_ANSWER),
+    Case("a length beyond all numbers", "hello", writes(sized(b"9" * 5000)), says=NO_ANSWER),
+    Case("a length in words", "first", writes(sized(b"many")), says=NO_ANSWER),
+    Case(
+        "a length and chunks",
+        "first",
+        writes(
+            lambda request: (
+                OK + b'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n0\r\n\r\n'
+            )
+        ),
+        says="contract|no usable",
+    ),
+    Case("a chunk of absurd size", "first", writes(chunked(b"F" * 15 + b"\r\nabc")), says=NO_ANSWER),
+    Case(
+        "a chunk of more digits than any",
+        "variation",
+        writes(chunked(b"F" * 5000 + b"\r\nabc")),
+        says=NO_ANSWER,
+    ),
+    Case("a chunk below nothing", "first", writes(chunked(b"-5\r\nabc")), says=NO_ANSWER),
+    Case(
+        "a coding that nobody knows",
+        "variation",
+        writes(lambda request: OK + b"Transfer-Encoding: rot13\r\n\r\n" + honest(request)),
+        says=NO_ANSWER,
+    ),
+]
+PROTOCOLS: list[Case] = [
+    Case(
+        "an upgrade",
+        "first",
+        writes(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nabc"),
+        says="HTTP 101|no usable",
+    ),
+    Case("no HTTP at all", "hello", writes(b"220 mail.example ESMTP\r\n"), says=NO_ANSWER),
+    Case("HTTP/2", "first", writes(b"\0\0\x12\x04\0\0\0\0\0" + bytes(18)), says=NO_ANSWER),
+    Case("a status of 099", "variation", writes(b"HTTP/1.1 099 Oh\r\n\r\n"), says=NO_ANSWER),
+    Case(
+        "a status of 999", "first", writes(b"HTTP/1.1 999 Oh\r\nContent-Length: 0\r\n\r\n"), says="HTTP 999"
+    ),
+    Case("a status of 204", "first", writes(b"HTTP/1.1 204 No Content\r\n\r\n"), says="HTTP 204"),
+    Case(
+        "a header that breaks the line",
+        "first",
+        writes(b"HTTP/1.1 200 OK\r\nX-A: a\rb\nc\0d\r\n\r\n{}"),
+        says=NO_ANSWER,
+    ),
+    *(Case("TLS on a plain port", moment, speaks_tls, says=NO_ANSWER) for moment in ("hello", "variation")),
+    *(Case("a reset for an answer", moment, resets, says=NO_ANSWER) for moment in MOMENTS),
+    *(Case("a reset within the answer", moment, resets_within, says=NO_ANSWER) for moment in MOMENTS),
+    Case(
+        "an answer before the question",
+        "hello",
+        None,
+        says="no model",
+        greet=response(b"[]"),
+        code=2,
+        loses=True,
+    ),
+]
+SURVIVED: list[Case] = [
+    *(
+        Case(
+            "a line that is cut after each answer",
+            moment,
+            hangs_up_afterwards,
+            code=0,
+            options=(("patience", 20), ("first-contact", 20)),
+            loses=True,
+        )
+        for moment in ("first", "variation")
+    ),
+    Case("one reset", "variation", resets, code=0, times=1, options=(("patience", 20),)),
+    Case(
+        "an answer to the next question too",
+        "first",
+        answers_twice,
+        code=0,
+        options=(("patience", 20),),
+        loses=True,
+    ),
+]
+COOKIE = (
+    "Set-Cookie: id=7; Path=/; Max-Age=99999",
+    "Set-Cookie2: x=1",
+    'Alt-Svc: h2=":443"',
+    "Accept-CH: Sec-CH-UA",
+    "Refresh: 0; url=/x",
+)
+
+
+@pytest.mark.parametrize("case", TIMES, ids=str)
+def test_an_answer_that_takes_too_long_is_given_up_in_time(attempt: Attempt, case: Case):
+    assert attempt(case).seconds < 15
+
+
+@pytest.mark.parametrize("case", ENDLESS, ids=str)
+def test_an_answer_without_end_is_cut_off(attempt: Attempt, case: Case):
+    attempt(case)
+
+
+@pytest.mark.parametrize("case", LENGTHS, ids=str)
+def test_an_answer_that_contradicts_itself_about_its_length_is_no_answer(attempt: Attempt, case: Case):
+    attempt(case)
+
+
+@pytest.mark.parametrize("case", PROTOCOLS, ids=str)
+def test_what_is_no_answer_is_told_in_one_line(attempt: Attempt, case: Case):
+    attempt(case)
+
+
+@pytest.mark.parametrize("case", SURVIVED, ids=str)
+def test_a_line_that_breaks_is_mended(attempt: Attempt, case: Case):
+    attempt(case)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_leads_nowhere(attempt: Attempt, status: int):
+    where = f"Location: http://127.0.0.1:{attempt.bystander.port}/v1/models"
+    act = writes(lambda request: response(b"", f"{status} Moved", (where,)))
+    moment = MOMENTS[status % 3]
+    attempt(Case(f"a redirect with {status}", moment, act, says=f"HTTP {status}"))
+
+
+def test_cookies_and_other_wishes_are_never_sent_back(attempt: Attempt):
+    act = writes(lambda request: response(honest(request), headers=COOKIE), close=False)
+    attempt(Case("cookies", "hello", act, code=0))
+    attempt(Case("cookies", "first", act, code=0))
+
+
+ABSURD = ("-5", "1e9", "999999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 99999999999999999999 23:59:59 GMT",
+          "Mon, 01 Jan 0001 00:00:00 -9999", "soon", "\xb2", "NaN", "9" * 5000)  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", ABSURD, ids=lambda asked: asked[:30])
+def test_a_storm_of_busy_signals_is_sat_out_no_longer_than_patience(attempt: Attempt, asked: str):
+    status = "429 Too Many Requests" if len(asked) % 2 else "503 Service Unavailable"
+    act = writes(lambda request: response(b"", status, (f"Retry-After: {asked}",)), close=False)
+    ended = attempt(Case(f"Retry-After: {asked[:30]}", MOMENTS[len(asked) % 3], act, says="HTTP (429|503)"))
+    assert ended.seconds < 20
+
+
+def test_a_busy_signal_that_ends_is_sat_out(attempt: Attempt):
+    act = writes(response(b"", "429 Too Many Requests", ("Retry-After: 0",)), close=False)
+    attempt(Case("two busy signals", "variation", act, code=0, times=2, options=(("patience", 30),)))
+
+
+MESSAGES = {
+    "terminal commands": "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e",
+    "markup": "[/red] [link=http://evil.example]your key[/link] [bold",
+    "lines": "fine\r\nerror: epsilon 0 spent\nerror: all is well",
+    "the longest": "x" * 60_000,
+}
+
+
+@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES.keys())
+@pytest.mark.parametrize(
+    ("status", "moment"), [("400 Bad Request", "first"), ("503 Busy", "variation"), ("401 No", "hello")]
+)
+def test_what_the_provider_says_is_shown_as_text(attempt: Attempt, message: str, status: str, moment):
+    said = {"type": "server_error", "code": message[:200], "message": message, "request_id": "r1"}
+    act = writes(response(json.dumps({"error": said}).encode(), status), close=False)
+    patience = (("patience", 3), ("first-contact", 3))
+    attempt(Case(f"{status} with {message[:10]!r}", moment, act, says=f"HTTP {status[:3]}", options=patience))
