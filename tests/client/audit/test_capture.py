@@ -300,6 +300,18 @@ def test_a_transcript_that_lies_is_told(copy: Path, name: str):
     assert (claim in faults(copy)) if claim else faults(copy) == {}
 
 
+def test_what_went_to_another_host_is_beyond_the_recorder_and_said_to_be(copy: Path):
+    def fetched(events: list[Event]) -> list[Event]:
+        sent = next(index for index, event in enumerate(events) if event["kind"] == "sent")
+        other = {**events[sent], "url": "https://images.example/1.png"}
+        return [*events[:-1], other, events[sent + 1], events[-1]]
+
+    forge(copy, fetched)
+    found = reconcile(Evidence.of(copy), copy / "capture.jsonl")
+    assert [each.faults for each in found] == [()] * 4
+    assert "apart from 1 to other hosts" in found[2].claim
+
+
 def test_the_capture_of_another_run_is_told(copy: Path, tmp_path: Path):
     other = audited(tmp_path / "other", run_seed=8)
     shutil.copy(other / "capture.jsonl", copy / "capture.jsonl")

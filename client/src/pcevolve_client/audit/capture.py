@@ -11,6 +11,7 @@ Only these differences are no faults:
 - Where no whole answer reached the recorder it tells the client so itself (HTTP 400, 413 or 502); these words are not
   the API's, and the capture does not have them.
 - The key. Both sides hide it; the recorder hides the owner's key alone, so any other value in its place is a fault.
+- An image fetched from another host, which the plan has to name (``--image-host``): it goes past the recorder.
 - A torn last line of the capture. What it was to tell of had not been passed on yet.
 """
 
@@ -38,11 +39,13 @@ class Attempt:
 
     Attributes:
         where: For messages: its slot and line.
+        host: Where it went, with its port if that is not the scheme's.
         request: What was sent.
         answer: What came back; None when the attempt failed or was cut off.
     """
 
     where: str
+    host: str
     request: Request
     answer: Answer | None = None
 
@@ -54,16 +57,19 @@ def reconcile(evidence: Evidence, capture: Path) -> list[Finding]:
         TranscriptError: The capture cannot be read, or is damaged.
     """
     flows, torn = read_flows(capture)
-    attempts = _attempts(evidence)
+    everything = _attempts(evidence)
+    attempts = [each for each in everything if each.host == urlsplit(evidence.opened.api).netloc]
     told = _Comparison()
     for ours, theirs in _aligned(attempts, _completed(flows, attempts)):
         told.compare(ours, theirs)
     told.conclude()
     note = "; its last line is torn, and what it began to tell of was not passed on" if torn else ""
+    past = len(everything) - len(attempts)
+    aside = f", apart from {past} to other hosts, which this recorder does not see" if past else ""
     return [
         Finding(f"the capture can be read{note}", (), len(flows)),
         Finding("nothing was sent that is not on record", tuple(told.unrecorded), len(flows)),
-        Finding("nothing is on record that was not sent", tuple(told.unsent), len(attempts)),
+        Finding(f"nothing is on record that was not sent{aside}", tuple(told.unsent), len(attempts)),
         Finding("every answer on record is the one that came", tuple(told.answers), _answered(attempts)),
     ]
 
@@ -74,7 +80,8 @@ def _attempts(evidence: Evidence) -> list[Attempt]:
     for entry in evidence.entries:
         record = entry.record
         if isinstance(record, Sent):
-            made.append(Attempt(f"request {record.slot} (line {entry.seq + 1})", _request(record)))
+            where = f"request {record.slot} (line {entry.seq + 1})"
+            made.append(Attempt(where, urlsplit(record.url).netloc, _request(record)))
         elif isinstance(record, Answered) and made:
             answer = Answer(record.status, record.headers, record.body.sha256)
             made[-1] = replace(made[-1], answer=answer)
