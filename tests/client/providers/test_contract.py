@@ -206,14 +206,11 @@ def test_no_error_answer_breaks_the_reader(each: Dialect, body: bytes):
 
 
 @given(st.text(max_size=30), st.binary(max_size=60))
-def test_a_form_is_a_function_of_its_parts_and_none_of_them_can_end_it(value, image):
+def test_a_form_is_a_function_of_its_parts_and_holds_each_of_them(value, image):
     kind, body = form({"prompt": value}, image)
     assert form({"prompt": value}, image) == (kind, body)
     heard = Heard("POST", "/", {"content-type": kind}, body)
-    assert set(form_of(heard)) == {"prompt", "image"}
-    forged = body.replace(b"\r\n", b"")  # holds the boundary of the first form
-    again, carrier = form({"prompt": value}, forged)
-    assert carrier.count(again.partition("boundary=")[2].encode()) == 3
+    assert form_of(heard)["image"] == image
 
 
 def test_the_native_dialect_asks_for_single_images_as_the_hosted_api_wants_them(world, tmp_path):

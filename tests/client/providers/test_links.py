@@ -17,6 +17,7 @@ from pcevolve_client.errors import (
 from pcevolve_shared import limits
 from support.forge import forge
 from support.online import Reply, said
+from support.provider import png
 from support.runs import small_plan
 
 
@@ -91,7 +92,7 @@ def test_an_image_that_was_fetched_before_the_cut_is_not_fetched_again(api, tmp_
 
 
 def test_an_image_beyond_all_bounds_is_refused(api, tmp_path):
-    api.pictures.speak = lambda heard: Reply(200, b"\0" * (limits.MAX_IMAGE_BYTES + 1))
+    api.pictures.speak = lambda heard: Reply(200, png(1) + b"\0" * limits.MAX_IMAGE_BYTES)
     with pytest.raises(ProviderReplyError, match="more than 16 MiB"):
         api.open(tmp_path).evolve()
 
