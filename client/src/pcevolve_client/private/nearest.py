@@ -79,7 +79,8 @@ def nearest(records: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_
         memory_bytes: Bound on the working memory beside the candidates and their copies: 20 bytes per entry,
             and up to 12 more in each thread.
 
-            It does not bound the time: one candidate far outside the others loosens every bound.
+            It does not bound the time: one candidate far outside the others, or one coordinate far longer than
+            the others, loosens every bound.
 
     Returns:
         int64 ``(n,)``: the argmin of ``((record - candidate) ** 2).sum()`` in float64, the lowest index among
