@@ -1,0 +1,65 @@
+"""What an answer may weigh; tests/hostile shows what happens to a whole run without these bounds."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+
+import pytest
+
+from pcevolve_client.egress import bounds
+from pcevolve_client.egress.deadline import Deadline
+from pcevolve_client.errors import ProviderReplyError, plain
+from pcevolve_shared import images
+from support.provider import png
+from support.runs import small_plan
+
+
+def answer(count: int, length: int, prefix: str = "", escaped: bool = False) -> bytes:
+    text = prefix + base64.b64encode(b"\xff" * length).decode()
+    listed = json.dumps({"images": [{"image": text, "seed": place} for place in range(count)], "cost": 0})
+    return (listed.replace("/", "\\/") if escaped else listed).encode()
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_a_full_batch_of_images_is_let_in(escaped):
+    body = answer(64, 100_000, escaped=escaped)
+    assert bounds.lean(body) is body
+
+
+def test_images_as_data_urls_are_let_in():
+    bounds.lean(answer(8, 1_000_000, "data:image/png;base64,"))
+
+
+def test_an_image_that_is_no_json_is_let_in():
+    bounds.lean(png(1) + bytes(3 * 2**20))
+
+
+@pytest.mark.parametrize("body", [b"[" + b"[]," * 2**20, b" " * 2**21, answer(3000, 1000)])
+def test_bulk_that_is_no_image_is_refused(body):
+    with pytest.raises(ProviderReplyError, match="longer than 1 MiB without its images"):
+        bounds.lean(body)
+
+
+@pytest.mark.parametrize(("side", "allowed"), [(1024, True), (1032, False)])
+def test_an_image_may_be_larger_than_asked_for_but_not_endlessly(side, allowed):
+    made = [b"no image", images.encode(images.decode(png(1)).resize((side, side)))]
+    if allowed:
+        assert bounds.of_asked_size(small_plan(), made) == made
+    else:
+        with pytest.raises(ProviderReplyError, match="1032 x 1032 pixels where 16 x 16 were asked for"):
+            bounds.of_asked_size(small_plan(), made)
+
+
+def test_a_deadline_that_was_kept_leaves_no_trace():
+    deadline = Deadline()
+    with deadline.within(0.05):
+        pass
+    time.sleep(0.15)
+    assert not deadline.passed
+
+
+def test_a_message_for_a_terminal_is_one_short_line_of_printable_characters():
+    assert plain("a\x1b[2J\nb\u202ec") == "a [2J b c"
+    assert len(plain("x" * 10**6)) <= 1001
