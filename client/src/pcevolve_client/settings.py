@@ -148,4 +148,5 @@ def first_fault(error: ValidationError) -> str:
     """One plain line about what is wrong with the options."""
     fault = error.errors(include_url=False, include_input=False)[0]
     name = str(fault["loc"][0]).replace("_", "-") if fault["loc"] else "options"
+    name = {"image-hosts": "image-host"}.get(name, name)  # given once for each host
     return f"--{name}: {fault['msg']}"

@@ -106,3 +106,12 @@ def test_a_missing_file_is_named(tmp_path):
     next(tmp_path.iterdir()).unlink()
     with pytest.raises(TranscriptError, match="cannot be read"):
         bodies.get(ref)
+
+
+def test_a_long_word_is_kept_as_text_and_not_taken_for_an_image(tmp_path):
+    bodies = Bodies(tmp_path)
+    body = json.dumps({"prompt": "A" * 80, "image": base64.b64encode(png(1)).decode()}).encode()
+    reference = bodies.put(body)
+    assert len(reference.files) == 1
+    assert "A" * 80 in (reference.text or "")
+    assert bodies.get(reference) == body

@@ -17,7 +17,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve_shared import limits
+from pcevolve_shared import images, limits
 
 from ..durable import sync_folder
 from ..errors import TranscriptError
@@ -121,7 +121,8 @@ class Bodies:
     def _store_match(self, match: re.Match[bytes]) -> bytes:
         try:
             data = base64.b64decode(match[2], validate=True)
-        except binascii.Error:
+            images.media_type(data)
+        except (binascii.Error, images.ImageError):  # a long word is no image
             return match[0]
         return b'"' + match[1] + b"{{sha256:" + self._write(data).encode() + b'}}"'
 
