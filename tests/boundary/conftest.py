@@ -34,6 +34,7 @@ SMALL = {
     "PCEVOLVE_THREADS": "1",
 }
 AUDITED = {**variables_of(ROOT / "docker" / "audit.env"), **SMALL}
+Started = tuple[subprocess.Popen[Any], Path]  # a process and its log
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
 PORT = 8000  # of the API server and of the auditor
 DECOY = 8001  # open to everybody at the client's and at the server's, so that silence proves something
@@ -118,45 +119,52 @@ class Stage:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def start_decoys(self) -> None:
-        for service in ("client", "api"):
-            log = self.root / f"decoy-{service}.log"
-            self.lab.start(service, [sys.executable, "-SIc", DECOY_CODE], log, {})
-            self.decoys.append(log)
-        wait_until(lambda: all("listening" in log.read_text() for log in self.decoys))
+    def start(self) -> None:
+        """Bring everything up, side by side."""
+        decoys = [self._start_decoy(service) for service in ("client", "api")]
+        server, auditor = self._start_server(), self._start_auditor()
+        wait_until(lambda: all("listening" in log.read_text() for log in decoys))
+        wait_until(lambda: alive(auditor) and self._auditor_listens())
+        wait_until(lambda: alive(server) and self._server_is_ready())
 
-    def start_server(self) -> None:
-        log = self.root / "api.log"
+    def _start_decoy(self, service: str) -> Path:
+        log = self.root / f"decoy-{service}.log"
+        self.lab.start(service, [sys.executable, "-SIc", DECOY_CODE], log, {})
+        self.decoys.append(log)
+        return log
+
+    def _start_server(self) -> Started:
         command = [BIN / "pcevolve-server", "serve", "--host", "0.0.0.0", "--port", PORT]
         environment = self.environment("api")
         if MODEL != "bundled":
             environment["PCEVOLVE_SERVER_MODEL"] = MODEL
             command += ["--model-id", "bundled"]
-        process = self.lab.start("api", command, log, environment)
-        ready = "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=5)"
+        log = self.root / "api.log"
+        return self.lab.start("api", command, log, environment), log
 
-        def answers() -> bool:
-            assert process.poll() is None, log.read_text()
-            return self.lab.run("api", sys.executable, "-SIc", ready).returncode == 0
-
-        wait_until(answers)
-
-    def start_auditor(self) -> None:
+    def _start_auditor(self) -> Started:
         """As its image starts it, with its script from the sources."""
         self.capture.parent.mkdir()
         words = auditor_entrypoint()
         words[0] = str(MITMDUMP)
         words = [word.replace("/opt/auditor", str(ROOT / "docker" / "auditor")) for word in words]
         words = [word.replace("/tmp/mitmproxy", str(self.root / "mitmproxy")) for word in words]
-        log = self.root / "auditor.log"
         command = [*words, *self.lab.topology.services["auditor"].command]
-        process = self.lab.start("auditor", command, log, self.environment("auditor"))
+        log = self.root / "auditor.log"
+        return self.lab.start("auditor", command, log, self.environment("auditor")), log
 
-        def listens() -> bool:
-            assert process.poll() is None, log.read_text()
-            return self.python("client", REACH, json.dumps([["tcp", "auditor", PORT]])) == [True]
+    def _auditor_listens(self) -> bool:
+        return self.python("client", REACH, json.dumps([["tcp", "auditor", PORT]])) == [True]
 
-        wait_until(listens)
+    def _server_is_ready(self) -> bool:
+        ready = f"import urllib.request as r; r.urlopen('http://127.0.0.1:{PORT}/readyz', timeout=5)"
+        return self.lab.run("api", sys.executable, "-SIc", ready).returncode == 0
+
+
+def alive(started: Started) -> bool:
+    process, log = started
+    assert process.poll() is None, log.read_text()
+    return True
 
 
 def auditor_entrypoint() -> list[str]:
@@ -171,7 +179,7 @@ def wait_until(holds: Any) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while not holds():
         assert time.monotonic() < deadline, "it did not come up in time"
-        time.sleep(0.1)
+        time.sleep(0.5)
 
 
 # Tries each [kind, host, port] and prints for each whether anything answered.
@@ -205,9 +213,7 @@ def stage(namespaces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     class_folders(root / "private", seed=5)
     with Lab(Topology.of(COMPOSE, AUDITED)) as lab:
         made = Stage(lab, root)
-        made.start_decoys()
-        made.start_server()
-        made.start_auditor()
+        made.start()
         yield made
 
 
