@@ -121,17 +121,18 @@ class Stage:
 
     def start(self) -> None:
         """Bring everything up, side by side."""
-        decoys = [self._start_decoy(service) for service in ("client", "api")]
+        for service in ("client", "api"):
+            self.start_decoy(service)
         server, auditor = self._start_server(), self._start_auditor()
-        wait_until(lambda: all("listening" in log.read_text() for log in decoys))
         wait_until(lambda: alive(auditor) and self._auditor_listens())
         wait_until(lambda: alive(server) and self._server_is_ready())
 
-    def _start_decoy(self, service: str) -> Path:
+    def start_decoy(self, service: str) -> None:
+        """A listener that writes down who reached it."""
         log = self.root / f"decoy-{service}.log"
         self.lab.start(service, [sys.executable, "-SIc", DECOY_CODE], log, {})
         self.decoys.append(log)
-        return log
+        wait_until(lambda: "listening" in log.read_text())
 
     def _start_server(self) -> Started:
         command = [BIN / "pcevolve-server", "serve", "--host", "0.0.0.0", "--port", PORT]
