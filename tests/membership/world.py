@@ -1,0 +1,227 @@
+"""Two neighbouring private datasets, and a provider whose images lie exactly where the one differing unit decides.
+
+Images are single colours and the encoder reads a place in the plane off the colour, so that the pairs that
+``pcevolve audit-dp`` calls the worst can be put before the whole client: loop, judge, ledger, gate and transcript.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from pcevolve_client.budget.calibration import Scope
+from pcevolve_client.budget.ledger import Account, Ledger, Limits
+from pcevolve_client.budget.mechanisms import Noise
+from pcevolve_client.egress.gate import Gate
+from pcevolve_client.egress.retry import Patience
+from pcevolve_client.egress.transcript import Transcript
+from pcevolve_client.egress.transport import Incoming, Outgoing
+from pcevolve_client.evolve import Judge, evolve
+from pcevolve_client.methods import method
+from pcevolve_client.methods.method import Method
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.privacy import Budget, Event, Relation
+from pcevolve_client.privacy_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
+from pcevolve_client.private.dataset import PrivateDataset
+from pcevolve_client.private.judge import PrivateJudge, UniformJudge
+from pcevolve_client.private.selectors import SELECTORS, Selector
+from pcevolve_client.providers import dialect
+from pcevolve_client.providers.remote import RemoteGenerator
+from pcevolve_shared import images
+from support.provider import FakeProvider, ok
+from support.runs import ADDRESS, Silent, small_plan
+
+Seen = tuple[tuple[int, ...], ...]
+"""What one run sent back, round by round: of each prototype, its place in the pool that the provider had sent."""
+
+
+class ColourEncoder:
+    """Reads a place off a colour: red is its number; green tells images of the same place apart."""
+
+    name = "bundled"
+    dimension = 2
+
+    def __init__(self, places: Sequence[tuple[float, float]]) -> None:
+        self._places = np.array(places)
+
+    def embed(self, shown: Sequence[Image.Image | None]) -> np.ndarray:
+        return np.array([self._places[each.getpixel((0, 0))[0]] for each in shown if each is not None])
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What both sides of the game know.
+
+    Attributes:
+        method: How prototypes are chosen.
+        epsilon: Of the whole run.
+        rounds: T.
+        relation: Neighbour relation.
+    """
+
+    method: str
+    epsilon: Fraction
+    rounds: int = 2
+    relation: Relation = "replace-one"
+
+    @property
+    def parts(self) -> Method:
+        return method(self.method)
+
+    @property
+    def delta(self) -> float:
+        return self.parts.delta
+
+    @cached_property
+    def pair(self) -> Neighbours:
+        """Neighbours for which the method's selector is at its worst, for an attacker who bets on one of them.
+
+        The audit's pairs are made to show a large ratio of probabilities. A bet needs a large difference: as many
+        candidates that gain as lose, and nobody beside the differing unit who votes for one of them.
+        """
+        found = worst_case(self.parts.selector or "contrastive", self.relation, images=1)
+        if self.parts.selector in (None, "contrastive"):
+            return replace(found, pools=tuple(pool[:2] for pool in found.pools))
+        return replace(found, common=tuple(unit for unit in found.common if unit[0] != found.first[0]))
+
+    @cached_property
+    def places(self) -> list[tuple[float, float]]:
+        """Everywhere that an image can be; its colour is its number."""
+        units = (*self.pair.common, self.pair.first, self.pair.second)
+        private = [unit[1] for unit in units if unit is not None]
+        return list(dict.fromkeys([*private, *(place for pool in self.pair.pools for place in pool)]))
+
+    @cached_property
+    def plan(self) -> PublicPlan:
+        candidates = len(self.pair.pools[0])
+        return small_plan(
+            method=self.method,
+            labels=LABELS,
+            candidates=candidates,
+            prototypes=self.parts.prototypes_for(candidates) if self.method == "pe" else 1,
+            iterations=self.rounds,
+            strengths=(0.8,) * self.rounds,
+            batch=candidates,
+            relation=self.relation,
+            shots=SHOTS,
+            epsilon=str(self.epsilon),
+            delta=self.delta,
+            noise="INSECURE-seeded",
+            pool=self.parts.pool,
+        )
+
+    @cached_property
+    def events(self) -> dict[int, tuple[Event, ...]]:
+        """What each round does to the data, as the method's own calibration has it."""
+        scope = Scope(self.relation, self.rounds, len(LABELS), SHOTS, self.plan.candidates)
+        return self.parts.accesses(self.budget, scope, appearance="as-is")
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.epsilon, self.delta)
+
+    @cached_property
+    def encoder(self) -> ColourEncoder:
+        return ColourEncoder(self.places)
+
+    @cached_property
+    def datasets(self) -> tuple[PrivateDataset, PrivateDataset]:
+        """The first, and its neighbour."""
+        return self._dataset(self.pair.first), self._dataset(self.pair.second)
+
+    @cached_property
+    def shown(self) -> dict[str, list[str]]:
+        """What the provider sends for each class, as base64."""
+        return {
+            label: [self._coloured(place, index) for index, place in enumerate(pool)]
+            for label, pool in zip(LABELS, self.pair.pools, strict=True)
+        }
+
+    def _dataset(self, unit: tuple[int, tuple[float, float], int] | None) -> PrivateDataset:
+        units = (*self.pair.common, unit) if unit is not None else self.pair.common
+        colours = [Image.new("RGB", (16, 16), (self.places.index(place), 0, 0)) for _, place, _ in units]
+        targets = np.array([target for target, _, _ in units])
+        return PrivateDataset(LABELS, tuple(colours), targets, tuple(bytes([n]) for n in range(len(units))))
+
+    def _coloured(self, place: tuple[float, float], index: int) -> str:
+        colour = (self.places.index(place), index, 0)
+        return images.to_base64(images.encode(Image.new("RGB", (16, 16), colour), "png"))
+
+
+class Adversary(FakeProvider):
+    """Sends every class the same pool in every round, and remembers what comes back."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__()
+        self.setting = setting
+        self._given: Counter[str] = Counter()
+        self._labels = {setting.plan.prompt(label): label for label in LABELS}
+        self.returned: list[int] = []
+
+    def answer(self, request: Outgoing) -> Incoming:
+        if request.method == "GET":
+            return super().answer(request)
+        fields = json.loads(request.body)
+        label = self._labels[fields["prompt"]]
+        pool = self.setting.shown[label]
+        if "image" in fields:
+            self.returned.append(pool.index(fields["image"]))
+        made = [pool[(self._given[label] + k) % len(pool)] for k in range(fields["n"])]
+        self._given[label] += len(made)
+        answers = [{"image": each, "seed": 0} for each in made]
+        return ok({"images": answers, "cost": 0.0} if len(made) > 1 else {**answers[0], "cost": 0.0})
+
+    def seen(self) -> Seen:
+        """The choices of each round."""
+        width = len(self.returned) // self.setting.rounds
+        return tuple(
+            tuple(self.returned[start : start + width]) for start in range(0, len(self.returned), width)
+        )
+
+
+def played(setting: Setting, side: int, noise: Noise, folder: Path, selector: Selector | None = None) -> Seen:
+    """One whole run on one of the datasets, as the provider saw it."""
+    provider, plan = Adversary(setting), setting.plan
+    ledger, transcript = Ledger(folder / "ledger.sqlite"), Transcript(folder / "transcript")
+    data, spoken = setting.datasets[side], dialect(plan.dialect)
+    account = ledger.enrol(
+        plan.run_id, data.unit_digests(), plan.relation, Limits(setting.budget, setting.budget)
+    )
+    gate = Gate(transcript, spoken, ADDRESS, provider, Patience(seconds=1, first=1))
+    gate.hello(plan.run_id)
+    gate.begin(plan, account.committed)
+    judge = _judge(setting, data, account, noise, transcript, selector)
+    evolve(plan, RemoteGenerator(plan, spoken, gate, transcript.bodies.file), judge, Silent())
+    transcript.close()
+    ledger.close()
+    return provider.seen()
+
+
+def _judge(
+    setting: Setting,
+    data: PrivateDataset,
+    account: Account,
+    noise: Noise,
+    transcript: Transcript,
+    selector: Selector | None,
+) -> Judge:
+    if setting.parts.selector is None:
+        return UniformJudge(account, noise, setting.plan)
+    return PrivateJudge(
+        data=data,
+        encoder=setting.encoder,
+        received=transcript.bodies.file,
+        account=account,
+        noise=noise,
+        plan=setting.plan,
+        selector=selector or SELECTORS[setting.parts.selector](),
+        events=setting.events,
+    )
