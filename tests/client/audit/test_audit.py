@@ -232,6 +232,18 @@ def test_a_request_to_another_host_is_noticed(copy: Path):
     assert "not where the plan says" in " ".join(faults(copy))
 
 
+def test_a_greeting_in_the_middle_of_a_run_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        greeting = [event for event in events if event.get("slot") == "hello"]
+        middle = len(events) // 2
+        while events[middle]["kind"] != "sent":
+            middle += 1
+        return [*events[:middle], *greeting, *events[middle:]]
+
+    forge(copy, change)
+    assert "asked after the plan was fixed" in " ".join(faults(copy))
+
+
 def test_a_header_that_the_plan_does_not_give_is_noticed(copy: Path):
     def change(events: list[Event]) -> list[Event]:
         sent = next(event for event in events if event["kind"] == "sent")

@@ -13,6 +13,7 @@ from pcevolve_client.egress.gate import Gate
 from pcevolve_client.egress.policy import Source
 from pcevolve_client.egress.retry import Patience
 from pcevolve_client.egress.transcript import Transcript
+from pcevolve_client.egress.transport import Address
 from pcevolve_client.plan import Call, PublicPlan
 from pcevolve_client.release import Prototype, PublicEcho
 from support.provider import png
@@ -85,6 +86,25 @@ def _closed_early(world: World) -> object:
     return world.run.gate.finish()
 
 
+def _believing(world: World) -> object:
+    """The gate is told of the plan once more, and of somebody who believes every receipt."""
+    world.spoilt = True
+    return world.run.gate.begin(world.run.plan, lambda receipt: True)
+
+
+def _balance(world: World) -> object:
+    """A question that is the same for everybody, but asked now: a bit in whether it is asked."""
+    return world.run.gate.credit()
+
+
+def _begun_without_a_greeting(world: World) -> object:
+    """A gate that leads elsewhere is told the plan, but does not look at the record first."""
+    address, patience = Address("http://evil.example:9"), Patience(seconds=1, first=1)
+    gate = Gate(world.run.transcript, world.dialect, address, world.provider, patience)
+    gate.begin(world.run.plan, world.run.account.committed)
+    return gate.exchange(world.request, world.call, world.source)
+
+
 def _extra(**changes: object) -> Act:
     """One call more than the plan has."""
 
@@ -117,6 +137,11 @@ ATTEMPTS: list[Attempt] = [
     ),
     *at_each(("vary-1", "extend"), "order", "again, with other bytes", _again, DIFFERS),
     *at_each(("vary-1", "extend"), "order", "again, with an image", _again_with_image, "must carry no image"),
+    *at_each(CALLS, "order", "begun again", _believing, "is fixed"),
+    *at_each((*CALLS, "all-sent"), "order", "the balance asked for", _balance, "is fixed"),
+    *at_each(
+        ("create-1", "vary-1"), "addresses", "without a greeting", _begun_without_a_greeting, "another API"
+    ),
     *at_each(CALLS, "order", "closed early", _closed_early, "not all of the plan"),
     *at_each(CALLS, "order", "before any plan", _before_a_plan, UNPLANNED),
     *at_each(

@@ -21,6 +21,7 @@ from ..egress.records import (
     HELLO,
     Answered,
     Header,
+    Planned,
     Received,
     Released,
     Sent,
@@ -54,6 +55,7 @@ class Replay:
     evidence: Evidence
     plan: PublicPlan
     dialect: Dialect
+    begun: bool = False
     answered: int = 0
     received: dict[str, Candidate] = field(default_factory=dict)
     outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -72,7 +74,9 @@ class Replay:
         slots = list(self.plan.calls)
         for entry in self.evidence.entries:
             record = entry.record
-            if isinstance(record, Released):
+            if isinstance(record, Planned):
+                self.begun = True
+            elif isinstance(record, Released):
                 self.receipts[record.receipt.iteration] = record.receipt
             elif isinstance(record, Answered):
                 self._learn(record, slots)
@@ -122,7 +126,7 @@ class Replay:
     def _fault(self, sent: Sent, slots: list[str]) -> str | None:
         question = {HELLO: self.dialect.hello(), ACCOUNT: self.dialect.account()}.get(sent.slot)
         if question is not None:
-            return self._compare(sent, question)
+            return "asked after the plan was fixed" if self.begun else self._compare(sent, question)
         call = self.plan.calls.get(planned_slot(sent.slot))
         if call is None:
             return "not in the public plan"

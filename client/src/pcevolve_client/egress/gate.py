@@ -85,9 +85,16 @@ class Gate:
         return self._post(HELLO, self._policy.greeting(), self._patience.briefly()).body
 
     def credit(self) -> float | None:
-        """Ask what is left on the account, where the API can be asked; None if it does not say."""
+        """Ask what is left on the account, where the API can be asked; None if it does not say.
+
+        Asked before the plan is on record and never again: a run that is continued is not new.
+
+        Raises:
+            EgressError: The plan is fixed: whether one asks in the middle of a run would tell something.
+        """
+        self._require_beginning()
         question = self._policy.account()
-        if question is None:
+        if question is None or self._transcript.plan() is not None:
             return None
         try:
             return self._dialect.credit(self._post(ACCOUNT, question, self._patience.briefly()).body)
@@ -102,11 +109,12 @@ class Gate:
             committed: Asks the ledger whether it has committed exactly this receipt.
 
         Raises:
-            EgressError: Another plan is on record.
+            EgressError: Another plan is on record, or this gate has begun: who knows what was paid for cannot change.
         """
         known = self._transcript.plan()
         if type(plan) is not PublicPlan or known not in (None, plan):
             raise EgressError("this run is on record with another plan: start a new one with another --out")
+        self._require_beginning()
         if known is None:
             self._transcript.append(Planned(plan=plan))
         self._policy.fix(plan, committed)
@@ -154,6 +162,10 @@ class Gate:
         if not isinstance(self._transcript.entries[-1].record, Finished):
             self._transcript.prune()
             self._transcript.append(Finished(sent=len(self._transcript.sent())))
+
+    def _require_beginning(self) -> None:
+        if self._policy.fixed:
+            raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")
 
     def _replayed(self, call: Call) -> list[bytes] | None:
         """What an answer on record brought; an unusable one does not count and is asked for again."""

@@ -65,6 +65,11 @@ class Policy:
         self._order = {slot: place for place, slot in enumerate(self._plan.calls)}
 
     @property
+    def fixed(self) -> bool:
+        """Whether there is a plan."""
+        return self._plan is not None
+
+    @property
     def complete(self) -> bool:
         """Whether every call of the plan was answered."""
         return self._plan is not None and self._next == len(self._order)
