@@ -98,16 +98,24 @@ def _ended(folder: Path, code: int, peak: int, seconds: float, dialled: frozense
 
 def _followed(pid: int, deadline: float) -> tuple[int, int]:
     """Wait for a process, stop it at the deadline; its code and its peak of memory."""
-    hung = False
+    hung, peak = False, 0
     while True:
-        found, status, usage = os.wait4(pid, os.WNOHANG)
+        found, status = os.waitpid(pid, os.WNOHANG)
         if found:
-            code = HUNG if hung else os.waitstatus_to_exitcode(status)
-            return code, usage.ru_maxrss * 1024
+            return HUNG if hung else os.waitstatus_to_exitcode(status), peak
+        peak = max(peak, _peak(pid))
         if not hung and time.monotonic() > deadline:
             hung = True
             os.kill(pid, 9)
         time.sleep(POLL_SECONDS)
+
+
+def _peak(pid: int) -> int:
+    """Bytes. The kernel's ``ru_maxrss`` will not do: it counts what a process was before its exec: a fork of us."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0  # it is ending
 
 
 def _helper() -> None:

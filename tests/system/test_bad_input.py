@@ -96,7 +96,7 @@ def test_an_unreachable_api(refused):
 
 
 def test_a_dialect_that_lacks_strength(refused):
-    assert "dialect 'openai' lacks" in refused(2, dialect="openai")
+    assert "dialect 'openai-plain' lacks steps, strength" in refused(2, dialect="openai-plain")
 
 
 def test_an_option_out_of_bounds(refused):
