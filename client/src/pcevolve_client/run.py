@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import typer
@@ -112,7 +113,7 @@ def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
         "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),
         "guarantee": f"epsilon {epsilon(paid, plan.delta):.6g}, delta {plan.delta:g}, "
         f"{plan.relation}, unit: one {plan.unit}",
-        "spent before on these data": f"epsilon {account.spent_before():.6g}",
+        "spent before on these data": _before(account),
         "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
         "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
         "(luck: 10%)",
@@ -121,6 +122,16 @@ def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
         f"{sum(call.count for call in plan.calls.values())} images",
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(marks(plan))},
     }
+
+
+def _before(account: Account) -> str:
+    """What other runs spent, as far as this run's δ can say."""
+    spent = account.spent_before()
+    return (
+        f"epsilon {spent:.6g}"
+        if isfinite(spent)
+        else "Gaussian noise, which delta 0 cannot say: see budget show"
+    )
 
 
 @contextmanager
