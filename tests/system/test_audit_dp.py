@@ -26,7 +26,8 @@ def test_methods_survive_an_audit_with_the_noise_of_real_runs(method):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["noise"] == "os-csprng"
-    assert 0 < found["epsilon_lower_bound"] <= found["epsilon_claimed"] == 2
+    # How much an audit sees is asserted with seeded noise; with real noise these few runs may by chance see nothing.
+    assert found["epsilon_lower_bound"] <= found["epsilon_claimed"] == 2 < found["epsilon_ceiling"]
     assert "is not refuted" in done.stderr
 
 
