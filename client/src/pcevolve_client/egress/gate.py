@@ -225,16 +225,17 @@ class Gate:
             if isinstance(error, ProviderReplyError):
                 raise
             raise Busy(str(error), None) from error
-        self._keep(self._on_record(slot, answer))
-        return self._accepted(answer)
+        revealed = self._address.revealed_by(answer)
+        self._keep(self._on_record(slot, answer, revealed))
+        return self._accepted(answer, revealed)
 
     def _keep(self, record: Sent | Answered | Failed) -> None:
         self._transcript.append(record)
         self._meter.note(record)
 
-    def _on_record(self, slot: str, answer: Incoming) -> Answered | Failed:
+    def _on_record(self, slot: str, answer: Incoming, revealed: bool) -> Answered | Failed:
         """An answer as it is kept; one that repeats the key is not kept."""
-        if self._address.revealed_by(answer):
+        if revealed:
             return Failed(slot=slot, reason=f"HTTP {answer.status}; not kept, because it repeats the API key")
         return Answered(
             slot=slot,
@@ -244,7 +245,7 @@ class Gate:
             wire_bytes=answer.wire_bytes,
         )
 
-    def _accepted(self, answer: Incoming) -> Incoming:
+    def _accepted(self, answer: Incoming, revealed: bool) -> Incoming:
         """Pass on a success.
 
         Raises:
@@ -252,7 +253,6 @@ class Gate:
             ProviderReplyError: The answer cannot be kept.
             ProviderRefusedError: Asking again would not help.
         """
-        revealed = self._address.revealed_by(answer)
         if answer.status == HTTPStatus.OK:
             if revealed:
                 raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")

@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from pcevolve_shared import images, limits
 
-from ..errors import UsageError
 from ..plan import Call, PublicPlan
 from ..release import PublicPrompt
-from .dialect import Dialect, ModelSize, WireRequest, json_body, parsed, received_images
+from .dialect import Dialect, ModelSize, WireRequest, json_body, no_model, parsed, received_images
 
 TEXT_TO_IMAGE = "/sdapi/v1/txt2img"
 IMAGE_TO_IMAGE = "/sdapi/v1/img2img"
@@ -82,8 +81,7 @@ class A1111Dialect(Dialect):
         """Only whether it is there: the web UI does not tell a checkpoint's size."""
         known = parsed(_Checkpoints, body).root
         if not any(model in {each.title, each.model_name} for each in known):
-            offers = ", ".join(sorted(each.model_name for each in known)[:10]) or "none at all"
-            raise UsageError(f"the API has no model '{model}': it offers {offers}; choose one with --model")
+            raise no_model(model, (each.model_name for each in known))
         return None
 
     def cost(self, body: bytes) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
@@ -183,6 +183,12 @@ def received_images(call: Call, encoded: Sequence[str]) -> list[bytes]:
         return [images.from_base64(each) for each in counted(call, encoded)]
     except images.ImageError as error:
         raise ProviderReplyError(f"the API sent an image that is wrong: {error}") from None
+
+
+def no_model(model: str, names: Iterable[str]) -> UsageError:
+    """What to say where an API does not have the model that was asked for."""
+    offers = ", ".join(sorted(names)[:10]) or "none at all"
+    return UsageError(f"the API has no model '{model}': it offers {offers}; choose one with --model")
 
 
 def shifted(seed: int, most: int) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from ..errors import plain
+
 Reason = Literal["key", "credit", "content"]
 _LONGEST_BODY: Final = 64 * 2**10
 _LONGEST_MESSAGE: Final = 200
@@ -73,5 +75,4 @@ def _message(found: Any) -> str:  # noqa: ANN401 - whatever JSON holds
             first = value[0] if isinstance(value, list) and value else value
             if isinstance(first, str) and first:
                 texts.append(first)
-    said = texts[0] if texts else ""
-    return "".join(each if each.isprintable() else " " for each in said)[:_LONGEST_MESSAGE]
+    return plain(texts[0])[:_LONGEST_MESSAGE] if texts else ""

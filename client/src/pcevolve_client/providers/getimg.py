@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from pcevolve_shared import images, limits, wire
 
-from ..errors import UsageError
 from ..plan import Call, PublicPlan
 from ..release import PublicPrompt
-from .dialect import Dialect, ModelSize, WireRequest, json_body, parsed, received_images
+from .dialect import Dialect, ModelSize, WireRequest, json_body, no_model, parsed, received_images
 from .faults import Reason
 
 
@@ -96,8 +95,7 @@ class GetimgDialect(Dialect):
         """See ``Dialect.native_size``."""
         known = {each.id: each for each in parsed(_Models, body).root}
         if model not in known:
-            offers = ", ".join(sorted(known)[:10]) or "none at all"
-            raise UsageError(f"the API has no model '{model}': it offers {offers}; choose one with --model")
+            raise no_model(model, known)
         size = known[model].base_resolution
         return ModelSize(size.width, size.height)
 
