@@ -49,8 +49,7 @@ while True:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """The result of the suite, when it ran."""
-    if TALLY.counts:
-        print(TALLY.line())
+    TALLY.report()
 
 
 @pytest.fixture

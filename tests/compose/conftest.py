@@ -11,8 +11,7 @@ TALLY = Tally("compose", ("tried", "refused", "allowed", "escaped"))
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """The result of the suite, when it ran."""
-    if TALLY.counts:
-        print(TALLY.line())
+    TALLY.report()
 
 
 @pytest.fixture

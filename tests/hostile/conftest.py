@@ -26,8 +26,7 @@ RESUME_SECONDS = 60.0
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """The result of the suite, when it ran."""
-    if TALLY.counts:
-        print(TALLY.line())
+    TALLY.report()
 
 
 @dataclass(frozen=True)

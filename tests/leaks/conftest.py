@@ -71,5 +71,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_unconfigure() -> None:
-    if TALLY.counts:
-        print(TALLY.line())
+    TALLY.report()

@@ -31,6 +31,11 @@ class Tally:
         self.counts[self.names[0]] += 1
         self.counts[outcome] += 1
 
+    def report(self) -> None:
+        """Print the result, if the suite ran."""
+        if self.counts:
+            print(self.line())
+
     def line(self) -> str:
         """The result as JSON: ``{"suite": "leaks", "tried": 212, "refused": 212, "escaped": 0}``."""
         return json.dumps({"suite": self.suite, **{name: self.counts[name] for name in self.names}})
