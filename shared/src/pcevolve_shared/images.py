@@ -27,6 +27,7 @@ __all__ = [
     "encode",
     "from_base64",
     "media_type",
+    "media_type_or_bytes",
     "to_base64",
 ]
 
@@ -55,6 +56,14 @@ class ImageLimits:
 
 
 WIRE_LIMITS: Final = ImageLimits()
+
+
+def media_type_or_bytes(data: bytes) -> str:
+    """The media type of an image, or that of bytes of any kind: whoever made them knows best what they are."""
+    try:
+        return media_type(data)
+    except ImageError:
+        return "application/octet-stream"
 
 
 def decode(data: bytes, limits: ImageLimits = WIRE_LIMITS) -> Image.Image:

@@ -198,7 +198,7 @@ class Gate:
         if self._transcript.outputs(call.slot) != digests:
             self._transcript.append(Received(slot=call.slot, outputs=digests))
         return tuple(
-            Candidate.received(call, index, parent, data, _media_type(data))
+            Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
             for index, data in enumerate(made)
         )
 
@@ -268,10 +268,3 @@ class Gate:
             return self._transport.send(outgoing)
         finally:
             self._pace.answered()
-
-
-def _media_type(data: bytes) -> str:
-    try:
-        return images.media_type(data)
-    except images.ImageError:
-        return "application/octet-stream"

@@ -39,10 +39,7 @@ def _text(name: str, value: str) -> bytes:
 
 
 def _file(image: bytes) -> bytes:
-    try:
-        kind: str = images.media_type(image)
-    except images.ImageError:  # whatever the provider sent: it knows best what it is
-        kind = "application/octet-stream"
+    kind = images.media_type_or_bytes(image)
     name = f"image.{_SUFFIXES.get(kind, 'bin')}"
     head = f'Content-Disposition: form-data; name="image"; filename="{name}"\r\nContent-Type: {kind}\r\n\r\n'
     return head.encode() + image

@@ -92,8 +92,4 @@ class SiliconFlowDialect(Dialect):
 
 def data_url(image: bytes) -> str:
     """An image as text that names its media type."""
-    try:
-        kind: str = images.media_type(image)
-    except images.ImageError:  # whatever the provider sent: it knows best what it is
-        kind = "application/octet-stream"
-    return f"data:{kind};base64,{images.to_base64(image)}"
+    return f"data:{images.media_type_or_bytes(image)};base64,{images.to_base64(image)}"
