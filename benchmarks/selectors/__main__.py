@@ -33,7 +33,8 @@ def main() -> None:
 
     todo = trials(given.grid, given.seeds)
     done = {**_published(given.out / "selectors.json"), **_known(given.trials)}
-    missing = [trial for trial in todo if trial.key not in done]
+    wanted = {*given.only.split(",")} if given.only else {trial.method for trial in todo}
+    missing = [trial for trial in todo if trial.key not in done and trial.method in wanted]
     console = Console(stderr=True)
     console.print(f"{len(todo)} trials, {len(todo) - len(missing)} known, {given.processes} processes")
     for number, result in enumerate(_run(missing, given), 1):
@@ -53,9 +54,12 @@ def _arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--grid", default="full", help="full, or small (one cell, to see that everything works)"
+        "--grid", default="full", help="full, all (every method in every cell), or small (one cell)"
     )
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument(
+        "--only", help="run these methods' trials alone, with commas between; write what is known"
+    )
     parser.add_argument("--minutes", type=float, default=600, help="start no trial after this time")
     parser.add_argument("--processes", type=int, default=max(os.cpu_count() or 1, 1))
     parser.add_argument(
