@@ -36,7 +36,7 @@ def main() -> None:
     wanted = {*given.only.split(",")} if given.only else {trial.method for trial in todo}
     missing = [trial for trial in todo if trial.key not in done and trial.method in wanted]
     console = Console(stderr=True)
-    console.print(f"{len(todo)} trials, {len(todo) - len(missing)} known, {given.processes} processes")
+    console.print(f"{len(todo)} trials, {len(missing)} to run, {given.processes} processes")
     for number, result in enumerate(_run(missing, given), 1):
         done[result["key"]] = result
         left = (time.monotonic() - STARTED) / number * (len(missing) - number)

@@ -1,13 +1,13 @@
-"""The low-level appearance of an image in four numbers, and how to give an image the appearance that four numbers say.
+"""The low-level appearance of an image in six numbers, and how to give an image the appearance that six numbers say.
 
 Both are fixed functions of one image: no statistics of a set, no files, no private data of their own. A generator that
-draws every class in its own tone teaches a classifier the tone instead of the class; a dataset of one appearance, and
-that of the owner's images, does not.
+draws every class in its own tone, or in another place than the owner's images, teaches a classifier the tone and the
+place instead of the class; a dataset of one appearance, and that of the owner's images, does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Self
 
@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
+from .errors import TranscriptError
 from .pictures import picture
+from .place import MIDDLE, moved, place_of
 from .release import Receipt
 
 FloatArray = NDArray[np.float64]
 
-NUMBERS = 4
+NUMBERS = 6
 DARKEST, BRIGHTEST = 0.02, 0.98  # quantiles
 SIDE = 64  # pixels across at which sharpness is measured
 LONGEST = 64 * SIDE
@@ -33,40 +35,60 @@ LEAST_CONTRAST = 0.02
 
 @dataclass(frozen=True)
 class Appearance:
-    """Four angles in [0, 1]; 0.5 is the middle, and extremes are stretched so that noise does not blur them.
+    """Six numbers in [0, 1]; 0.5 is the middle, and what varies little is stretched so that noise does not blur it.
 
     Attributes:
         ground: Luminance of the rim.
         ink: Luminance of what stands out most against the ground.
         saturation: Mean colourfulness.
         sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
+        down: Where the subject lies; see ``place``.
+        across: The same from left to right.
     """
 
     ground: float
     ink: float
     saturation: float
     sharpness: float
+    down: float
+    across: float
 
     @classmethod
     def of(cls, image: Image.Image) -> Self:
         """Look at an image."""
         pixels = _pixels(image)
-        ground, ink = _ground_and_ink(pixels.mean(axis=2))
-        return cls(_angle(ground), _angle(ink), _angle(_saturation(pixels)), _sharpness(pixels, ink - ground))
+        luminance = pixels.mean(axis=2)
+        ground, ink = _ground_and_ink(luminance)
+        saturation, sharpness = _angle(_saturation(pixels)), _sharpness(pixels, ink - ground)
+        return cls(_angle(ground), _angle(ink), saturation, sharpness, *_place(luminance, ground, ink))
+
+    @classmethod
+    def released(cls, values: Sequence[float]) -> Self:
+        """The appearance in a receipt.
+
+        Raises:
+            TranscriptError: The receipt holds another set of numbers.
+        """
+        if len(values) != NUMBERS:
+            raise TranscriptError(
+                f"the run's receipt holds {len(values)} numbers of appearance, and this version reads {NUMBERS}: "
+                "read it with the version that made it, or begin a new run"
+            )
+        return cls(*values)
 
     @classmethod
     def nearest(cls, vector: FloatArray) -> Self:
-        """The appearance nearest to four numbers, to six decimals."""
+        """The appearance nearest to six numbers, to six decimals."""
         return cls(*(round(float(each), 6) for each in np.clip(vector, 0.0, 1.0)))
 
     @property
     def vector(self) -> FloatArray:
-        """float64 ``(4,)``, each in [0, 1]."""
+        """float64 ``(6,)``, each in [0, 1]."""
         return np.array(astuple(self), dtype=np.float64)
 
     def given_to(self, image: Image.Image) -> Image.Image:
-        """The image in this appearance: less colour, softer edges, ground and ink shifted; never more of detail."""
-        pixels = self._softened(self._toned_down(_pixels(image)))
+        """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail."""
+        pixels = self._softened(self._placed(self._toned_down(_pixels(image))))
         ground, ink = _ground_and_ink(pixels.mean(axis=2))
         wanted = _level(self.ink) - _level(self.ground)
         contrast = ink - ground
@@ -79,6 +101,10 @@ class Appearance:
         grey = pixels.mean(axis=2, keepdims=True)
         share = min(1.0, _level(self.saturation) / max(_saturation(pixels), 1e-6))
         return np.asarray(grey + (pixels - grey) * share)
+
+    def _placed(self, pixels: FloatArray) -> FloatArray:
+        luminance = pixels.mean(axis=2)
+        return moved(pixels, _place(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
 
     def _softened(self, pixels: FloatArray) -> FloatArray:
         scale = min(pixels.shape[:2]) / SIDE
@@ -94,7 +120,7 @@ class Appearance:
 
 def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
     """The appearance that a run's receipts released, if one did."""
-    return next((Appearance(*each.values) for each in receipts if each.iteration == 0), None)
+    return next((Appearance.released(each.values) for each in receipts if each.iteration == 0), None)
 
 
 def developed(data: bytes, wanted: Appearance | None) -> Image.Image | None:
@@ -124,6 +150,10 @@ def _ground_and_ink(luminance: FloatArray) -> tuple[float, float]:
     ground = float(np.median(luminance[~inside]))
     dark, bright = np.quantile(luminance, (DARKEST, BRIGHTEST))
     return ground, float(bright if bright - ground >= ground - dark else dark)
+
+
+def _place(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
+    return place_of(luminance, ground, ink) if abs(ink - ground) > LEAST_CONTRAST else (MIDDLE, MIDDLE)
 
 
 def _saturation(pixels: FloatArray) -> float:

@@ -128,7 +128,7 @@ def run(
     appearance: Annotated[
         str | None,
         typer.Option(
-            help="The dataset's tone, colour and sharpness: matched to the private images', or as-is."
+            help="The dataset's tone, colour, sharpness and place: matched to the private images', or as-is."
         ),
     ] = None,
     threshold: Annotated[

@@ -63,7 +63,9 @@ def how_made(plan: PublicPlan) -> str:
         "last": "the last round"
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
-    matched = "; tone, colour and sharpness were matched to four numbers that were released with the rest"
+    matched = (
+        "; tone, colour, sharpness and place were matched to six numbers that were released with the rest"
+    )
     return parts[plan.keep] + (matched if plan.appearance == "matched" else "")
 
 

@@ -16,7 +16,7 @@ from pcevolve_client.privacy import Event
 from pcevolve_client.private.appearance import appearances, common_appearance, released_appearance
 from pcevolve_client.private.dataset import PrivateDataset
 
-PRIOR = Appearance(0.5, 0.5, 0.5, 0.5)
+PRIOR = Appearance(*[0.5] * 6)
 QUIET = Event("gaussian", str(Fraction(1, 10**6)))
 
 
@@ -26,7 +26,14 @@ def two_tone(ground: int, ink: int) -> Image.Image:
     return Image.fromarray(pixels)
 
 
-PICTURES = (two_tone(0, 255), two_tone(255, 0), two_tone(0, 0), two_tone(120, 200))
+def cornered() -> Image.Image:
+    """As extreme as an image can be: black, its subject white and in a corner."""
+    pixels = np.zeros((20, 20, 3), dtype=np.uint8)
+    pixels[:6, :6] = 255
+    return Image.fromarray(pixels)
+
+
+PICTURES = (two_tone(0, 255), two_tone(255, 0), two_tone(0, 0), two_tone(120, 200), cornered())
 
 
 class Exact:
@@ -87,6 +94,11 @@ def test_no_neighbour_moves_the_sum_by_more_than_the_sensitivity_that_is_claimed
     assert removed > 0.7 * claimed["add-remove"]
 
 
+def test_an_image_that_is_extreme_in_every_number_counts_no_more_than_others():
+    assert np.linalg.norm(Appearance.of(cornered()).vector - 0.5) > 1.1
+    assert np.linalg.norm(summed(dataset((cornered(),)))[0]) == pytest.approx(1, abs=1e-6)
+
+
 def test_a_unit_of_many_images_counts_as_one():
     alone, _ = summed(dataset(PICTURES[:1]))
     many, _ = summed(dataset((PICTURES[0],) * 5, (7,) * 5))
@@ -94,8 +106,9 @@ def test_a_unit_of_many_images_counts_as_one():
 
 
 def test_without_noise_it_is_the_mean():
-    found = released(dataset(PICTURES), 4, PRIOR, QUIET, "replace-one", SecureNoise())
-    mean = np.mean([Appearance.of(each).vector for each in PICTURES], axis=0)
+    pictures = PICTURES[:4]  # none of them clipped
+    found = released(dataset(pictures), 4, PRIOR, QUIET, "replace-one", SecureNoise())
+    mean = np.mean([Appearance.of(each).vector for each in pictures], axis=0)
     assert found.vector == pytest.approx(mean, abs=1e-4)
 
 
@@ -116,12 +129,12 @@ def test_noise_beyond_measure_leaves_the_public_guess():
     found = released(
         dataset(PICTURES),
         4,
-        Appearance(0.1, 0.9, 0.2, 0.3),
+        Appearance(0.1, 0.9, 0.2, 0.3, 0.4, 0.6),
         Event("gaussian", "100000"),
         "replace-one",
         SecureNoise(),
     )
-    assert found.vector == pytest.approx([0.1, 0.9, 0.2, 0.3], abs=0.01)
+    assert found.vector == pytest.approx([0.1, 0.9, 0.2, 0.3, 0.4, 0.6], abs=0.01)
 
 
 def test_the_public_guess_is_how_the_providers_images_look():

@@ -179,7 +179,7 @@ def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
 
 
 def appearance_deviation(first: Event, scope: Scope) -> float:
-    """Noise on each of the four numbers in [0, 1] that an appearance is, before it is drawn to the public guess."""
+    """Noise on each of the six numbers in [0, 1] that an appearance is, before it is drawn to the public guess."""
     return float(first.value) * mean_sensitivity(scope.relation) / (scope.shots * scope.classes)
 
 

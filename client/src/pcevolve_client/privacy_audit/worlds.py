@@ -13,8 +13,8 @@ import numpy as np
 from ..appearance import NUMBERS, FloatArray
 from ..budget.calibration import Scope
 from ..methods.method import SelectorName
+from ..place import MIDDLE
 from ..privacy import Relation
-from ..private.appearance import MIDDLE
 from ..private.selectors import Records, Scene
 
 Place = tuple[float, float]
@@ -56,7 +56,7 @@ class Neighbours:
 
     @property
     def looks(self) -> tuple[FloatArray, FloatArray]:
-        """How the images of both look, float64 ``(images, 4)``: the unit goes from one extreme to the other."""
+        """How the images of both look, float64 ``(images, 6)``: the unit goes from one extreme to the other."""
         rest = [np.full((images, NUMBERS), MIDDLE) for _, _, images in self.common]
         other = [np.zeros((self.second[2], NUMBERS))] if self.second else []
         return np.vstack([*rest, np.ones((self.first[2], NUMBERS))]), np.vstack([*rest, *other])

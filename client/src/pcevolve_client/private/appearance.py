@@ -1,4 +1,4 @@
-"""Release what the private images look like on the whole: the mean of four numbers per image, under Gaussian noise.
+"""Release what the private images look like on the whole: the mean of six numbers per image, under Gaussian noise.
 
 It is pooled over all classes, so it takes little of the budget and says nothing about any one class.
 """
@@ -14,18 +14,21 @@ from PIL import Image
 from ..appearance import NUMBERS, Appearance
 from ..budget.calibration import mean_sensitivity
 from ..budget.mechanisms import FloatArray, Noise
+from ..place import MIDDLE
 from ..privacy import Event, Relation
+from .selectors.means import clipped
 from .selectors.scene import IntArray, deviation, unit_shares
 
-RADIUS = 1 + 1e-8
-"""Norm of the farthest corner of [0, 1]^4 from its middle, so that nothing is clipped; and room for rounding."""
-MIDDLE = 0.5
+REACH = 1.0
+"""Norm to which numbers, measured from the middle, are clipped: few images are extreme in more than four of the six."""
+RADIUS = REACH + 1e-8
+"""The same with room for rounding."""
 PRIOR_VARIANCE = 0.1
 """How far the owner's images may look from the provider's; public. The noisier the mean, the more it counts."""
 
 
 def appearances(images: Sequence[Image.Image]) -> FloatArray:
-    """float64 ``(images, 4)``: how each of them looks."""
+    """float64 ``(images, 6)``: how each of them looks."""
     return np.array([Appearance.of(image).vector for image in images]).reshape(len(images), NUMBERS)
 
 
@@ -40,11 +43,11 @@ def released_appearance(
 ) -> Appearance:
     """Mean appearance of the private images, noisy, drawn towards a public guess as far as noise makes it uncertain.
 
-    A unit adds the mean of its images' appearances, measured from the middle, so the sum moves by at most 1 in L2
-    norm under ``add-remove`` and by 2 under ``replace-one``.
+    A unit adds the mean of its images' appearances, measured from the middle and clipped, so the sum moves by at most
+    1 in L2 norm under ``add-remove`` and by 2 under ``replace-one``.
 
     Args:
-        rows: float64 ``(images, 4)`` in [0, 1]: see ``appearances``.
+        rows: float64 ``(images, 6)`` in [0, 1]: see ``appearances``.
         unit_of: int64 ``(images,)``: the privacy unit of each.
         expected: Nominal number of privacy units in all classes.
         prior: Public guess, as the provider's images look.
@@ -65,5 +68,5 @@ def common_appearance(images: Sequence[Image.Image | None]) -> Appearance:
 
 
 def _sum(rows: FloatArray, unit_of: IntArray) -> FloatArray:
-    weighted = (rows - MIDDLE) * unit_shares(unit_of)[:, None]
+    weighted = clipped(rows - MIDDLE, REACH) * unit_shares(unit_of)[:, None]
     return np.array([math.fsum(column) for column in weighted.T])

@@ -156,7 +156,7 @@ class PrivateJudge:
     def _appearance(self) -> Appearance | None:
         """What candidates are given before they are judged, as the dataset is; None if they are taken as they are."""
         receipt = self.account.recorded(Query(self.plan.run_id, 0))
-        return None if receipt is None else Appearance(*receipt.values)
+        return None if receipt is None else Appearance.released(receipt.values)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,59 @@
+"""Where the subject of an image lies, in two numbers, and how to move it.
+
+A generator that sets its subjects a little higher than the owner's images have them teaches a classifier where to look
+for edges, and it looks in the wrong place. The subject is what stands out against the ground, as ``appearance`` tells
+them apart; an image without one, such as a texture, has its place in the middle or near it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+MIDDLE = 0.5
+REACH = 0.1  # of a side: how far from the middle a subject can be told to lie
+FAINT, CLEAR = 0.3, 0.7  # of the contrast: below the first nothing is subject, above the second all is
+WAY = 0.7  # an image keeps some of its own place: real subjects do not all lie in one
+
+
+def place_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
+    """How far down and across the subject's centre of mass lies: 0 and 1 are ``REACH`` of a side off the middle.
+
+    Args:
+        luminance: float64 ``(height, width)``.
+        ground: Luminance of the ground.
+        ink: Luminance of what stands out most; not the same as ``ground``.
+    """
+    share = (((luminance - ground) / (ink - ground) - FAINT) / (CLEAR - FAINT)).clip(0, 1)
+    mass = share.sum()
+    if mass <= 0:
+        return MIDDLE, MIDDLE
+    return _number(share.sum(axis=1) / mass), _number(share.sum(axis=0) / mass)
+
+
+def moved(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, float]) -> FloatArray:
+    """Move an image most of the way from its own place to another, in whole pixels, so that nothing is blurred.
+
+    What comes in at an edge mirrors what was there.
+
+    Args:
+        pixels: float64 ``(height, width, 3)``.
+        own: See ``place_of``.
+        wanted: The same of where it should be.
+    """
+    height, width = pixels.shape[:2]
+    down, across = (
+        round(WAY * 2 * REACH * (there - here) * side)
+        for here, there, side in zip(own, wanted, (height, width), strict=True)
+    )
+    room = [(max(down, 0), max(-down, 0)), (max(across, 0), max(-across, 0)), (0, 0)]
+    padded = np.pad(pixels, room, mode="symmetric")
+    return padded[max(-down, 0) :, max(-across, 0) :][:height, :width]
+
+
+def _number(profile: FloatArray) -> float:
+    """Where the centre of a profile of total 1 lies."""
+    centre = float(profile @ (np.arange(len(profile)) + 0.5)) / len(profile)
+    return min(max(MIDDLE + (centre - MIDDLE) / (2 * REACH), 0.0), 1.0)
