@@ -42,7 +42,7 @@ def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(client: Cl
     assert [each["iteration"] for each in found] == [0, 1, 2]
     assert len(found[0]["values"]) == 4
     card = (tmp_path / "run" / "release" / "README.md").read_text()
-    assert "matched to four numbers" in card
+    assert "matched to six numbers" in card
 
 
 def test_lookahead_and_more_samples_send_back_what_the_plan_names(client: Client, tmp_path: Path):
