@@ -14,7 +14,7 @@ from pcevolve_client.release import Choice, Chosen, Query, Receipt
 
 from .runs import SmallRun
 
-LOOK = (0.2, 0.7, 0.0, 0.9)
+LOOK = (0.2, 0.7, 0.0, 0.9, 0.4, 0.6)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(client: Cl
     found = receipts(tmp_path / "run")
     found.sort(key=lambda receipt: receipt["iteration"])
     assert [each["iteration"] for each in found] == [0, 1, 2]
-    assert len(found[0]["values"]) == 4
+    assert len(found[0]["values"]) == 6
     card = (tmp_path / "run" / "release" / "README.md").read_text()
     assert "matched to six numbers" in card
 
