@@ -118,5 +118,5 @@ def test_a_subject_is_moved_to_where_subjects_lie_and_nothing_else_changes():
         displaced = ImageChops.offset(drawn(20, 230), 0, step)
         before, after = Appearance.of(displaced), Appearance.of(wanted.given_to(displaced))
         left = (after.down - wanted.down) / (before.down - wanted.down)
-        assert 0.2 < left < 0.45  # some of its own place is kept
+        assert 0.1 < left < 0.45  # some of its own place is kept
         assert after.vector[[0, 1, 2, 3, 5]] == pytest.approx(wanted.vector[[0, 1, 2, 3, 5]], abs=0.03)

@@ -18,11 +18,20 @@ def spot(down: int, across: int, size: int = 6) -> np.ndarray:
     return pixels
 
 
-def test_it_is_the_centre_of_what_stands_out_stretched():
+def test_it_is_the_middle_of_what_stands_out_stretched():
     assert place_of(spot(27, 27), 0.0, 1.0) == pytest.approx((0.5, 0.5))
     assert place_of(spot(30, 24), 0.0, 1.0) == pytest.approx((0.5 + 3 / SIDE / (2 * REACH), 0.25))
     assert place_of(spot(0, 54), 0.0, 1.0) == (0.0, 1.0)
     assert place_of(1 - spot(30, 27), 1.0, 0.0) == place_of(spot(30, 27), 0.0, 1.0)  # dark on light too
+
+
+def test_a_heavy_side_does_not_pull_it_and_specks_do_not_either():
+    heavy = spot(24, 27, 12)
+    heavy[24:30] *= 0.5
+    assert place_of(heavy, 0.0, 1.0)[0] == pytest.approx(0.5, abs=0.02)
+    speckled = spot(24, 24, 12)
+    speckled[1, 1] = 1.0
+    assert place_of(speckled, 0.0, 1.0) == pytest.approx((0.5, 0.5), abs=0.03)
 
 
 def test_an_image_without_a_subject_has_its_place_in_the_middle():

@@ -2,7 +2,8 @@
 
 A generator that sets its subjects a little higher than the owner's images have them teaches a classifier where to look
 for edges, and it looks in the wrong place. The subject is what stands out against the ground, as ``appearance`` tells
-them apart; an image without one, such as a texture, has its place in the middle or near it.
+them apart; an image without one, such as a texture, has its place in the middle or near it. The place is the middle of
+the subject's extent, not its centre of mass, which would tell a 6 from a 9: one place has to do for all classes.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ FloatArray = NDArray[np.float64]
 
 MIDDLE = 0.5
 REACH = 0.1  # of a side: how far from the middle a subject can be told to lie
+OUTSIDE = 0.05  # of the subject on either side of its extent: specks do not count
 FAINT, CLEAR = 0.3, 0.7  # of the contrast: below the first nothing is subject, above the second all is
 WAY = 0.7  # an image keeps some of its own place: real subjects do not all lie in one
 
 
 def place_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
-    """How far down and across the subject's centre of mass lies: 0 and 1 are ``REACH`` of a side off the middle.
+    """How far down and across the subject's middle lies: 0 and 1 are ``REACH`` of a side off the image's middle.
 
     Args:
         luminance: float64 ``(height, width)``.
@@ -27,10 +29,9 @@ def place_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float, f
         ink: Luminance of what stands out most; not the same as ``ground``.
     """
     share = (((luminance - ground) / (ink - ground) - FAINT) / (CLEAR - FAINT)).clip(0, 1)
-    mass = share.sum()
-    if mass <= 0:
+    if share.sum() <= 0:
         return MIDDLE, MIDDLE
-    return _number(share.sum(axis=1) / mass), _number(share.sum(axis=0) / mass)
+    return _number(share.sum(axis=1)), _number(share.sum(axis=0))
 
 
 def moved(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, float]) -> FloatArray:
@@ -54,6 +55,8 @@ def moved(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, flo
 
 
 def _number(profile: FloatArray) -> float:
-    """Where the centre of a profile of total 1 lies."""
-    centre = float(profile @ (np.arange(len(profile)) + 0.5)) / len(profile)
+    """Where the middle of a profile's extent lies."""
+    reached = np.concatenate([[0.0], np.cumsum(profile)]) / profile.sum()
+    extent = np.interp((OUTSIDE, 1 - OUTSIDE), reached, np.arange(len(reached)))
+    centre = float(extent.mean()) / len(profile)
     return min(max(MIDDLE + (centre - MIDDLE) / (2 * REACH), 0.0), 1.0)
