@@ -56,7 +56,7 @@ the first round's prototypes that are among the tenth of the first pool which li
 TITLES = {
     DEVELOPMENT: "Digits 3, 5, 8, named in the prompt (development data: methods were tuned on it)",
     "digits:0,4,7": "Digits 0, 4, 7, named in the prompt (looked at: that subjects' places matter was seen here)",
-    "digits:1,6,9": "Digits 1, 6, 9, named in the prompt (never looked at before they were measured)",
+    "digits:1,6,9": "Digits 1, 6, 9, named in the prompt (not tuned on, but two forms of the place were compared here)",
     "marks:3=type A,8=type B": "Digits 3 and 8 under names that say nothing (not tuned on)",
     "mnist:1,2,6": "MNIST 1, 2, 6, named in the prompt (not tuned on)",
     "steel:crazing,patches,scratches": "Steel surfaces: crazing, patches, scratches (not tuned on)",
