@@ -10,7 +10,7 @@ DATA = "PCEVOLVE_BENCH_DATA"
 DATA_KIND = {"digits": None, "marks": None, "mnist": DATA, "steel": DATA}
 """The environment variable that names the folder of a kind of data, if it does not come with a library."""
 DEVELOPMENT = "digits:3,5,8"
-"""Methods were tuned on it. The place of subjects was thought of on 0, 4, 7; two forms of it were compared on 1, 6, 9."""
+"""Methods were tuned on it. The place of subjects was thought of on 0, 4, 7, and two forms compared on 1, 6, 9."""
 WORLDS = (
     DEVELOPMENT,
     "digits:0,4,7",
