@@ -90,7 +90,8 @@ def test_any_image_can_be_given_any_appearance(seed, numbers):
 
 def test_large_images_are_treated_like_small_ones():
     small, large = (Appearance.of(drawn(20, 230, blur=side / 32, side=side)).vector for side in (64, 256))
-    assert small == pytest.approx(large, abs=0.08)  # a pixel is a larger part of a small image
+    assert small[:4] == pytest.approx(large[:4], abs=0.05)
+    assert small[4:] == pytest.approx(large[4:], abs=0.08)  # a pixel is a larger part of a small image
 
 
 def test_what_is_no_image_stays_none():

@@ -16,13 +16,11 @@ from ..budget.calibration import mean_sensitivity
 from ..budget.mechanisms import FloatArray, Noise
 from ..place import MIDDLE
 from ..privacy import Event, Relation
-from .selectors.means import clipped
+from .selectors.means import ROOM, clipped
 from .selectors.scene import IntArray, deviation, unit_shares
 
-REACH = 1.0
+RADIUS = 1.0
 """Norm to which numbers, measured from the middle, are clipped: few images are extreme in more than four of the six."""
-RADIUS = REACH + 1e-8
-"""The same with room for rounding."""
 PRIOR_VARIANCE = 0.1
 """How far the owner's images may look from the provider's; public. The noisier the mean, the more it counts."""
 
@@ -68,5 +66,5 @@ def common_appearance(images: Sequence[Image.Image | None]) -> Appearance:
 
 
 def _sum(rows: FloatArray, unit_of: IntArray) -> FloatArray:
-    weighted = clipped(rows - MIDDLE, REACH) * unit_shares(unit_of)[:, None]
+    weighted = clipped(rows - MIDDLE, RADIUS * (1 - ROOM)) * unit_shares(unit_of)[:, None]
     return np.array([math.fsum(column) for column in weighted.T])
