@@ -15,6 +15,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,8 +33,9 @@ def main() -> None:
     from tables import write
 
     todo = trials(given.grid, given.seeds)
-    done = {**_published(given.out / "selectors.json"), **_known(given.trials)}
-    wanted = {*given.only.split(",")} if given.only else {trial.method for trial in todo}
+    published = _published(given.out / "selectors.json")
+    done = {**published, **_known(given.trials)}
+    wanted = _wanted(given.only, {trial.method for trial in todo})
     missing = [trial for trial in todo if trial.key not in done and trial.method in wanted]
     console = Console(stderr=True)
     console.print(f"{len(todo)} trials, {len(missing)} to run, {given.processes} processes")
@@ -43,7 +45,8 @@ def main() -> None:
         console.print(
             f"{number}/{len(missing)} about {left / 60:.0f} min left: {result['key']} {result['linear']:.3f}"
         )
-    write(given.out, [done[trial.key] for trial in todo if trial.key in done])
+    shown = dict.fromkeys([*(trial.key for trial in todo), *published])
+    write(given.out, [done[key] for key in shown if key in done])
 
 
 STARTED = time.monotonic()
@@ -54,7 +57,7 @@ def _arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--grid", default="full", help="full, all (every method in every cell), or small (one cell)"
+        "--grid", choices=("full", "small"), default="full", help="every method in every cell, or one cell"
     )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument(
@@ -67,6 +70,14 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     return parser.parse_args()
+
+
+def _wanted(only: str | None, methods: set[str]) -> set[str]:
+    wanted = {*only.split(",")} if only else methods
+    if unknown := wanted - methods:
+        names = [", ".join(sorted(each)) for each in (unknown, methods)]
+        sys.exit(f"--only: no trial has the method {names[0]}; there are {names[1]}")
+    return wanted
 
 
 def _known(path: Path) -> dict[str, dict]:

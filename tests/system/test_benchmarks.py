@@ -64,6 +64,23 @@ def test_the_selector_benchmark_runs_nothing_twice(selectors):
     assert (out / "trials.jsonl").read_bytes() == before
 
 
+def test_the_selector_benchmark_names_the_methods_when_one_is_misspelt(selectors):
+    done = run(*selectors[1], "--only", "dp-means,dp-maens")
+    assert done.returncode == 1
+    assert "the method dp-maens" in done.stderr
+    assert "dp-means, pe, t2i" in done.stderr
+
+
+def test_the_selector_benchmark_keeps_published_rows_that_it_would_not_run_again(selectors):
+    out, command = selectors
+    table = out / "results" / "selectors.json"
+    rows = json.loads(table.read_text())
+    other = {**rows[0], "key": "mnist:1,2,6/t2i", "world": "mnist:1,2,6"}
+    table.write_text(json.dumps([*rows, other]))
+    assert run(*command).returncode == 0
+    assert json.loads(table.read_text()) == [*rows, other]
+
+
 def test_the_nearest_candidate_benchmark_finds_the_same_as_faiss():
     sizes = ["--records", "3000", "--candidates", "200", "--width", "64", "--turns", "2", "--json"]
     done = run("benchmarks/nearest.py", *sizes)
