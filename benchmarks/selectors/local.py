@@ -49,7 +49,8 @@ class LocalGenerator:
     Attributes:
         plan: Says how images are made.
         model: Makes them.
-        shared: Folder of text-to-image pictures by what they depend on, kept for the next run with the same seed.
+        shared: Folder of pictures by what they depend on, kept for other runs with the same seed: methods that differ
+            in their budget alone often choose alike.
     """
 
     plan: PublicPlan
@@ -86,15 +87,19 @@ class LocalGenerator:
         """Make everything that waits, equal recipes together."""
         groups = defaultdict(list)
         for name, prompt, seed, source, strength in self._waiting:
-            known = self._shared(prompt, seed)
-            if source is None and known.exists():
-                self.made[name] = known.read_bytes()
-            else:
-                groups[strength].append((name, prompt, seed, source))
+            groups[strength].append((name, prompt, seed, source))
         self._waiting.clear()
         for strength, members in groups.items():
-            for start in range(0, len(members), BATCH):
-                self._batch(strength, members[start : start + BATCH])
+            missing = [member for member in members if not self._found(strength, *member)]
+            for start in range(0, len(missing), BATCH):
+                self._batch(strength, missing[start : start + BATCH])
+
+    def _found(self, strength: float | None, name: str, prompt: str, seed: int, source: str | None) -> bool:
+        """Take what another run has made already."""
+        known = self._shared(strength, prompt, seed, source)
+        if found := known.exists():
+            self.made[name] = known.read_bytes()
+        return found
 
     def _batch(self, strength: float | None, members: list[tuple]) -> None:
         recipe = Recipe(
@@ -105,11 +110,12 @@ class LocalGenerator:
         for (name, prompt, seed, source), picture in zip(members, pictures, strict=True):
             assert picture.image is not None
             self.made[name] = images.encode(picture.image)
-            if source is None:
-                _write(self._shared(prompt, seed), self.made[name])
+            _write(self._shared(strength, prompt, seed, source), self.made[name])
 
-    def _shared(self, prompt: str, seed: int) -> Path:
+    def _shared(self, strength: float | None, prompt: str, seed: int, source: str | None) -> Path:
         text = f"{prompt}/{seed}/{self.plan.steps}/{self.plan.guidance}/{self.plan.width}"
+        if source is not None:
+            text += f"/{strength}/{hashlib.sha256(self.made[source]).hexdigest()}"
         return self.shared / hashlib.sha256(text.encode()).hexdigest()
 
     def _image(self, source: str | None) -> Image.Image | None:

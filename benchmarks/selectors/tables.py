@@ -64,6 +64,8 @@ TITLES = {
 
 
 EMPTY = "– / –"
+SEEDS = 10
+"""A cell with fewer says so."""
 
 
 def _swept(result: dict) -> bool:
@@ -114,27 +116,30 @@ def _headline_table(rows: Results) -> str:
 
 def _grid(results: Results, axis: str, values: Sequence) -> str:
     """Both accuracies of every method along one axis."""
-    fixed = "shots" if axis == "epsilon" else "epsilon"
-    at = CHOSEN_SHOTS if fixed == "shots" else CHOSEN_EPSILON
     lines = [
         f"| linear head / CNN, % | {' | '.join(str(value) for value in values)} |",
         "|---|" + "---|" * len(values),
     ]
     for method in METHODS:
-        cells = []
-        for value in values:
-            found = [
-                each
-                for each in results
-                if _swept(each) and each["method"] == method
-                if each[axis] == value and each[fixed] == at
-            ]
-            cells.append(
-                " / ".join(_summary([each[key] for each in found], True) for key in ("linear", "cnn"))
-            )
+        cells = [
+            _cell([each for each in found if each["method"] == method])
+            for found in _along(results, axis, values)
+        ]
         if any(cell != EMPTY for cell in cells):
             lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _along(results: Results, axis: str, values: Sequence) -> list[list[dict]]:
+    """The results at each value of one axis, the other as chosen."""
+    fixed, at = ("shots", CHOSEN_SHOTS) if axis == "epsilon" else ("epsilon", CHOSEN_EPSILON)
+    swept = [each for each in results if _swept(each) and each[fixed] == at]
+    return [[each for each in swept if each[axis] == value] for value in values]
+
+
+def _cell(found: Results) -> str:
+    shown = " / ".join(_summary([each[key] for each in found], True) for key in ("linear", "cnn"))
+    return shown if len(found) in (0, SEEDS) else f"{shown} ({len(found)} seeds)"
 
 
 def _picture(path: Path, results: Results) -> None:
@@ -149,13 +154,11 @@ def _picture(path: Path, results: Results) -> None:
 
 
 def _panel(panel: plt.Axes, results: Results, measure: str, axis: str, values: Sequence) -> None:
-    fixed = "shots" if axis == "epsilon" else "epsilon"
-    at = CHOSEN_SHOTS if fixed == "shots" else CHOSEN_EPSILON
     own = [each for each in results if _swept(each)]
     for method in METHODS:
         places, means, errors = [], [], []
-        for value in values:
-            found = [e[measure] for e in own if e["method"] == method and e[axis] == value and e[fixed] == at]
+        for value, there in zip(values, _along(results, axis, values), strict=True):
+            found = [each[measure] for each in there if each["method"] == method]
             if found:
                 places.append(float(value))
                 means.append(100 * np.mean(found))
