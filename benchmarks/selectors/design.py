@@ -20,7 +20,7 @@ class Trial:
         seed: Of the shots, the wire and the noise.
         iterations: T; the method's own if None.
         initial: Text-to-image candidates, in multiples of the dataset's size; the method's own if None.
-        appearance: ``matched`` or ``as-is``; the method's own if None.
+        appearance: ``matched``, ``as-is`` or ``auto``; the method's own if None.
         noise: False for the oracle: the same method without its noise, which protects nobody.
         encoder: Name of the encoder that votes.
     """

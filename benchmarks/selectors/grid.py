@@ -67,7 +67,12 @@ def _controls(world: str, seed: int) -> list[Trial]:
 
 def _ablations(world: str, seed: int) -> list[Trial]:
     """What the parts of the default method are worth, and what needs no privacy at all."""
-    parts: tuple[dict[str, object], ...] = ({"initial": 1}, {"appearance": "as-is"}, {"noise": False})
+    parts: tuple[dict[str, object], ...] = (
+        {"initial": 1, "appearance": "matched"},
+        {"appearance": "as-is"},
+        {"appearance": "matched"},
+        {"noise": False},
+    )
     found = [_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **part) for part in parts]
     return [*found, _trial(world, "shots", CHOSEN_EPSILON, CHOSEN_SHOTS, seed)]
 

@@ -83,7 +83,7 @@ def _name(result: dict) -> str:
         return "t2i in the released appearance"
     parts = (
         result["method"],
-        result["appearance"] and "appearance as-is",
+        result["appearance"] and f"appearance {result['appearance']}",
         None if result["noise"] else "noise-free",
     )
     return ", ".join(part for part in parts if part)

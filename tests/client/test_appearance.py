@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from pcevolve_client.appearance import Appearance, appearance_in, developed
+from pcevolve_client.appearance import AS_IS, MATCHED, Appearance, appearance_in, developed
 from pcevolve_client.errors import TranscriptError
 from pcevolve_client.release import Receipt
 from pcevolve_shared import images
@@ -106,6 +106,16 @@ def test_the_released_appearance_is_found_among_receipts():
     two = Receipt("a" * 32, 1, (), (), "replace-one")
     assert appearance_in([two, one]) == Appearance(*numbers)
     assert appearance_in([two]) is None
+
+
+def test_the_last_receipt_settles_whether_the_dataset_takes_it_on():
+    numbers = (0.1, 0.9, 0.0, 0.5, 0.4, 0.6)
+    first, matched, as_is = (
+        Receipt("a" * 32, t, (), (), "replace-one", values)
+        for t, values in ((0, numbers), (1, MATCHED), (2, AS_IS))
+    )
+    assert appearance_in([as_is, matched, first]) is None
+    assert appearance_in([matched, first]) == Appearance(*numbers)
 
 
 def test_a_receipt_of_a_version_with_other_numbers_is_refused():

@@ -129,13 +129,20 @@ def test_an_unknown_method_is_refused_with_the_choices():
         methods.default_delta("magic")
 
 
-def test_appearance_is_matched_by_default_only_where_noise_leaves_something_to_match():
+def test_appearance_is_asked_for_by_default_only_where_noise_leaves_something_to_match():
     dp_means = method("dp-means")
     looks = [dp_means.appearance_for(Budget(Fraction(total), 1e-5), scope()) for total in (1, 2, 10)]
-    assert looks == ["as-is", "as-is", "matched"]
+    assert looks == ["as-is", "as-is", "auto"]
     assert dp_means.appearance_for(Budget(Fraction(10), 1e-5), scope(shots=1)) == "as-is"
-    assert dp_means.appearance_for(Budget(Fraction(1), 1e-5), scope(shots=500)) == "matched"
+    assert dp_means.appearance_for(Budget(Fraction(1), 1e-5), scope(shots=500)) == "auto"
     assert method("pe").appearance_for(Budget(Fraction(10), 1e-5), scope()) == "as-is"
+
+
+def test_a_method_that_cannot_tell_which_look_is_nearer_is_refused():
+    shape = {"appearance": "auto", "keep": "selected", "delta": 1e-5}
+    for name, reason in (("pe", "leave --keep out"), ("random", "Gaussian noise alone")):
+        with pytest.raises(UsageError, match=reason):
+            method(name).planned(small_plan(method=name, **shape))
 
 
 def test_appearance_is_paid_for_out_of_the_same_budget():

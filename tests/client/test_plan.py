@@ -65,6 +65,7 @@ def test_a_selected_dataset_takes_one_more_release():
     alone = small_plan(keep="selected", iterations=0, strengths=())
     assert (alone.releases, alone.wanted(1)) == ((1,), 3)
     assert small_plan(appearance="matched").releases == (0, 1, 2)
+    assert small_plan(appearance="auto", keep="selected").releases == (0, 1, 2, 3)
 
 
 def test_wire_seeds_come_from_the_public_seed_alone():
@@ -77,6 +78,7 @@ def test_wire_seeds_come_from_the_public_seed_alone():
     [
         ({"labels": ()}, "at least 1 item"),
         ({"keep": "selected", "more": 2}, "cannot be extended"),
+        ({"appearance": "auto"}, "say matched or as-is"),
         ({"labels": ("cut", "cut")}, "same name"),
         ({"labels": ("../x", "cut")}, "pattern"),
         ({"strengths": (0.8,)}, "one per iteration"),

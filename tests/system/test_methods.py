@@ -33,14 +33,18 @@ def test_every_method_runs_within_its_budget_and_is_audited(client: Client, tmp_
     assert any(event["kind"] == "released" for event in events(tmp_path / "run"))
 
 
-def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(client: Client, tmp_path: Path):
+@pytest.mark.parametrize(("appearance", "settled"), [("matched", [[]]), ("auto", [[0.0], [1.0]])])
+def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(
+    client: Client, tmp_path: Path, appearance: str, settled: list[list[float]]
+):
     private = class_folders(tmp_path / "private", seed=1)
-    options = {"method": "dp-means", "appearance": "matched", "iterations": 1}
+    options = {"method": "dp-means", "appearance": appearance, "iterations": 1}
     finished(client, private, tmp_path / "run", **options)
     found = receipts(tmp_path / "run")
     found.sort(key=lambda receipt: receipt["iteration"])
     assert [each["iteration"] for each in found] == [0, 1, 2]
     assert len(found[0]["values"]) == 6
+    assert all(each["values"] in settled for each in found[1:])
     card = (tmp_path / "run" / "release" / "README.md").read_text()
     assert "matched to six numbers" in card
 

@@ -30,6 +30,8 @@ LONGEST = 64 * SIDE
 RIM = 6 / 64  # of the shorter side: what lies there is ground
 BLURS = (0.0, 0.7, 1.2, 1.8, 2.5, 3.3)  # standard deviations in 64ths of the shorter side
 MOST_GAIN = 4.0
+AS_IS, MATCHED = (0.0,), (1.0,)
+"""What a receipt says about the appearance in which its candidates were chosen, where the plan leaves it open."""
 LEAST_CONTRAST = 0.02
 
 
@@ -119,8 +121,11 @@ class Appearance:
 
 
 def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
-    """The appearance that a run's receipts released, if one did."""
-    return next((Appearance.released(each.values) for each in receipts if each.iteration == 0), None)
+    """The appearance that the dataset is given: what a run's receipts released, unless the last of them says as-is."""
+    in_order = sorted(receipts, key=lambda each: each.iteration)
+    if not in_order or in_order[0].iteration or in_order[-1].values == AS_IS:
+        return None
+    return Appearance.released(in_order[0].values)
 
 
 def developed(data: bytes, wanted: Appearance | None) -> Image.Image | None:

@@ -55,7 +55,7 @@ def budget_plan(
         Literal["tight", "published"], typer.Option(help="published: the paper's own, where it differs.")
     ] = "tight",
     appearance: Annotated[
-        Literal["matched", "as-is"] | None,
+        Literal["matched", "as-is", "auto"] | None,
         typer.Option(
             help="Whether the private images' appearance is released too; the method's own if not given."
         ),

@@ -128,7 +128,8 @@ def run(
     appearance: Annotated[
         str | None,
         typer.Option(
-            help="The dataset's tone, colour, sharpness and place: matched to the private images', or as-is."
+            help="The dataset's tone, colour, sharpness and place: matched to the private images', as-is, or auto: "
+            "whichever lies nearer to what is released about the classes."
         ),
     ] = None,
     threshold: Annotated[

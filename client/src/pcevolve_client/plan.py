@@ -87,7 +87,7 @@ class PublicPlan(BaseModel):
     more: Annotated[int, Field(ge=0, le=1000)] = 0
     pool: Literal["latest", "all"] = "latest"
     keep: Literal["last", "selected"] = "last"
-    appearance: Literal["as-is", "matched"] = "as-is"
+    appearance: Literal["as-is", "matched", "auto"] = "as-is"
     threshold: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     calibration: Literal["tight", "published"] = "tight"
     iterations: Annotated[int, Field(ge=0, le=1000)] = 20
@@ -120,6 +120,11 @@ class PublicPlan(BaseModel):
             raise ValueError("candidates: must be a multiple of the prototypes per class")
         if self.keep == "selected" and self.more:
             raise ValueError("more: a dataset that is selected from all rounds cannot be extended")
+        if self.appearance == "auto" and self.keep != "selected":
+            raise ValueError(
+                "appearance: auto is settled when the dataset is selected from all rounds: say matched or as-is, "
+                "or leave keep out"
+            )
         return self
 
     @property
@@ -133,7 +138,7 @@ class PublicPlan(BaseModel):
 
         0 is the private images' appearance, 1..T are the prototypes of each round, T+1 is a dataset that is selected.
         """
-        first = 0 if self.appearance == "matched" else 1
+        first = 1 if self.appearance == "as-is" else 0
         return tuple(range(first, self.iterations + 1 + self.selects))
 
     @property

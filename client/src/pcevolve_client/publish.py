@@ -66,7 +66,8 @@ def how_made(plan: PublicPlan) -> str:
     matched = (
         "; tone, colour, sharpness and place were matched to six numbers that were released with the rest"
     )
-    return parts[plan.keep] + (matched if plan.appearance == "matched" else "")
+    nearer = matched + ", if that brought images nearer to what was released about the classes"
+    return parts[plan.keep] + {"as-is": "", "matched": matched, "auto": nearer}[plan.appearance]
 
 
 def assumptions(plan: PublicPlan) -> list[str]:

@@ -103,7 +103,8 @@ class Receipt:
         choices: The prototypes, class by class, in the plan's order of classes.
         events: What was done to the private data for it; the accountants say what that costs.
         relation: Neighbour relation under which the events' parameters hold.
-        values: Numbers that were released, noise included: the appearance of the private images.
+        values: Numbers that were released, noise included: the appearance of the private images; under ``auto``
+            appearance also, with the choice of candidates, whether they were nearer with it (1) or as they came (0).
     """
 
     run_id: str

@@ -31,7 +31,7 @@ from .egress.transport import HttpTransport
 from .errors import UsageError
 from .evolve import Evolved, evolve
 from .folder import RunFolder
-from .methods.method import Method, Schedule, first_selection, scope_of
+from .methods.method import Look, Method, Schedule, first_selection, scope_of
 from .parts import Parts
 from .plan import TEMPLATE, UNLABELLED_TEMPLATE, Call, PublicPlan
 from .providers.dialect import ModelSize
@@ -215,7 +215,7 @@ def _plan(settings: RunSettings, parts: Parts, run_id: str, hello: bytes) -> Pub
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
-        "appearance": settings.appearance or parts.appearance,
+        "appearance": settings.appearance or _appearance(settings, parts),
         "threshold": method.threshold if settings.threshold is None else settings.threshold,
         "prompt_template": _template(settings),
         "width": settings.size or size.width,
@@ -229,6 +229,12 @@ def _plan(settings: RunSettings, parts: Parts, run_id: str, hello: bytes) -> Pub
         return PublicPlan(**values)
     except ValidationError as error:
         raise UsageError(first_fault(error)) from None
+
+
+def _appearance(settings: RunSettings, parts: Parts) -> Look:
+    """The method's own; which look is nearer is settled when a dataset is selected, and else it is matched."""
+    left_open = parts.appearance == "auto" and (settings.keep or parts.method.keep) != "selected"
+    return "matched" if left_open else parts.appearance
 
 
 def _schedule(settings: RunSettings, method: Method) -> Schedule:

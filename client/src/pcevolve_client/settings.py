@@ -56,7 +56,7 @@ class RunSettings(BaseModel):
     more: Annotated[int, Field(ge=0)] = 0
     pool: Literal["latest", "all"] | None = None
     keep: Literal["last", "selected"] | None = None
-    appearance: Literal["as-is", "matched"] | None = None
+    appearance: Literal["as-is", "matched", "auto"] | None = None
     threshold: Annotated[float, Field(ge=0)] | None = None
     shots: Annotated[int, Field(ge=1)] = 10
     prompt_template: str = TEMPLATE

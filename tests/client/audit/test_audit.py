@@ -222,6 +222,16 @@ def test_a_receipt_that_was_paid_less_than_planned_is_noticed(copy: Path):
     assert "not the planned price or mechanism" in " ".join(faults(copy))
 
 
+def test_a_receipt_that_says_what_the_plan_does_not_leave_open_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        receipt = next(event["receipt"] for event in events if event["kind"] == "released")
+        receipt["values"] = [0.0]
+        return events
+
+    forge(copy, change)
+    assert "says something about the appearance" in " ".join(faults(copy))
+
+
 def test_a_request_to_another_host_is_noticed(copy: Path):
     def change(events: list[Event]) -> list[Event]:
         sent = next(event for event in events if event["kind"] == "sent")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pcevolve_client.appearance import AS_IS, MATCHED
 from pcevolve_client.budget.ledger import Account, Ledger, Limits
 from pcevolve_client.budget.mechanisms import SecureNoise
 from pcevolve_client.errors import BudgetError, DataError
@@ -122,6 +123,32 @@ def test_later_rounds_and_the_dataset_follow_from_what_was_measured_once(tmp_pat
         assert receipt.events == (FREE,)
         assert chosen(receipt, "red")[0] == "red"
         assert len(chosen(receipt, "red")) == wanted
+
+
+PALE = (200, 250, 200)
+AUTO = {"pool": "all", "keep": "selected", "candidates": 2, "initial": 4, "appearance": "auto"}
+
+
+def settled(path: Path, colours: list[tuple[int, int, int]]) -> list[tuple[float, ...]]:
+    """What the receipts of two rounds on private images of these colours say about the look of the candidates."""
+    data = dataclasses.replace(DATA, images=tuple(plain(colour) for colour in colours))
+    answered = {**BYTES, "green": images.encode(plain(PALE))}
+    changed = {"data": data, "received": answered.__getitem__}
+    asked = dataclasses.replace(judge(path, 8000, "dp-means", **AUTO), **changed)
+    return [asked.release(Query(RUN, t), POOL).values for t in range(3)][1:]
+
+
+def test_candidates_stay_as_they_came_where_that_lies_nearer_to_the_private_images(tmp_path):
+    assert settled(tmp_path, [PALE, PALE, RED, RED]) == [AS_IS] * 2
+
+
+def test_candidates_take_on_the_appearance_of_the_private_images_where_that_is_nearer(tmp_path):
+    assert settled(tmp_path, [(grey, grey, grey) for grey in (70, 75, 80, 85)]) == [MATCHED] * 2
+
+
+def test_nothing_is_said_about_the_look_where_the_plan_settles_it(tmp_path):
+    asked = judge(tmp_path, 8000, "dp-means", **AUTO | {"appearance": "matched"})
+    assert [asked.release(Query(RUN, t), POOL).values for t in range(4)][1:] == [()] * 3
 
 
 def test_with_lookahead_a_candidate_is_judged_by_what_becomes_of_it(tmp_path):

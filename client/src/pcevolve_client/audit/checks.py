@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pcevolve_shared import images
 
 from .. import methods
-from ..appearance import appearance_in
+from ..appearance import AS_IS, MATCHED, appearance_in
 from ..budget.accountants import within
 from ..egress.records import Answered, Sent
 from ..errors import ClientError
@@ -156,11 +156,18 @@ def _prices(evidence: Evidence, plan: PublicPlan) -> Iterator[str]:
         due = [(label, wanted) for label in plan.labels if wanted]
         if [(each.label, len(each.chosen)) for each in receipt.choices] != due:
             yield f"{where}: names other classes or numbers of prototypes than the plan"
+        if receipt.iteration and receipt.values not in _settled(plan):
+            yield f"{where}: says something about the appearance that the plan does not leave open"
         if receipt.iteration in seen:
             yield f"{where}: drawn twice"
         seen.add(receipt.iteration)
     if evidence.finished and seen != set(expected):
         yield f"{len(seen)} rounds have receipts where the plan has {len(expected)}"
+
+
+def _settled(plan: PublicPlan) -> tuple[tuple[float, ...], ...]:
+    """What a receipt for prototypes may say about the appearance."""
+    return (AS_IS, MATCHED) if plan.appearance == "auto" else ((),)
 
 
 def _dataset(evidence: Evidence) -> Iterator[str]:

@@ -25,5 +25,5 @@ METHOD = Method(
     initial=4,
     pool="all",
     keep="selected",
-    appearance="matched",
+    appearance="auto",
 )

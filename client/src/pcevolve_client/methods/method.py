@@ -22,7 +22,7 @@ SelectorName = Literal[
     "joint",
     "means",
 ]
-Look = Literal["as-is", "matched"]
+Look = Literal["as-is", "matched", "auto"]
 Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
 """Events of each round 1..T; a round is one transaction for all classes."""
 Spending: TypeAlias = Callable[[Budget, Scope], Rounds]
@@ -82,7 +82,7 @@ class Method:
         pool: Whether earlier generations may be chosen.
         keep: Whether the dataset is the last population or selected from all.
         appearance: Whether the dataset is given the appearance of the private images, which a first access releases,
-            where noise allows.
+            where noise allows; ``auto`` if what is released about the classes can tell.
         threshold: Default H, subtracted from noisy votes.
     """
 
@@ -127,7 +127,7 @@ class Method:
     def accesses(
         self, budget: Budget, scope: Scope, calibration: str = "tight", appearance: str | None = None
     ) -> dict[int, tuple[Event, ...]]:
-        """The events of each access by iteration: 1..T, and 0 for the private images' appearance if it is matched.
+        """The events of each access by iteration: 1..T, and 0 for the private images' appearance, unless it is as-is.
 
         Raises:
             UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
@@ -138,7 +138,7 @@ class Method:
         return dict(enumerate(with_appearance(rounds)))
 
     def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Look:
-        """Default appearance, from public sizes: ``matched`` only where noise leaves something to match.
+        """Default appearance, from public sizes: the method's own where noise leaves something to match.
 
         Raises:
             UsageError: As ``accesses``.
@@ -146,7 +146,7 @@ class Method:
         if self.appearance == "as-is":
             return "as-is"
         first = with_appearance(self.events(budget, self._paying(scope), calibration))[0][0]
-        return "matched" if appearance_deviation(first, scope) <= BLURRED_APPEARANCE else "as-is"
+        return self.appearance if appearance_deviation(first, scope) <= BLURRED_APPEARANCE else "as-is"
 
     def _paying(self, scope: Scope) -> Scope:
         """Without rounds, the selection of the dataset is what asks the private data."""

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from safetensors.numpy import load, save
 
-from ..appearance import Appearance, developed
+from ..appearance import AS_IS, MATCHED, Appearance, developed
 from ..budget.ledger import Account, Paid
 from ..budget.mechanisms import FloatArray, Noise
 from ..errors import DataError
@@ -25,6 +25,8 @@ from .appearance import appearances, common_appearance, released_appearance
 from .dataset import PrivateDataset
 from .encoders import Encoder
 from .selectors import Measurement, Records, Scene, Selector
+from .selectors.means import misfit
+from .selectors.scene import united
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +52,7 @@ class PrivateJudge:
     plan: PublicPlan
     selector: Selector
     events: Mapping[int, tuple[Event, ...]]
-    _embedded: dict[str, FloatArray] = field(default_factory=dict)
+    _embedded: dict[tuple[str, Appearance | None], FloatArray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Nothing about the data."""
@@ -69,12 +71,12 @@ class PrivateJudge:
         events = self.events[query.iteration]
         if query.iteration == 0:
             return self._release_appearance(query, pool, events[0])
-        scene = self._scene(query, pool)
+        scenes = [self._scene(query, pool, look) for look in self._looks]
         if all(event.free for event in events):
             measured = load(self.account.measured(self._last_measured(query)))
-            return self.account.pay(query, events, lambda: self._paid(measured, scene, pool, b""))
+            return self.account.pay(query, events, lambda: self._paid(measured, scenes, pool, b""))
         records = self._records
-        return self.account.pay(query, events, lambda: self._drawn(records, scene, pool, events[0]))
+        return self.account.pay(query, events, lambda: self._drawn(records, scenes, pool, events[0]))
 
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
         """Pay for what the private images look like on the whole; the provider's images are the public guess."""
@@ -89,22 +91,29 @@ class PrivateJudge:
 
         return self.account.pay(query, (event,), draw)
 
-    def _drawn(self, records: Records, scene: Scene, pool: Pool, event: Event) -> Paid:
-        measured = self.selector.measure(records, scene, event, self.noise)
-        return self._paid(measured, scene, pool, save(dict(measured)))
+    def _drawn(self, records: Records, scenes: Sequence[Scene], pool: Pool, event: Event) -> Paid:
+        measured = self.selector.measure(records, united(scenes), event, self.noise)
+        return self._paid(measured, scenes, pool, save(dict(measured)))
 
-    def _paid(self, measured: Measurement, scene: Scene, pool: Pool, memory: bytes) -> Paid:
-        picked = zip(scene.labels, self.selector.pick(measured, scene), strict=True)
-        return Paid(tuple(_choice(label, pool.candidates, places) for label, places in picked), memory)
+    def _paid(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, memory: bytes) -> Paid:
+        """Choose, in the look that lies nearer to what was measured if there are two: public post-processing."""
+        picks = [self.selector.pick(measured, scene) for scene in scenes]
+        values: tuple[float, ...] = ()
+        if len(scenes) > 1:
+            gaps = [misfit(measured, scene, picked) for scene, picked in zip(scenes, picks, strict=True)]
+            values = MATCHED if gaps[1] < gaps[0] else AS_IS
+        picked = zip(self.plan.labels, picks[values == MATCHED], strict=True)
+        choices = tuple(_choice(label, pool.candidates, places) for label, places in picked)
+        return Paid(choices, memory, values)
 
     def _last_measured(self, query: Query) -> int:
         """The latest round before this one that looked at the data."""
         earlier = range(query.iteration - 1, 0, -1)
         return next(t for t in earlier if not all(event.free for event in self.events[t]))
 
-    def _scene(self, query: Query, pool: Pool) -> Scene:
+    def _scene(self, query: Query, pool: Pool, look: Appearance | None) -> Scene:
         plan = self.plan
-        pools = tuple(self._embed(pool.candidates[label], pool.views) for label in plan.labels)
+        pools = tuple(self._embed(pool.candidates[label], pool.views, look) for label in plan.labels)
         return Scene(
             labels=plan.labels,
             pools=pools,
@@ -124,8 +133,8 @@ class PrivateJudge:
         Raises:
             DataError: A private image has no embedding; nothing was drawn.
         """
-        alike = self._appearance
-        shown = [image if alike is None else alike.given_to(image) for image in self.data.images]
+        look = self._looks[0]
+        shown = [image if look is None else look.given_to(image) for image in self.data.images]
         embedded = self.encoder.embed(shown)
         if not np.isfinite(embedded).all():
             raise DataError(
@@ -133,30 +142,40 @@ class PrivateJudge:
             )
         return Records(embedded, self.data.targets, self.data.unit_of)
 
-    def _embed(self, candidates: tuple[Candidate, ...], views: Population) -> FloatArray:
+    def _embed(
+        self, candidates: tuple[Candidate, ...], views: Population, look: Appearance | None
+    ) -> FloatArray:
         """float64 ``(candidates, d)``: a candidate's own embedding, or with lookahead the mean of its variations'.
 
         NaN for what is not an image; a variation that is none is left out of the mean.
         """
-        rows = [self._mean([view.digest for view in views.get(each.id, (each,))]) for each in candidates]
+        rows = [
+            self._mean([view.digest for view in views.get(each.id, (each,))], look) for each in candidates
+        ]
         return np.array(rows).reshape(len(candidates), self.encoder.dimension)
 
-    def _mean(self, digests: Sequence[str]) -> FloatArray:
-        rows = np.stack([self._one(digest) for digest in digests])
+    def _mean(self, digests: Sequence[str], look: Appearance | None) -> FloatArray:
+        rows = np.stack([self._one(digest, look) for digest in digests])
         usable = rows[np.isfinite(rows).all(axis=1)]
         return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
 
-    def _one(self, digest: str) -> FloatArray:
-        if digest not in self._embedded:
-            image = developed(self.received(digest), self._appearance)
-            self._embedded[digest] = self.encoder.embed([image])[0]
-        return self._embedded[digest]
+    def _one(self, digest: str, look: Appearance | None) -> FloatArray:
+        if (digest, look) not in self._embedded:
+            image = developed(self.received(digest), look)
+            self._embedded[digest, look] = self.encoder.embed([image])[0]
+        return self._embedded[digest, look]
 
     @cached_property
-    def _appearance(self) -> Appearance | None:
-        """What candidates are given before they are judged, as the dataset is; None if they are taken as they are."""
+    def _looks(self) -> tuple[Appearance | None, ...]:
+        """What candidates are given before they are judged, None if they are taken as they came; under auto, both.
+
+        The private images are given the first.
+        """
         receipt = self.account.recorded(Query(self.plan.run_id, 0))
-        return None if receipt is None else Appearance.released(receipt.values)
+        if receipt is None:
+            return (None,)
+        released = Appearance.released(receipt.values)
+        return (None, released) if self.plan.appearance == "auto" else (released,)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,17 @@ from scipy.spatial.distance import cdist
 from pcevolve_client.budget.mechanisms import SeededNoise
 from pcevolve_client.privacy import Event
 from pcevolve_client.private.selectors import SELECTORS, Records, Scene
-from pcevolve_client.private.selectors.means import AXES, Frame, Means, clipped, ranked, spread, typical
+from pcevolve_client.private.selectors.means import (
+    AXES,
+    Frame,
+    Means,
+    clipped,
+    misfit,
+    ranked,
+    spread,
+    typical,
+)
+from pcevolve_client.private.selectors.scene import united
 
 NOISELESS = Event("gaussian", f"1/{10**12}")
 
@@ -177,6 +187,21 @@ def test_later_rounds_choose_from_new_candidates_by_the_same_means():
     mixed = [np.concatenate([later[(place + 1) % 3], later[place]]) for place in range(3)]
     for picked in selector.pick(measured, scene_of(mixed, iteration=2)):
         assert picked.min() >= 40
+
+
+def test_the_misfit_is_the_mean_distance_of_what_was_picked_to_the_means_of_its_class():
+    measured = {"centre": np.zeros(2), "axes": np.eye(2), "means": np.array([[0.0, 0.0], [10.0, 0.0]])}
+    pools = [np.array([[3.0, 4.0], [99.0, 99.0]]), np.array([[10.0, 1.0], [10.0, 2.0]])]
+    picked = (np.array([0]), np.array([0, 1]))
+    assert misfit(measured, scene_of(pools), picked) == pytest.approx((5 + 1.5) / 2)
+
+
+def test_all_looks_of_a_candidate_are_rows_of_one_question():
+    one, other = (scene_of(clouds(seed)) for seed in (1, 2))
+    both = united([one, other])
+    assert [len(pool) for pool in both.pools] == [80, 80, 80]
+    assert np.array_equal(both.pools[1], np.concatenate([one.pools[1], other.pools[1]]))
+    assert both.labels == one.labels
 
 
 def test_a_large_pool_is_no_matrix_of_all_pairs():

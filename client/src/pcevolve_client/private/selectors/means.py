@@ -7,6 +7,7 @@ it is public. In it a record is a point of a ball of radius R, and a class is th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -104,6 +105,15 @@ class Means:
         order = ranked(squared_distances(points, measured["means"]), target)
         best = order[: max(scene.wanted, math.ceil(BEST * len(order)))]
         return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
+
+
+def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> float:
+    """Mean distance of what was picked to the released means of its classes: of two looks, the nearer is the better."""
+    gaps = [
+        squared_distances(projected(pool[rows], measured["centre"], measured["axes"]), mean[None])
+        for pool, rows, mean in zip(scene.pools, picked, measured["means"], strict=True)
+    ]
+    return float(np.mean([np.sqrt(gap).mean() for gap in gaps]))
 
 
 def projected(embeddings: FloatArray, centre: FloatArray, axes: FloatArray) -> FloatArray:

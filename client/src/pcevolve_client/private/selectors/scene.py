@@ -6,8 +6,8 @@ of them are exact in float64 and no order of summation, and no other record, can
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -106,6 +106,12 @@ class Scene:
     def random(self, *purpose: int) -> np.random.Generator:
         """Public randomness for one purpose."""
         return np.random.default_rng([self.seed, *purpose])
+
+
+def united(scenes: Sequence[Scene]) -> Scene:
+    """One question about all looks of the same candidates: every look of a candidate is a row of its own."""
+    pools = zip(*(scene.pools for scene in scenes), strict=True)
+    return replace(scenes[0], pools=tuple(np.concatenate(of_class) for of_class in pools))
 
 
 class Selector(Protocol):
