@@ -58,8 +58,10 @@ TITLES = {
     "digits:0,4,7": "Digits 0, 4, 7, named in the prompt (looked at: that subjects' places matter was seen here)",
     "digits:1,6,9": "Digits 1, 6, 9, named in the prompt (not tuned on, but two forms of the place were compared here)",
     "marks:3=type A,8=type B": "Digits 3 and 8 under names that say nothing (not tuned on)",
-    "mnist:1,2,6": "MNIST 1, 2, 6, named in the prompt (not tuned on)",
-    "steel:crazing,patches,scratches": "Steel surfaces: crazing, patches, scratches (not tuned on)",
+    "mnist:1,2,6": "MNIST 1, 2, 6, named in the prompt (looked at: matching harmed)",
+    "steel:crazing,patches,scratches": "Steel: crazing, patches, scratches (looked at: matching harmed)",
+    "mnist:3,5,8": "MNIST 3, 5, 8, named in the prompt (measured once all was settled)",
+    "steel:inclusion,pitted_surface,rolled-in_scale": "Steel: three other defects (measured once all was settled)",
 }
 
 
