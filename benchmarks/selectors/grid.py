@@ -35,21 +35,16 @@ def trials(grid: str, seeds: int) -> list[Trial]:
     if grid == "small":
         few = ("t2i", "pe", "dp-means")
         return [_trial(DEVELOPMENT, method, "10", 10, 0, candidates=4) for method in few]
-    own = [world for world in WORLDS if DATA_KIND[world.partition(":")[0]] is None]
-    here = [world for world in WORLDS if available(world)]
-    every = range(seeds)
-    found = [trial for world in own for seed in every for trial in _core(world, seed)]
-    found += [trial for seed in every for world in own for trial in _ablations(world, seed)]
-    found += [trial for seed in every for trial in _sweeps(seed, SWEPT)]
-    found += [trial for seed in every for world in here for trial in _core(world, seed)]
-    found += [trial for seed in every for trial in _controls(DEVELOPMENT, seed)]
+    here, every = [world for world in WORLDS if available(world)], range(seeds)
+    found = [trial for world in here for seed in every for trial in _core(world, seed)]
     found += [
         trial
         for seed in every
         for world in here
         for trial in (*_ablations(world, seed), *_controls(world, seed))
     ]
-    found += [trial for seed in every for trial in _sweeps(seed, METHODS)]
+    for methods in (SWEPT, METHODS):
+        found += [trial for seed in every for trial in _sweeps(seed, methods)]
     return list(dict.fromkeys(found))
 
 
@@ -70,10 +65,10 @@ def _controls(world: str, seed: int) -> list[Trial]:
 def _ablations(world: str, seed: int) -> list[Trial]:
     """What the parts of the default method are worth, and what needs no privacy at all."""
     parts: tuple[dict[str, object], ...] = (
-        {"initial": 1, "appearance": "matched"},
+        {"noise": False},
         {"appearance": "as-is"},
         {"appearance": "matched"},
-        {"noise": False},
+        {"initial": 1, "appearance": "matched"},
     )
     found = [_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **part) for part in parts]
     return [*found, _trial(world, "shots", CHOSEN_EPSILON, CHOSEN_SHOTS, seed)]
