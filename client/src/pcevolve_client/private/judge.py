@@ -99,11 +99,12 @@ class PrivateJudge:
         """Choose, in the look that lies nearer to what was measured if there are two: public post-processing."""
         picks = [self.selector.pick(measured, scene) for scene in scenes]
         values: tuple[float, ...] = ()
-        if len(scenes) > 1:
+        best = picks[0]
+        if len(picks) > 1:
             gaps = [misfit(measured, scene, picked) for scene, picked in zip(scenes, picks, strict=True)]
-            values = MATCHED if gaps[1] < gaps[0] else AS_IS
-        picked = zip(self.plan.labels, picks[values == MATCHED], strict=True)
-        choices = tuple(_choice(label, pool.candidates, places) for label, places in picked)
+            best, values = (picks[1], MATCHED) if gaps[1] < gaps[0] else (picks[0], AS_IS)
+        named = zip(self.plan.labels, best, strict=True)
+        choices = tuple(_choice(label, pool.candidates, places) for label, places in named)
         return Paid(choices, memory, values)
 
     def _last_measured(self, query: Query) -> int:
