@@ -56,18 +56,25 @@ def guarantee(plan: PublicPlan, receipts: Iterable[Receipt]) -> dict[str, Any]:
     }
 
 
-def how_made(plan: PublicPlan) -> str:
+def how_made(release: Release) -> str:
     """How the dataset came out of the provider's answers, in words."""
+    plan = release.plan
     parts = {
         "selected": "selected from all rounds by what was released",
         "last": "the last round"
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
+    return parts[plan.keep] + _look(plan, appearance_in(release.receipts))
+
+
+def _look(plan: PublicPlan, found: Appearance | None) -> str:
     matched = (
         "; tone, colour, sharpness and place were matched to six numbers that were released with the rest"
     )
-    nearer = matched + ", if that brought images nearer to what was released about the classes"
-    return parts[plan.keep] + {"as-is": "", "matched": matched, "auto": nearer}[plan.appearance]
+    nearer = "which lies nearer to what was released about the classes"
+    if plan.appearance == "auto":
+        return f"{matched}, {nearer}" if found else f"; its images look as they came, {nearer}"
+    return matched if found else ""
 
 
 def assumptions(plan: PublicPlan) -> list[str]:
@@ -159,7 +166,7 @@ def _manifest(release: Release, files: list[dict[str, str]], unreadable: list[st
             "statement": release.method.guarantee,
             "assumed_public": assumptions(plan),
         },
-        "how_made": how_made(plan),
+        "how_made": how_made(release),
         "receipts": len(release.receipts),
         "transcript": {"head": release.transcript_head, "lines": release.transcript_lines},
         "files": files,
@@ -177,7 +184,7 @@ def card(release: Release, images_released: int) -> str:
         f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
         f"and selected by private images under differential privacy. No private image is in here, and none was "
         f"sent to the API.\n\n"
-        f"The dataset is {how_made(plan)}.\n\n"
+        f"The dataset is {how_made(release)}.\n\n"
         f"## Guarantee\n\nepsilon = {release.guarantee['epsilon_spent']:g}, delta = {plan.delta:g}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
         f"{release.method.guarantee}.\n\n"
