@@ -63,3 +63,15 @@ def _model() -> dict[str, object]:
         "pipelines": ["text-to-image", "image-to-image"],
         "base_resolution": {"width": SIZE, "height": SIZE},
     }
+
+
+def linking(request: Outgoing) -> Incoming | None:
+    """An API that answers with addresses of images."""
+    if request.method == "POST":
+        fields = json.loads(request.body)
+        seeds = range(fields["seed"], fields["seed"] + fields["batch_size"])
+        return ok({"images": [{"url": f"http://127.0.0.1:8/{seed}.png"} for seed in seeds]})
+    if request.url.endswith(".png"):
+        seed = int(request.url.rpartition("/")[2].removesuffix(".png"))
+        return Incoming(200, (("content-type", "image/png"),), png(seed))
+    return None

@@ -1,0 +1,56 @@
+"""Read the wire viewer's page as its readers do; for tests only."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+from pcevolve_client.audit import audit
+from pcevolve_client.audit.viewer import write_viewer
+
+from .forge import Event
+
+HOSTILE = '<script>alert("1")</script>'
+
+
+class Page(HTMLParser):
+    """Text without markup, and every element with its attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self._raw = False
+        self.feed(html)
+        self.text = " ".join(self.text.split())
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._raw = tag in {"style", "script"}
+        self.text += " " * (tag in {"p", "div", "td", "th", "li", "h3", "dt", "dd", "article"})
+
+    def handle_endtag(self, tag):
+        self._raw = False
+
+    def handle_data(self, data):
+        self.text += "" if self._raw else data
+
+    def of_class(self, name: str) -> list[dict[str, str | None]]:
+        return [each for _, each in self.elements if name in (each.get("class") or "").split()]
+
+
+def html(root: Path) -> str:
+    return write_viewer(root, audit(root), root.parent / "viewer.html").read_text(encoding="utf-8")
+
+
+def steps(root: Path) -> dict[str, Page]:
+    """The page's steps by their anchors."""
+    parts = re.split(r'(?=<article class="step)', html(root))[1:]
+    return {match[1]: Page(part) for part in parts if (match := re.search(r' id="([rl]\d+)"', part))}
+
+
+def events(root: Path) -> list[Event]:
+    lines = (root / "transcript" / "log.jsonl").read_bytes().splitlines()
+    return [json.loads(line)["event"] for line in lines]
