@@ -18,6 +18,14 @@ def test_options_come_back_from_the_run_folder_as_they_were(tmp_path):
     assert RunSettings.load(tmp_path / "config.toml") == settings
 
 
+def test_a_ledger_is_remembered_by_its_place_and_not_by_the_way_from_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = RunSettings.of({**GIVEN, "ledger": "mine.sqlite"})
+    assert settings.ledger == tmp_path / "mine.sqlite"
+    monkeypatch.setenv("PCEVOLVE_LEDGER", "ours.sqlite")
+    assert default_ledger() == tmp_path / "ours.sqlite"
+
+
 def test_the_key_is_not_stored(tmp_path, monkeypatch):
     monkeypatch.setenv("PCEVOLVE_API_KEY", "hush-hush")
     settings = RunSettings.of(GIVEN)
@@ -35,6 +43,9 @@ def test_the_key_is_not_stored(tmp_path, monkeypatch):
         ({"colour": "red"}, "--colour: Extra inputs"),
         ({"domain": ""}, "--domain: String should have at least 1"),
         ({"shots": 0}, "--shots: Input should be greater"),
+        ({"timeout": float("inf")}, "--timeout: Input should be a finite number"),
+        ({"pace": 1e300}, "--pace: Input should be less than or equal to 86400"),
+        ({"pad_selection": 5e-324}, "--pad-selection: .*must be 0 or at least 0.001 seconds"),
     ],
 )
 def test_a_bad_option_is_named(change, reason):

@@ -28,7 +28,7 @@ from .egress.retry import Patience
 from .egress.spending import Allowance, Meter
 from .egress.transcript import Transcript
 from .egress.transport import HttpTransport
-from .errors import UsageError
+from .errors import LedgerError, UsageError
 from .evolve import Evolved, evolve
 from .folder import RunFolder
 from .methods.method import Look, Method, Schedule, first_selection, scope_of
@@ -116,7 +116,7 @@ def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
         "spent before on these data": _before(account),
         "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
         "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
-        "(luck: 10%)",
+        f"(luck: {uniform_lift((), scope_of(plan)):.1%})",
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
         f"{sum(call.count for call in plan.calls.values())} images",
@@ -136,29 +136,63 @@ def _before(account: Account) -> str:
 
 @contextmanager
 def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Console) -> Iterator[_Session]:
-    """Greet the API, fix the plan, and make sure that the budget allows all of it."""
+    """Make sure that the budget allows all of the plan, greet the API, and fix the plan."""
     patience = Patience(
         settings.patience,
         settings.first_contact,
         lambda reason, pause: console.print(f"the API is not answering ({reason}); again in {pause:.0f} s"),
     )
     with (
-        closing(Ledger(settings.ledger)) as ledger,
         closing(Transcript(folder.transcript)) as transcript,
+        closing(_ledger(settings, begun=transcript.plan() is not None)) as ledger,
         closing(HttpTransport(settings.timeout)) as transport,
     ):
         pace = Pace(settings.pad_selection, settings.pace)
         meter = Meter(_allowance(settings), parts.dialect, transcript)
         gate = Gate(transcript, parts.dialect, parts.address, transport, patience, pace, meter)
         run_id = _run_id(transcript)
-        plan = _plan(settings, parts, run_id, gate.hello(run_id))
-        account = ledger.enrol(run_id, parts.data.unit_digests(), plan.relation, parts.limits, plan.unit)
-        account.require([event for each in parts.method.planned(plan).values() for event in each])
+        account = _affordable(settings, parts, run_id, ledger, begun=transcript.plan() is not None)
+        size = parts.dialect.native_size(settings.model, gate.hello(run_id)) or FALLBACK_SIZE
+        plan = _plan(settings, parts, run_id, size)
         console.print(facts("Before anything is spent", promise(parts, plan, account)))
         _approve(settings, parts, plan, gate, meter)
         settings.save(folder.config)
+        account.enrol()
         gate.begin(plan, account.committed)
         yield _Session(parts, folder, plan, gate, transcript, account, meter)
+
+
+def _ledger(settings: RunSettings, begun: bool) -> Ledger:
+    """The run's ledger, which is new only if the run is.
+
+    Raises:
+        LedgerError: It is gone, and with it the memory of what the run has drawn.
+    """
+    if begun and not settings.ledger.exists():
+        raise LedgerError(
+            f"the ledger of this run is gone from {settings.ledger}: restore it and its key, or begin a new run; with "
+            "another ledger this one would draw again what it has drawn"
+        )
+    return Ledger(settings.ledger)
+
+
+def _affordable(settings: RunSettings, parts: Parts, run_id: str, ledger: Ledger, begun: bool) -> Account:
+    """The run's account, if all of the plan can be paid for; before the API is greeted, so that no refusal tells it
+    anything. Sizes of images, which only the API knows, have no part in prices.
+
+    Raises:
+        BudgetError: Not enough is left.
+        LedgerError: The run cannot be paid from this ledger.
+    """
+    plan = _plan(settings, parts, run_id, FALLBACK_SIZE)
+    units = parts.data.unit_digests()
+    account = ledger.account(run_id, units, plan.relation, parts.limits, plan.unit)
+    if begun and not account.enrolled:
+        raise LedgerError(
+            f"the ledger {ledger.path} does not know this run, which has begun: restore the one that it began with"
+        )
+    account.require([event for each in parts.method.planned(plan).values() for event in each])
+    return account
 
 
 def _approve(settings: RunSettings, parts: Parts, plan: PublicPlan, gate: Gate, meter: Meter) -> None:
@@ -194,13 +228,12 @@ def _run_id(transcript: Transcript) -> str:
     return first.run_id if isinstance(first, Opened) else secrets.token_hex(16)
 
 
-def _plan(settings: RunSettings, parts: Parts, run_id: str, hello: bytes) -> PublicPlan:
+def _plan(settings: RunSettings, parts: Parts, run_id: str, size: ModelSize) -> PublicPlan:
     """Resolve the options into the public plan, from public facts only.
 
     Raises:
         UsageError: An option is out of bounds.
     """
-    size = parts.dialect.native_size(settings.model, hello) or FALLBACK_SIZE
     shared = set(PublicPlan.model_fields) & set(RunSettings.model_fields)
     method, chosen = parts.method, settings.model_dump(include=shared, exclude_none=True)
     values = chosen | {

@@ -10,19 +10,31 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import UsageError
 from .plan import TEMPLATE, ImageHost
 from .privacy import Relation
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
+DAY = 86400.0
+"""Seconds: longer than anybody waits, and short enough for every clock."""
+SHORTEST_TICK = 0.001
+
+
+def _tick(seconds: float) -> float:
+    if 0 < seconds < SHORTEST_TICK:
+        raise ValueError(f"must be 0 or at least {SHORTEST_TICK:g} seconds")
+    return seconds
+
+
+Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 
 
 def default_ledger() -> Path:
     """One ledger per user, because the budget belongs to the data and not to a run."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(os.environ.get("PCEVOLVE_LEDGER") or Path(state) / "pcevolve" / "ledger.sqlite")
+    return Path(os.environ.get("PCEVOLVE_LEDGER") or Path(state) / "pcevolve" / "ledger.sqlite").absolute()
 
 
 class RunSettings(BaseModel):
@@ -71,19 +83,19 @@ class RunSettings(BaseModel):
     encoder: str = "bundled"
     encoder_weights: str | None = None
     device: str = "auto"
-    ledger: Path = Field(default_factory=default_ledger)
+    ledger: Annotated[Path, AfterValidator(Path.absolute)] = Field(default_factory=default_ledger)
     lifetime_epsilon: str | None = None
     lifetime_delta: Annotated[float, Field(ge=0, lt=1)] | None = None
-    timeout: Annotated[float, Field(gt=0)] = 600.0
-    patience: Annotated[float, Field(ge=0)] = 300.0
-    first_contact: Annotated[float, Field(ge=0)] = 10.0
+    timeout: Annotated[Seconds, Field(gt=0)] = 600.0
+    patience: Seconds = 300.0
+    first_contact: Seconds = 10.0
     image_hosts: tuple[ImageHost, ...] = ()
     max_requests: Annotated[int, Field(ge=1)] | None = None
     max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     price: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     yes: bool = False
-    pad_selection: Annotated[float, Field(ge=0)] = 1.0
-    pace: Annotated[float, Field(ge=0)] = 0.0
+    pad_selection: Annotated[Seconds, AfterValidator(_tick)] = 1.0
+    pace: Seconds = 0.0
     insecure_noise_seed: int | None = None
 
     @classmethod

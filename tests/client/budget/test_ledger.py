@@ -13,7 +13,7 @@ from pcevolve_client.budget.ledger import Ledger
 from pcevolve_client.errors import BudgetError, LedgerError
 from pcevolve_client.privacy import FREE, Event
 from pcevolve_client.release import Query, Receipt
-from support.accounts import ONE, account, budget, gaussian, never, outcome, paid, query
+from support.accounts import ONE, UNITS, account, budget, gaussian, never, outcome, paid, query
 
 
 @pytest.fixture
@@ -217,11 +217,34 @@ def test_a_run_cannot_be_continued_under_another_promise(path, other):
 
 
 def test_relations_cannot_be_mixed_on_the_same_data(path):
-    account(path)
-    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation replace-one"):
-        account(path, run="b", relation="add-remove")
-    assert [row.run_id for row in Ledger(path).runs()] == ["a"]
-    account(path, run="c", relation="add-remove", units=[[b"other"]])
+    paid(account(path), 1)
+    other = account(path, run="b", relation="add-remove")
+    refusal = "another neighbour relation: use the same, --relation replace-one"
+    with pytest.raises(LedgerError, match=refusal):
+        other.require([ONE])
+    with pytest.raises(LedgerError, match=refusal):
+        other.pay(query(1, "b"), [ONE], never)
+    paid(account(path, run="c", relation="add-remove", units=[[b"other"]]), 1, "c")
+
+
+def test_a_run_that_spent_nothing_does_not_settle_the_relation(path):
+    slow = account(path)
+    slow.pay(query(1), [Event("uniform")], outcome())
+    paid(account(path, run="b", relation="add-remove"), 1, "b")
+    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation add-remove"):
+        slow.pay(query(2), [ONE], never)
+
+
+def test_an_account_leaves_no_trace_until_it_is_enrolled_and_cannot_pay_before(path):
+    ledger = Ledger(path)
+    mine = ledger.account("a", UNITS, "replace-one", budget(3))
+    mine.require([ONE])
+    with pytest.raises(LedgerError, match="not on record, so it cannot pay: enrol it first"):
+        mine.pay(query(1), [ONE], never)
+    assert (ledger.runs(), mine.enrolled) == ([], False)
+    mine.enrol()
+    paid(mine, 1)
+    assert (len(Ledger(path).runs()), mine.enrolled) == (1, True)
 
 
 def test_fingerprints_reveal_nothing_without_the_key(path):

@@ -309,3 +309,9 @@ def test_a_folder_is_not_a_ledger(tmp_path):
     (tmp_path / "ledger.sqlite").mkdir()
     with pytest.raises(LedgerError, match="ledger"):
         Ledger(tmp_path / "ledger.sqlite")
+
+
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_a_ledger_needs_the_name_of_a_file(name):
+    with pytest.raises(LedgerError, match="is a folder and no file: name a file in it with --ledger"):
+        Ledger(Path(name))

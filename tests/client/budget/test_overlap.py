@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve_client.budget.accountants import epsilon
@@ -86,13 +89,56 @@ def test_a_run_on_patients_counts_pure_events_on_their_images_by_group_privacy(p
         patients.require([Event("exponential", "3/4")])
 
 
-def test_a_run_on_images_counts_pure_events_on_their_patient_once(path):
+def test_a_run_on_images_counts_pure_events_on_their_patient_once_and_its_own_for_all_his_images(path):
     spend(path, "patients", PATIENTS, PURE, unit="patient", limit=9, lifetime=9)
-    images = account(path, run="images", units=IMAGES, limit=9, lifetime=1)
+    images = account(path, run="images", units=IMAGES, limit=9, lifetime=2)
     assert images.spent_before() == 0.5
     images.require([PURE])
-    with pytest.raises(BudgetError, match="earlier runs already spent epsilon=0.5".replace(".", r"\.")):
+    with pytest.raises(
+        BudgetError, match=r"already spent epsilon=0\.5 on these data, .* would make it 2\.75"
+    ):
         images.require([Event("exponential", "3/4")])
+
+
+def test_nobody_is_promised_anything_by_a_run_that_spent_nothing(path):
+    account(path, run="patients", units=PATIENTS, unit="patient")
+    spend(path, "control", PATIENTS, Event("uniform"), unit="patient", limit=9, lifetime=9)
+    account(path, run="images", units=IMAGES, limit=9, lifetime=1).require([Event("exponential", "1")])
+
+
+patients_of_images = st.lists(st.integers(0, 2), min_size=4, max_size=4).map(
+    lambda owners: [
+        [b"%d" % image for image in range(4) if owners[image] == owner] for owner in sorted(set(owners))
+    ]
+)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.tuples(patients_of_images, st.integers(1, 4)), min_size=1, max_size=4),
+    st.sampled_from(["replace-one", "add-remove"]),
+)
+def test_no_unit_that_was_ever_promised_to_bears_more_than_the_limit(runs, relation):
+    with tempfile.TemporaryDirectory() as folder:
+        done = []
+        for number, (units, quarters) in enumerate(runs):
+            event = Event("exponential", str(Fraction(quarters, 4)))
+            name = f"run {number}"
+            mine = account(Path(folder) / "l.sqlite", name, units, 9, 3, relation=relation)
+            with contextlib.suppress(BudgetError):
+                mine.pay(query(1, name), [event], outcome())
+                done.append(([set(unit) for unit in units], event.value))
+        for promised in (unit for units, _ in done for unit in units):
+            total = sum(
+                value
+                * sum(
+                    (1 if each <= promised or relation == "replace-one" else 2)
+                    for each in units
+                    if each & promised
+                )
+                for units, value in done
+            )
+            assert total <= 3
 
 
 def test_a_run_on_patients_counts_gaussian_events_on_their_images_by_group_privacy(path):

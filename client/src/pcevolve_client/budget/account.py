@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 
 from ..errors import BudgetError, LedgerError
-from ..privacy import Budget, Event, Relation
+from ..privacy import Budget, Event
 from ..release import Choice, Query, Receipt
 from .accountants import epsilon, merged, within
 from .overlap import Exposure, exposures
-from .records import Enrolment, Records, Unit
+from .records import Enrolment, Records
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,51 @@ class Paid:
 
 @dataclass(frozen=True)
 class Account:
-    """One run's view of the ledger."""
+    """One run's view of the ledger; nothing is on record of the run until ``enrol``.
+
+    Attributes:
+        records: The ledger's rows.
+        run: Who asks, and the data that it is bound to.
+        limits: What may be spent.
+    """
 
     records: Records
-    run_id: str
-    relation: Relation
+    run: Enrolment
     limits: Limits
+
+    @property
+    def enrolled(self) -> bool:
+        """Whether the run is on record here."""
+        return self.records.enrolment(self.run.run_id) is not None
+
+    def enrol(self) -> None:
+        """Put the run on record, or recognise it when it is resumed.
+
+        Raises:
+            LedgerError: The run was begun with other data, or under another promise.
+        """
+        with self.records.book.writing():
+            if not self.enrolled:
+                self.records.enrol(self.run)
+            else:
+                self.recognise()
+
+    def recognise(self) -> None:
+        """Refuse to go on with other data than the run began with, or under another promise; new runs are welcome.
+
+        Raises:
+            LedgerError: As it says.
+        """
+        known = self.records.enrolment(self.run.run_id)
+        if known is None:
+            return
+        if known.units != self.run.units:
+            raise LedgerError("the private data are not those that this run began with: nothing was spent")
+        if (known.relation, known.unit) != (self.run.relation, self.run.unit):
+            raise LedgerError(
+                f"this run began with --relation {known.relation} and one {known.unit} as its privacy unit: "
+                "resume it so"
+            )
 
     def pay(self, query: Query, events: Iterable[Event], draw: Callable[[], Paid]) -> Receipt:
         """Draw and pay in one transaction, or return what was drawn and paid for this query before.
@@ -68,16 +107,20 @@ class Account:
             BudgetError: Not enough is left; nothing was drawn.
             LedgerError: The ledger could not record it; nothing was released.
         """
-        if query.run_id != self.run_id:
-            raise LedgerError(f"run {self.run_id} cannot pay for a query of run {query.run_id}")
+        if query.run_id != self.run.run_id:
+            raise LedgerError(f"run {self.run.run_id} cannot pay for a query of run {query.run_id}")
         events = tuple(events)
         with self.records.book.writing():
             known = self.records.receipt(query)
             if known is not None:
                 return known
+            if not self.enrolled:
+                raise LedgerError(f"run {self.run.run_id} is not on record, so it cannot pay: enrol it first")
             self._afford(events)
             paid = draw()
-            receipt = Receipt(self.run_id, query.iteration, paid.choices, events, self.relation, paid.values)
+            receipt = Receipt(
+                query.run_id, query.iteration, paid.choices, events, self.run.relation, paid.values
+            )
             self.records.pay(query, receipt, paid.measured)
         return receipt
 
@@ -87,87 +130,89 @@ class Account:
 
     def measured(self, iteration: int) -> bytes:
         """What the private side kept of this run's paid measurement of a round; private, empty if there was none."""
-        return self.records.measured(Query(self.run_id, iteration))
+        return self.records.measured(Query(self.run.run_id, iteration))
 
     def committed(self, receipt: Receipt) -> bool:
         """Whether exactly this receipt was paid for by this run."""
         query = Query(receipt.run_id, receipt.iteration)
-        return receipt.run_id == self.run_id and self.recorded(query) == receipt
+        return receipt.run_id == self.run.run_id and self.recorded(query) == receipt
 
     def receipts(self) -> tuple[Receipt, ...]:
         """Everything this run paid for, oldest first: the export that auditors read."""
-        return self.records.receipts(self.run_id)
+        return self.records.receipts(self.run.run_id)
 
     def spent_before(self) -> float:
-        """ε of all other runs on the worst of this run's units, at the lifetime limit's δ."""
+        """ε of all other runs on the worst privacy unit that this run touches, at the lifetime limit's δ."""
         with self.records.book.reading():
-            return max(epsilon(each, self.limits.lifetime.delta) for each in self._by_others())
+            return max(
+                epsilon(self._by_others(each), self.limits.lifetime.delta) for each in self._exposures()
+            )
 
     def require(self, events: Iterable[Event]) -> None:
-        """Refuse a plan that does not fit, before anything is spent.
+        """Refuse a plan that does not fit, before anything is spent; the run need not be on record yet.
 
         Args:
             events: Those of the whole plan; what this run has already paid of them is not counted again.
 
         Raises:
             BudgetError: The plan costs more than the run's or the lifetime limit.
+            LedgerError: What was spent on these data was spent under another relation.
         """
         with self.records.book.reading():
-            self._afford(_without(events, self.records.events(self.run_id)))
+            self._afford(_without(events, self.records.events(self.run.run_id)))
 
     def _afford(self, new: tuple[Event, ...]) -> None:
         if all(event.free for event in new):
             return
-        own = self.records.events(self.run_id)
+        own = self.records.events(self.run.run_id)
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
-        for others in self._by_others():
-            if not within(others + own + new, self.limits.lifetime):
-                raise BudgetError(_over_lifetime(others, own + new, self.limits.lifetime))
+        for exposure in self._exposures():
+            others, size = self._by_others(exposure), exposure.get(self.run.run_id, 1)
+            mine = tuple(event.on_group(size) for event in own + new)
+            if not within(others + mine, self.limits.lifetime):
+                raise BudgetError(_over_lifetime(others, mine, self.limits.lifetime))
 
-    def _by_others(self) -> list[tuple[Event, ...]]:
-        """What other runs did to this run's units: one list of events for each unit that may be the worst."""
-        runs = {run_id: _known(self.records, run_id) for run_id in self.records.run_ids()}
-        mine = runs.pop(self.run_id)
-        units = {run_id: each.units for run_id, each in runs.items()}
-        return [self._events_of(each) for each in exposures(mine.units, units, self.relation)]
+    def _exposures(self) -> list[Exposure]:
+        """Of each privacy unit that may be the worst off: this run's own, and those that paying runs promised to."""
+        paying = self._paying()
+        mine = frozenset().union(*self.run.units)
+        theirs = {unit for run in paying for unit in run.units if not mine.isdisjoint(unit)}
+        runs = {run.run_id: run.units for run in (*paying, self.run)}
+        return exposures([*theirs.union(self.run.units)], runs, self.run.relation)
 
-    def _events_of(self, exposure: Exposure) -> tuple[Event, ...]:
+    def _paying(self) -> list[Enrolment]:
+        """Other runs that have spent something on some of these data.
+
+        Raises:
+            LedgerError: It was spent under another relation.
+        """
+        mine = frozenset().union(*self.run.units)
+        others = [
+            _known(self.records, run_id) for run_id in self.records.run_ids() if run_id != self.run.run_id
+        ]
+        found = [
+            run
+            for run in others
+            if not all(event.free for event in self.records.events(run.run_id))
+            and not mine.isdisjoint(frozenset().union(*run.units))
+        ]
+        for run in found:
+            if run.relation != self.run.relation:
+                raise LedgerError(
+                    "earlier runs on these data used another neighbour relation: use the same, "
+                    f"--relation {run.relation}"
+                )
+        return found
+
+    def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
+        """What other runs did to a unit."""
         return tuple(
             event.on_group(size)
             for run_id, size in sorted(exposure.items())
             for event in self.records.events(run_id)
+            if run_id != self.run.run_id
         )
-
-
-def enrolled(records: Records, wanted: Enrolment) -> None:
-    """Record a run, or recognise it when it is resumed; within ``book.writing()``.
-
-    Raises:
-        LedgerError: The run was begun with other data, or its data were used under another relation.
-    """
-    known = records.enrolment(wanted.run_id)
-    if known is None:
-        _refuse_mixed_relations(records, wanted)
-        records.enrol(wanted)
-        return
-    if known.units != wanted.units:
-        raise LedgerError("the private data are not those that this run began with: nothing was spent")
-    if (known.relation, known.unit) != (wanted.relation, wanted.unit):
-        raise LedgerError(
-            f"this run began with --relation {known.relation} and one {known.unit} as its privacy unit: resume it so"
-        )
-
-
-def _refuse_mixed_relations(records: Records, wanted: Enrolment) -> None:
-    mine: Unit = frozenset().union(*wanted.units)
-    for run_id in records.run_ids():
-        other = _known(records, run_id)
-        if other.relation != wanted.relation and not mine.isdisjoint(frozenset().union(*other.units)):
-            raise LedgerError(
-                "earlier runs on these data used another neighbour relation: use the same, "
-                f"--relation {other.relation}"
-            )
 
 
 def _known(records: Records, run_id: str) -> Enrolment:

@@ -34,6 +34,8 @@ def open_book(path: Path, create: bool) -> Book:
     Raises:
         LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
     """
+    if not path.name:
+        raise LedgerError(f"'{path}' is a folder and no file: name a file in it with --ledger")
     key = path.with_suffix(".key")
     if key == path:
         raise LedgerError(f"{path} is the name of a ledger's key: choose another with --ledger")

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import LedgerError
 from ..privacy import FREE, Event, Relation
-from .account import Account, Limits, Paid, enrolled
+from .account import Account, Limits, Paid
 from .accountants import ACCOUNTANTS, epsilon, merged
 from .founding import open_book
 from .records import Enrolment, Records
@@ -64,7 +64,7 @@ class Ledger:
         self._book = open_book(path, create)
         self._records = Records(self._book, clock)
 
-    def enrol(
+    def account(
         self,
         run_id: str,
         units: Sequence[Sequence[bytes]],
@@ -72,7 +72,7 @@ class Ledger:
         limits: Limits,
         unit: str = "image",
     ) -> Account:
-        """Bind a run to its privacy units; the same again when a run is resumed.
+        """A run's account with its privacy units; of a new run nothing is on record until it enrols.
 
         Args:
             run_id: Public id of the run.
@@ -82,13 +82,26 @@ class Ledger:
             unit: What a privacy unit is: ``"image"``, ``"patient"``.
 
         Raises:
-            LedgerError: The run was begun with other data, or the data were used under another relation.
+            LedgerError: The run was begun with other data, or under another promise.
         """
         prints = [frozenset(map(self._book.key.fingerprint, images)) for images in units]
         ordered = tuple(sorted(prints, key=sorted))
-        with self._book.writing():
-            enrolled(self._records, Enrolment(run_id, relation, unit, limits.run, ordered))
-        return Account(self._records, run_id, relation, limits)
+        account = Account(self._records, Enrolment(run_id, relation, unit, limits.run, ordered), limits)
+        account.recognise()
+        return account
+
+    def enrol(
+        self,
+        run_id: str,
+        units: Sequence[Sequence[bytes]],
+        relation: Relation,
+        limits: Limits,
+        unit: str = "image",
+    ) -> Account:
+        """The same, put on record at once."""
+        account = self.account(run_id, units, relation, limits, unit)
+        account.enrol()
+        return account
 
     def runs(self) -> list[RunRow]:
         """Every run and what it has spent, oldest first."""

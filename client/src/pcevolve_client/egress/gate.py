@@ -109,7 +109,8 @@ class Gate:
             committed: Asks the ledger whether it has committed exactly this receipt.
 
         Raises:
-            EgressError: Another plan is on record, or this gate has begun: who knows what was paid for cannot change.
+            EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate has begun:
+                who knows what was paid for cannot change.
         """
         known = self._transcript.plan()
         if type(plan) is not PublicPlan or known not in (None, plan):
@@ -118,6 +119,9 @@ class Gate:
         if known is None:
             self._transcript.append(Planned(plan=plan))
         self._policy.fix(plan, committed)
+        for entry in self._transcript.entries:
+            if isinstance(entry.record, Released):
+                self._policy.require_committed(entry.record.receipt)
         self._meter.fix(plan)
 
     def exchange(self, request: WireRequest, call: Call, source: Source) -> tuple[Candidate, ...]:

@@ -128,7 +128,9 @@ class Policy:
         """
         require_plain(receipt)
         if not self._committed(receipt):
-            raise EgressError(f"the ledger knows no receipt for iteration {receipt.iteration}")
+            raise EgressError(
+                f"the ledger knows no receipt for iteration {receipt.iteration}: is it the one that the run began with?"
+            )
 
     def learn(self, call: Call, brought: Iterable[Candidate]) -> None:
         """Take note that a call was answered, and by what."""

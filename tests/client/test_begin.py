@@ -1,0 +1,115 @@
+"""Between the options and the first prompt: what a run must have settled before the API hears of it, and with whom."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pcevolve_client import cli
+from pcevolve_client.audit import audit
+from pcevolve_client.budget.ledger import Ledger
+from pcevolve_client.errors import BudgetError, EgressError, LedgerError, ProviderError
+from support import online
+from support.provider import png
+
+
+@pytest.fixture
+def server() -> Iterator[online.LocalServer]:
+    made = online.LocalServer(online.a1111)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def run(server, tmp_path, monkeypatch) -> Callable[..., None]:
+    """The command, for one small run with two rounds; the ledger's path is relative to the working directory."""
+    for seed, label in enumerate(("cut", "good")):
+        (tmp_path / "private" / label).mkdir(parents=True)
+        (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
+    monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
+    monkeypatch.chdir(tmp_path)
+    given = ["--private", tmp_path / "private", "--domain", "scratch", "--method", "pcevolve", "--yes"]
+    given += ["--api", server.address, "--dialect", "a1111", "--model", "v1-5", "--patience", "0"]
+    given += ["--candidates", "2", "--batch", "2", "--size", "16", "--iterations", "2"]
+
+    def command(*more: object, out: str = "run", ledger: str = "ledger.sqlite") -> None:
+        options = ["run", *given, "--out", tmp_path / out, "--ledger", ledger, *more]
+        cli.app([str(each) for each in options], standalone_mode=False)
+
+    return command
+
+
+@pytest.fixture
+def cut_off(run, server, tmp_path) -> Path:
+    """A run that paid for its first round and then lost its API; ``backup.sqlite`` is its ledger before it paid."""
+
+    def failing(heard: online.Heard) -> online.Reply:
+        if heard.path.endswith("img2img"):
+            return online.said(500, {"error": "RuntimeError", "errors": "out of memory"})
+        if heard.method == "POST":
+            shutil.copy(tmp_path / "ledger.sqlite", tmp_path / "backup.sqlite")
+        return online.a1111(heard)
+
+    server.speak = failing
+    with pytest.raises(ProviderError):
+        run()
+    server.speak = online.a1111
+    return tmp_path / "run"
+
+
+def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run, server):
+    run()
+    server.heard.clear()
+    with pytest.raises(BudgetError, match="earlier runs already spent epsilon=10 on these data"):
+        run(out="second")
+    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation replace-one"):
+        run("--relation", "add-remove", "--lifetime-epsilon", "99", out="third")
+    assert server.heard == []
+    assert len(Ledger(Path("ledger.sqlite")).runs()) == 1
+
+
+def test_a_run_that_does_not_begin_leaves_nothing_in_the_ledger(run, server):
+    server.close()
+    with pytest.raises(ProviderError):
+        run("--first-contact", "0")
+    assert Ledger(Path("ledger.sqlite")).runs() == []
+
+
+def test_a_run_goes_on_from_another_directory_with_the_ledger_that_it_began_with(
+    run, cut_off, tmp_path, monkeypatch
+):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    run("--resume")
+    assert all(finding.holds for finding in audit(cut_off))
+    assert not Path("ledger.sqlite").exists()
+    (row,) = Ledger(tmp_path / "ledger.sqlite").runs()
+    assert (row.rounds, row.epsilon) == (2, 10.0)
+
+
+def test_a_run_does_not_go_on_without_its_ledger(run, cut_off, server, tmp_path):
+    for half in ("ledger.sqlite", "ledger.key"):
+        (tmp_path / half).rename(tmp_path / f"{half}.away")
+    server.heard.clear()
+    with pytest.raises(LedgerError, match=r"ledger of this run is gone from /.*ledger\.sqlite: restore it"):
+        run("--resume")
+    assert not (tmp_path / "ledger.sqlite").exists()
+    Ledger(tmp_path / "ledger.sqlite").close()
+    with pytest.raises(LedgerError, match="does not know this run, which has begun: restore the one"):
+        run("--resume")
+    assert server.heard == []
+
+
+def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
+    run, server, cut_off, tmp_path
+):
+    shutil.copy(tmp_path / "backup.sqlite", tmp_path / "ledger.sqlite")
+    server.heard.clear()
+    with pytest.raises(
+        EgressError, match="no receipt for iteration 1: is it the one that the run began with"
+    ):
+        run("--resume")
+    assert server.heard == []
