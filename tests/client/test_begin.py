@@ -11,7 +11,8 @@ import pytest
 from pcevolve_client import cli
 from pcevolve_client.audit import audit
 from pcevolve_client.budget.ledger import Ledger
-from pcevolve_client.errors import BudgetError, EgressError, LedgerError, ProviderError
+from pcevolve_client.errors import BudgetError, EgressError, LedgerError, ProviderError, UsageError
+from pcevolve_client.settings import RunSettings
 from support import online
 from support.provider import png
 
@@ -35,8 +36,8 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., None]:
     given += ["--api", server.address, "--dialect", "a1111", "--model", "v1-5", "--patience", "0"]
     given += ["--candidates", "2", "--batch", "2", "--size", "16", "--iterations", "2"]
 
-    def command(*more: object, out: str = "run", ledger: str = "ledger.sqlite") -> None:
-        options = ["run", *given, "--out", tmp_path / out, "--ledger", ledger, *more]
+    def command(*more: object, out: str = "run", ledger: str | None = "ledger.sqlite") -> None:
+        options = ["run", *given, "--out", tmp_path / out, *(["--ledger", ledger] if ledger else []), *more]
         cli.app([str(each) for each in options], standalone_mode=False)
 
     return command
@@ -83,7 +84,7 @@ def test_a_run_goes_on_from_another_directory_with_the_ledger_that_it_began_with
 ):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    run("--resume")
+    run("--resume", ledger=None)
     assert all(finding.holds for finding in audit(cut_off))
     assert not Path("ledger.sqlite").exists()
     (row,) = Ledger(tmp_path / "ledger.sqlite").runs()
@@ -112,4 +113,70 @@ def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
         EgressError, match="no receipt for iteration 1: is it the one that the run began with"
     ):
         run("--resume")
+    assert server.heard == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (("--epsilon", "3"), "--epsilon is not what this run began with, which was 10"),
+        (("--method", "pe"), "--method is not what this run began with, which was pcevolve"),
+        (("--image-host", "x.example"), "--image-host is not what this run began with"),
+        (
+            ("--ledger", "other.sqlite"),
+            r"--ledger is not what this run began with, which was /.*ledger\.sqlite",
+        ),
+    ],
+)
+def test_a_run_goes_on_with_its_own_options_or_not_at_all(run, server, cut_off, changed, named):
+    server.heard.clear()
+    with pytest.raises(UsageError, match=named):
+        run("--resume", *changed, ledger=None)
+    assert server.heard == []
+    run("--resume", "--patience", "1", ledger=None)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"epsilonn = 1", "'epsilonn' is not an option; pcevolve run --help lists them"),
+        (b"[run]\nepsilon = 3", "'run' is not an option"),
+        (b"resume = true", "'resume' is not an option"),
+        (b"domain = '\xff'", "cannot be read"),
+    ],
+)
+def test_a_configuration_with_what_is_no_option_is_refused(run, server, tmp_path, content, fault):
+    (tmp_path / "run.toml").write_bytes(content)
+    with pytest.raises(UsageError, match=fault):
+        run("--config", tmp_path / "run.toml")
+    assert server.heard == []
+
+
+def test_a_configuration_gives_what_the_command_line_does_not(run, tmp_path):
+    (tmp_path / "run.toml").write_text(
+        'epsilon = "3"\niterations = 1\nimage-host = ["a.example"]\nnegative-prompt = "blur"\n'
+    )
+    run("--config", tmp_path / "run.toml")
+    stored = RunSettings.load(tmp_path / "run" / "config.toml")
+    assert (stored.epsilon, stored.iterations) == ("3", 2), "flags win"
+    assert (stored.image_hosts, stored.negative_prompt) == (("a.example",), "blur")
+
+
+def test_the_owner_is_told_that_classes_do_not_hold_what_shots_says(run, capsys, tmp_path):
+    run()
+    assert "your classes hold 1 privacy units each, and --shots says 10" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    for file in (tmp_path / "run" / "transcript").rglob("*"):
+        assert file.is_dir() or b"privacy units each" not in file.read_bytes()
+    run("--shots", "1", "--lifetime-epsilon", "99", out="second")
+    assert "privacy units each" not in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("option", ["--lookahead", "--more"])
+def test_what_needs_rounds_is_refused_without_them(run, server, option):
+    with pytest.raises(
+        UsageError, match="need rounds of variation, which this run has not: give --iterations"
+    ):
+        run("--method", "t2i", option, "2")
     assert server.heard == []

@@ -73,6 +73,34 @@ def test_every_guarantee_names_both_neighbour_relations(name):
     assert "add-remove" in method(name).guarantee
 
 
+def test_a_statement_tells_a_sum_from_a_composition():
+    pure = method("pcevolve").statement(small_plan(method="pcevolve"))
+    assert pure == method("pcevolve").guarantee
+    rounds, strengths = 20, (0.5,) * 20
+    composed = method("pcevolve").statement(
+        small_plan(method="pcevolve", delta=1e-5, iterations=rounds, strengths=strengths)
+    )
+    assert composed.startswith(
+        f"{pure}; the epsilon of this run holds with delta = 1e-05, at which its draws compose"
+    )
+    assert composed.endswith("with delta = 0 it is the sum, 10")
+
+
+@pytest.mark.parametrize("name", ["pe", "dp-means"])
+def test_a_statement_names_the_access_to_the_appearance_if_there_is_one(name):
+    plan = small_plan(method=name, delta=1e-5, appearance="matched")
+    assert "one Gaussian release of the sum of six numbers per image" in method(name).statement(plan)
+    assert "six numbers" not in method(name).statement(plan.model_copy(update={"appearance": "as-is"}))
+
+
+@pytest.mark.parametrize(("candidates", "draws"), [(7, 1), (12, 4), (40, 5), (100, 5)])
+def test_votes_draw_as_many_candidates_as_there_are_prototypes_and_pay_for_no_more(candidates, draws):
+    chosen, sizes = method("pe-em"), scope(candidates=candidates)
+    ((event,), *_) = chosen.events(Budget(Fraction(10)), sizes)
+    assert event.count == draws == chosen.prototypes_for(candidates)
+    assert chosen.accesses(Budget(Fraction(10)), sizes)[1] == (Event("exponential", str(event.value), draws),)
+
+
 def test_published_calibrations_add_more_noise_than_tight_ones():
     budget = Budget(Fraction(10), 1e-5)
     for name in ("pe", "pcevolve-gm"):

@@ -26,6 +26,11 @@ def test_a_ledger_is_remembered_by_its_place_and_not_by_the_way_from_here(tmp_pa
     assert default_ledger() == tmp_path / "ours.sqlite"
 
 
+def test_an_empty_lifetime_limit_is_none(tmp_path):
+    """So that docker-compose.yml can pass on a variable that nobody set."""
+    assert RunSettings.of({**GIVEN, "lifetime_epsilon": ""}).lifetime_epsilon is None
+
+
 def test_the_key_is_not_stored(tmp_path, monkeypatch):
     monkeypatch.setenv("PCEVOLVE_API_KEY", "hush-hush")
     settings = RunSettings.of(GIVEN)
@@ -45,7 +50,7 @@ def test_the_key_is_not_stored(tmp_path, monkeypatch):
         ({"shots": 0}, "--shots: Input should be greater"),
         ({"timeout": float("inf")}, "--timeout: Input should be a finite number"),
         ({"pace": 1e300}, "--pace: Input should be less than or equal to 86400"),
-        ({"pad_selection": 5e-324}, "--pad-selection: .*must be 0 or at least 0.001 seconds"),
+        ({"pad_selection": 5e-324}, "--pad-selection: must be 0 or at least 0.001 seconds"),
     ],
 )
 def test_a_bad_option_is_named(change, reason):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from .errors import UsageError
+from .figures import loss
 from .privacy import Budget, Relation
 from .settings import default_ledger
 from .tables import Json, print_table
@@ -38,7 +39,7 @@ def budget_plan(
     noise_multiplier: Annotated[
         str | None,
         typer.Option(
-            help="Instead of --epsilon: Gaussian noise over L2 sensitivity; prints the epsilon it costs."
+            help="Instead of --epsilon: Gaussian noise of selections over L2 sensitivity; prints the epsilon it costs."
         ),
     ] = None,
     delta: Annotated[
@@ -78,10 +79,16 @@ def budget_plan(
     budget = Budget(parse_epsilon(DEFAULT_EPSILON if epsilon is None else epsilon), _delta(method, delta))
     chosen, reason = resolved(method, budget, sizes)
     scope = replace(sizes, iterations=chosen.iterations(iterations, budget, sizes))
+    if appearance == "auto" and chosen.keep != "selected":
+        raise UsageError(
+            f"method '{chosen.name}' does not select its dataset, which is what settles --appearance auto: say matched "
+            "or as-is"
+        )
     if noise_multiplier is None:
         planned = plan(budget, chosen, scope, calibration, appearance)
     else:
-        planned = plan_for_noise(parse_noise_multiplier(noise_multiplier), budget.delta, chosen, scope)
+        noise = parse_noise_multiplier(noise_multiplier)
+        planned = plan_for_noise(noise, budget.delta, chosen, scope, appearance)
     _show_plan(planned, reason, as_json)
 
 
@@ -99,7 +106,7 @@ def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     headings = ("run", "relation", "unit", "units", "rounds", "draws", "epsilon spent", "delta")
     numbers = [(str(row.units), str(row.rounds), str(row.draws)) for row in rows]
     cells = [
-        (row.run_id, row.relation, row.unit, *counts, f"{row.epsilon:g}", f"{row.delta:g}")
+        (row.run_id, row.relation, row.unit, *counts, loss(row.epsilon), f"{row.delta:g}")
         for row, counts in zip(rows, numbers, strict=True)
     ]
     print_table("Privacy ledger", headings, cells)
@@ -121,7 +128,7 @@ def budget_history(
     cells = [
         (
             *(str(row.number), _date(row.time), row.run_id, str(row.iteration)),
-            *(row.mechanism, _short(row.parameter), str(row.count), f"{row.epsilon:.6g}"),
+            *(row.mechanism, _short(row.parameter), str(row.count), loss(row.epsilon)),
         )
         for row in rows
     ]
@@ -195,10 +202,10 @@ def _plan_rows(planned: BudgetPlan, reason: str) -> Iterator[tuple[str, str]]:
     yield "relation", scope.relation
     sizes = f"{scope.iterations} rounds, {scope.classes} classes, {scope.shots} shots, {scope.candidates} candidates"
     yield "sizes", sizes
-    yield "epsilon of one query", f"{planned.epsilon_per_query:.4g}"
-    yield "epsilon of the run", f"{planned.epsilon_total:.4g} at delta {planned.delta:g}"
+    yield "epsilon of one query", loss(planned.epsilon_per_query, 4)
+    yield "epsilon of the run", f"{loss(planned.epsilon_total, 4)} at delta {planned.delta:g}"
     for name, total in planned.totals.items():
-        yield f"  by {name}", "says nothing" if total is None else f"{total:.4g}"
+        yield f"  by {name}", "says nothing" if total is None else loss(total, 4)
     if planned.noise_multiplier is not None:
         yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
         yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"

@@ -14,10 +14,10 @@ import typer
 from rich.console import Console
 
 from .budget_commands import budget_app
-from .errors import ClientError, plain
+from .errors import ClientError, UsageError, plain
 from .plan import TEMPLATE
 from .privacy_audit.command import audit_dp
-from .settings import RunSettings, read_toml
+from .settings import RunSettings, option, read_toml
 from .tables import Json, print_table
 
 if TYPE_CHECKING:
@@ -42,15 +42,34 @@ METHODS_HELP = (
 
 
 def _config(context: typer.Context, path: Path | None) -> Path | None:
-    """Take defaults from a TOML file; flags on the command line win."""
+    """Take defaults from a TOML file; flags on the command line win.
+
+    Raises:
+        UsageError: The file cannot be read, or holds what is not an option.
+    """
     if path is not None:
-        values = {name.replace("-", "_"): value for name, value in read_toml(path).items()}
-        context.default_map = {**(context.default_map or {}), **values}
+        known = {option(name): name for name in RunSettings.model_fields}
+        values = {f"--{name.replace('_', '-')}": value for name, value in read_toml(path).items()}
+        values = {
+            "--image-host" if name == "--image-hosts" else name: value for name, value in values.items()
+        }
+        for name in values.keys() - known.keys():
+            raise UsageError(
+                f"configuration {path}: '{name[2:]}' is not an option; pcevolve run --help lists them"
+            )
+        given = {known[name]: value for name, value in values.items()}
+        context.default_map = {**(context.default_map or {}), **given}
     return path
+
+
+def _is_default(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is None or source.name == "DEFAULT"
 
 
 @app.command()
 def run(
+    context: typer.Context,
     private: Annotated[
         str, typer.Option(help="Folder of class folders, or 'digits' for scikit-learn's handwritten digits.")
     ],
@@ -136,7 +155,11 @@ def run(
         float | None, typer.Option(min=0, help="H of Private Evolution, subtracted from noisy votes.")
     ] = None,
     shots: Annotated[
-        int, typer.Option(min=1, help="Nominal private images per class, K; assumed public.")
+        int,
+        typer.Option(
+            min=1,
+            help="Nominal private units (images, or patients with --unit-map) per class, K; assumed public.",
+        ),
     ] = 10,
     test: Annotated[
         str | None, typer.Option(help="Folder of held-out real images to measure accuracy on; stays private.")
@@ -192,9 +215,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
-    given = {**locals()}
-    operational = {"resume", "config", "as_json"}
-    values = {name: value for name, value in given.items() if name not in operational and value is not None}
+    given = {name: value for name, value in locals().items() if name in RunSettings.model_fields}
+    values = {name: value for name, value in given.items() if not _is_default(context, name)}
     from . import run as composition  # torch takes seconds to load; --help should not
     from .scoring import scored
 
@@ -225,10 +247,15 @@ def audit(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Check from the record alone that nothing left without a reason; exit 1 if anything did."""
+    """Check from the record alone that nothing left without a reason.
+
+    Exit code 1 if anything did, or if the run is unfinished.
+    """
     from .audit import audit as check
     from .audit import reconciled
 
+    if not (folder / "transcript").is_dir():
+        raise UsageError(f"{folder} is not the folder of a run: it has no transcript")
     findings = check(folder) + (reconciled(folder, capture) if capture else [])
     if html:
         from .audit.viewer import write_viewer
@@ -292,5 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"error: {plain(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a folder that may not be written
-        print(f"error: {error}; what was paid for is on record, continue with --resume", file=sys.stderr)
+        running = (sys.argv[1:] if arguments is None else arguments)[:1] == ["run"]
+        hint = "; what was paid for is on record, continue with --resume" if running else ""
+        print(f"error: {error}{hint}", file=sys.stderr)
         sys.exit(1)

@@ -20,6 +20,7 @@ from rich.progress import (
 from rich.table import Table
 
 from .budget.accountants import epsilon
+from .figures import loss
 from .plan import Call, PublicPlan
 from .privacy import Event
 from .release import Receipt
@@ -94,7 +95,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},
         "method": summary["method"],
         "iterations": summary["iterations"],
-        "epsilon": f"{summary['epsilon_spent']:.6g} spent of {summary['epsilon_budget']:g} "
+        "epsilon": f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
         f"(delta {summary['delta']:g}, {summary['relation']})",
         "images released": released,
         "requests": summary["requests"],

@@ -90,9 +90,11 @@ class RunFolder:
             )
         if not resume and self._has_plan():
             state = (
-                "is a finished run" if self.finished else "holds an unfinished run: continue it with --resume"
+                "is a finished run:"
+                if self.finished
+                else "holds an unfinished run: continue it with --resume, or"
             )
-            raise UsageError(f"{self.root} {state}, or choose another --out; nothing was overwritten")
+            raise UsageError(f"{self.root} {state} choose another --out; nothing was overwritten")
 
     def _has_plan(self) -> bool:
         if not (self.transcript / LOG).exists():

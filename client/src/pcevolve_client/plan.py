@@ -114,7 +114,7 @@ class PublicPlan(BaseModel):
             raise ValueError("labels: two classes have the same name")
         if "{label}" not in self.prompt_template and len(self.labels) > 1:
             raise ValueError(
-                "prompt_template: '{label}' is missing, so all classes would get the same prompt"
+                "prompt-template: '{label}' is missing, so all classes would get the same prompt"
             )
         if self.candidates % self.prototypes:
             raise ValueError("candidates: must be a multiple of the prototypes per class")
@@ -122,8 +122,8 @@ class PublicPlan(BaseModel):
             raise ValueError("more: a dataset that is selected from all rounds cannot be extended")
         if self.appearance == "auto" and self.keep != "selected":
             raise ValueError(
-                "appearance: auto is settled when the dataset is selected from all rounds: say matched or as-is, "
-                "or leave keep out"
+                "appearance: auto is settled when the dataset is selected from all rounds, as dp-means does: say "
+                "matched or as-is"
             )
         return self
 

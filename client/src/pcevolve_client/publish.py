@@ -16,6 +16,7 @@ from .appearance import Appearance, appearance_in
 from .budget.accountants import epsilon
 from .durable import sync_folder
 from .evolve import Population
+from .figures import loss
 from .methods.method import Method
 from .plan import PublicPlan
 from .release import Candidate, Receipt
@@ -163,7 +164,7 @@ def _manifest(release: Release, files: list[dict[str, str]], unreadable: list[st
         "plan": plan.model_dump(mode="json"),
         "guarantee": {
             **release.guarantee,
-            "statement": release.method.guarantee,
+            "statement": release.method.statement(plan),
             "assumed_public": assumptions(plan),
         },
         "how_made": how_made(release),
@@ -185,9 +186,9 @@ def card(release: Release, images_released: int) -> str:
         f"and selected by private images under differential privacy. No private image is in here, and none was "
         f"sent to the API.\n\n"
         f"The dataset is {how_made(release)}.\n\n"
-        f"## Guarantee\n\nepsilon = {release.guarantee['epsilon_spent']:g}, delta = {plan.delta:g}, neighbour relation "
-        f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
-        f"{release.method.guarantee}.\n\n"
+        f"## Guarantee\n\nepsilon = {loss(release.guarantee['epsilon_spent'])}, delta = {plan.delta:g}, neighbour "
+        f"relation `{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
+        f"{release.method.statement(plan)}.\n\n"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"## How to load\n\n```python\ntorchvision.datasets.ImageFolder(DIR)\n"
         f'datasets.load_dataset("imagefolder", data_dir=DIR)\n```\n\n'

@@ -9,16 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 
-from .budget.accountants import epsilon
 from .budget.ledger import Account, Ledger
-from .budget.lift import uniform_lift
 from .console import RunProgress, error_console, facts
 from .egress.bodies import write_durably
 from .egress.gate import Gate
@@ -31,15 +27,16 @@ from .egress.transport import HttpTransport
 from .errors import LedgerError, UsageError
 from .evolve import Evolved, evolve
 from .folder import RunFolder
-from .methods.method import Look, Method, Schedule, first_selection, scope_of
 from .parts import Parts
-from .plan import TEMPLATE, UNLABELLED_TEMPLATE, Call, PublicPlan
+from .plan import Call, PublicPlan
+from .planning import resolved_plan
+from .promise import promise
 from .providers.dialect import ModelSize
 from .providers.remote import RemoteGenerator
-from .publish import Release, assumptions, marks, publish, published_files
+from .publish import Release, marks, publish, published_files
 from .release import Receipt
 from .report import write_report
-from .settings import RunSettings, first_fault
+from .settings import RunSettings, option
 
 FALLBACK_SIZE = ModelSize(512, 512)
 
@@ -103,37 +100,6 @@ def execute(settings: RunSettings, resume: bool = False) -> Outcome:
     return Outcome(folder, parts, session.plan, evolved, summary)
 
 
-def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
-    """What the owner should know before a run: price, guarantee, what it is worth."""
-    planned = parts.method.planned(plan)
-    paid = tuple(event for each in planned.values() for event in each if not event.free)
-    first = first_selection(planned)
-    lift = (parts.method.lift if first else uniform_lift)(first, scope_of(plan))
-    return {
-        "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),
-        "guarantee": f"epsilon {epsilon(paid, plan.delta):.6g}, delta {plan.delta:g}, "
-        f"{plan.relation}, unit: one {plan.unit}",
-        "spent before on these data": _before(account),
-        "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
-        "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
-        f"(luck: {uniform_lift((), scope_of(plan)):.1%})",
-        "assumed public": "; ".join(assumptions(plan)),
-        "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
-        f"{sum(call.count for call in plan.calls.values())} images",
-        **{f"WARNING {place + 1}": mark for place, mark in enumerate(marks(plan))},
-    }
-
-
-def _before(account: Account) -> str:
-    """What other runs spent, as far as this run's δ can say."""
-    spent = account.spent_before()
-    return (
-        f"epsilon {spent:.6g}"
-        if isfinite(spent)
-        else "Gaussian noise, which delta 0 cannot say: see budget show"
-    )
-
-
 @contextmanager
 def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Console) -> Iterator[_Session]:
     """Make sure that the budget allows all of the plan, greet the API, and fix the plan."""
@@ -153,7 +119,7 @@ def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Co
         run_id = _run_id(transcript)
         account = _affordable(settings, parts, run_id, ledger, begun=transcript.plan() is not None)
         size = parts.dialect.native_size(settings.model, gate.hello(run_id)) or FALLBACK_SIZE
-        plan = _plan(settings, parts, run_id, size)
+        plan = resolved_plan(settings, parts, run_id, size)
         console.print(facts("Before anything is spent", promise(parts, plan, account)))
         _approve(settings, parts, plan, gate, meter)
         settings.save(folder.config)
@@ -177,14 +143,16 @@ def _ledger(settings: RunSettings, begun: bool) -> Ledger:
 
 
 def _affordable(settings: RunSettings, parts: Parts, run_id: str, ledger: Ledger, begun: bool) -> Account:
-    """The run's account, if all of the plan can be paid for; before the API is greeted, so that no refusal tells it
-    anything. Sizes of images, which only the API knows, have no part in prices.
+    """The run's account, if all of the plan can be paid for.
+
+    Asked before the API is greeted, which would learn from a refusal that these data were used before. The sizes of
+    images, which only the API knows, have no part in prices.
 
     Raises:
         BudgetError: Not enough is left.
         LedgerError: The run cannot be paid from this ledger.
     """
-    plan = _plan(settings, parts, run_id, FALLBACK_SIZE)
+    plan = resolved_plan(settings, parts, run_id, FALLBACK_SIZE)
     units = parts.data.unit_digests()
     account = ledger.account(run_id, units, plan.relation, parts.limits, plan.unit)
     if begun and not account.enrolled:
@@ -217,71 +185,26 @@ def _allowance(settings: RunSettings) -> Allowance:
 
 
 def _stored(folder: RunFolder, settings: RunSettings) -> RunSettings:
-    """The options that the run began with; only how to reach the API, and limits on its use, may be new."""
+    """The options that the run began with; only how to reach the API, and limits on its use, may be new.
+
+    Raises:
+        UsageError: Another option was given that is not what the run began with.
+    """
     reach = {"api_key_file", "timeout", "patience", "first_contact", "pad_selection", "pace"}
     reach |= {"max_requests", "max_cost", "price", "yes"}
-    return RunSettings.load(folder.config).model_copy(update=settings.model_dump(include=reach))
+    stored = RunSettings.load(folder.config)
+    for name in sorted(settings.model_fields_set - reach - {"out"}):
+        if getattr(settings, name) != getattr(stored, name):
+            raise UsageError(
+                f"{option(name)} is not what this run began with, which was {getattr(stored, name)}: a run's options "
+                "do not change; leave it out, or begin a new run with another --out"
+            )
+    return stored.model_copy(update=settings.model_dump(include=reach))
 
 
 def _run_id(transcript: Transcript) -> str:
     first = transcript.entries[0].record if transcript.entries else None
     return first.run_id if isinstance(first, Opened) else secrets.token_hex(16)
-
-
-def _plan(settings: RunSettings, parts: Parts, run_id: str, size: ModelSize) -> PublicPlan:
-    """Resolve the options into the public plan, from public facts only.
-
-    Raises:
-        UsageError: An option is out of bounds.
-    """
-    shared = set(PublicPlan.model_fields) & set(RunSettings.model_fields)
-    method, chosen = parts.method, settings.model_dump(include=shared, exclude_none=True)
-    values = chosen | {
-        "run_id": run_id,
-        "run_seed": settings.seed,
-        "method": method.name,
-        "labels": parts.data.labels,
-        "unit": parts.data.unit_name,
-        "iterations": parts.iterations,
-        "strengths": _schedule(settings, method).over(parts.iterations),
-        "initial": settings.initial or settings.candidates * method.initial,
-        "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
-        "pool": settings.pool or method.pool,
-        "keep": settings.keep or method.keep,
-        "appearance": settings.appearance or _appearance(settings, parts),
-        "threshold": method.threshold if settings.threshold is None else settings.threshold,
-        "prompt_template": _template(settings),
-        "width": settings.size or size.width,
-        "height": settings.size or size.height,
-        "batch": min(settings.batch, parts.dialect.most),
-        "epsilon": str(parts.limits.run.epsilon),
-        "delta": parts.limits.run.delta,
-        "noise": parts.noise.source,
-    }
-    try:
-        return PublicPlan(**values)
-    except ValidationError as error:
-        raise UsageError(first_fault(error)) from None
-
-
-def _appearance(settings: RunSettings, parts: Parts) -> Look:
-    """The method's own; which look is nearer is settled when a dataset is selected, and else it is matched."""
-    left_open = parts.appearance == "auto" and (settings.keep or parts.method.keep) != "selected"
-    return "matched" if left_open else parts.appearance
-
-
-def _schedule(settings: RunSettings, method: Method) -> Schedule:
-    """The method's strengths, unless the user names others."""
-    own, start, end = method.schedule, settings.strength_start, settings.strength_end
-    if start is None and end is None:
-        return own
-    return Schedule(own.start if start is None else start, own.end if end is None else end, own.step)
-
-
-def _template(settings: RunSettings) -> str:
-    """The prompt; images without labels have nothing but the domain's words."""
-    unlabelled = settings.unlabelled and settings.prompt_template == TEMPLATE
-    return UNLABELLED_TEMPLATE if unlabelled else settings.prompt_template
 
 
 def _evolved(session: _Session, console: Console) -> Evolved:

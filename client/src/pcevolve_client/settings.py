@@ -84,7 +84,7 @@ class RunSettings(BaseModel):
     encoder_weights: str | None = None
     device: str = "auto"
     ledger: Annotated[Path, AfterValidator(Path.absolute)] = Field(default_factory=default_ledger)
-    lifetime_epsilon: str | None = None
+    lifetime_epsilon: Annotated[str | None, AfterValidator(lambda text: text or None)] = None
     lifetime_delta: Annotated[float, Field(ge=0, lt=1)] | None = None
     timeout: Annotated[Seconds, Field(gt=0)] = 600.0
     patience: Seconds = 300.0
@@ -152,13 +152,21 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             return tomllib.load(file)
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:  # TOML's and Unicode's errors are ValueErrors
         raise UsageError(f"configuration {path} cannot be read: {error}") from error
 
 
 def first_fault(error: ValidationError) -> str:
     """One plain line about what is wrong with the options."""
     fault = error.errors(include_url=False, include_input=False)[0]
-    name = str(fault["loc"][0]).replace("_", "-") if fault["loc"] else "options"
-    name = {"image-hosts": "image-host"}.get(name, name)  # given once for each host
-    return f"--{name}: {fault['msg']}"
+    said = fault["msg"].removeprefix("Value error, ")
+    if not fault["loc"]:  # about several options, which it names itself
+        return f"--{said}"
+    return f"{option(str(fault['loc'][0]))}: {said}"
+
+
+def option(name: str) -> str:
+    """What the command line calls a setting."""
+    return (
+        "--image-host" if name == "image_hosts" else f"--{name.replace('_', '-')}"
+    )  # given once for each host

@@ -61,3 +61,8 @@ def test_a_capture_cannot_be_compared_with_a_record_that_is_broken(run: Path, tm
     assert audit(run, "--capture", tmp_path / "none", "--json") == 1
     claims = [each["claim"] for each in json.loads(capsys.readouterr().out)["findings"]]
     assert claims == ["the chain of records is unbroken", "the capture agrees with the record"]
+
+
+def test_a_folder_that_is_no_run_is_one_line_and_exit_code_2(tmp_path: Path, capsys):
+    assert audit(tmp_path / "nope", "--html") == 2
+    assert "nope is not the folder of a run: it has no transcript" in capsys.readouterr().err

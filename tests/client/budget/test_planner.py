@@ -80,12 +80,31 @@ def test_private_evolution_s_cat_experiments_cost_what_the_paper_says():
     assert (planned.noise_multiplier, planned.sigma, planned.sigma_unit) == (2.0, 2.0, "votes")
 
 
-@pytest.mark.parametrize("name", ["pe", "dp-means", "pcevolve-gm"])
-def test_planning_for_noise_undoes_planning_for_epsilon(name):
-    there = plan(TEN, method(name), SCOPE, appearance="as-is")
-    back = plan_for_noise(Fraction(there.noise_multiplier), 1e-5, method(name), SCOPE)
+@pytest.mark.parametrize("iterations", [0, 20])
+@pytest.mark.parametrize(
+    ("name", "look"),
+    [
+        ("pe", None),
+        ("pe", "matched"),
+        ("dp-means", None),
+        ("dp-means", "as-is"),
+        ("dp-means", "auto"),
+        ("pcevolve-gm", None),
+    ],
+)
+def test_planning_for_noise_undoes_planning_for_epsilon(name, look, iterations):
+    scope = replace(SCOPE, iterations=iterations if name == "dp-means" else 20)
+    there = plan(TEN, method(name), scope, appearance=look)
+    back = plan_for_noise(Fraction(there.noise_multiplier), 1e-5, method(name), scope, look)
     assert back.epsilon_total == pytest.approx(10, rel=1e-6)
     assert back.lift_top10 == pytest.approx(there.lift_top10)
+    assert [each.count for each in back.events] == [each.count for each in there.events]
+
+
+@pytest.mark.parametrize("multiplier", ["1/2", "40"])
+def test_an_appearance_that_noise_would_blur_is_not_paid_for(multiplier):
+    planned = plan_for_noise(Fraction(multiplier), 1e-5, method("dp-means"), SCOPE)
+    assert sum(each.count for each in planned.events if not each.free) == (2 if multiplier == "1/2" else 1)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -9,9 +9,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context, Decimal
 
 from ..errors import BudgetError, LedgerError
+from ..figures import loss, upwards
 from ..privacy import Budget, Event
 from ..release import Choice, Query, Receipt
 from .accountants import epsilon, merged, within
@@ -249,9 +249,9 @@ def _over_lifetime(others: tuple[Event, ...], own: tuple[Event, ...], limit: Bud
     if math.isinf(total):
         return _unbounded(limit)
     return (
-        f"earlier runs already spent epsilon={epsilon(others, limit.delta):g} on these data, whose lifetime limit is "
-        f"{float(limit.epsilon):g} at delta {limit.delta:g}; this would make it {_upwards(total)}. Use the dataset "
-        f"that is already paid for, or raise the limit knowingly with --lifetime-epsilon {_upwards(total)}"
+        f"earlier runs already spent epsilon={loss(epsilon(others, limit.delta))} on these data, whose lifetime limit "
+        f"is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it {upwards(total)}. Use the dataset "
+        f"that is already paid for, or raise the limit knowingly with --lifetime-epsilon {upwards(total)}"
     )
 
 
@@ -260,9 +260,3 @@ def _unbounded(limit: Budget) -> str:
         f"at delta {limit.delta:g} no epsilon bounds what these mechanisms, or those of earlier runs on these data, "
         "reveal: nothing was drawn; allow a --delta above 0"
     )
-
-
-def _upwards(value: float) -> str:
-    """Six digits that are not below the value, so that a limit copied from a message is enough."""
-    rounded = Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(value))
-    return f"{rounded.normalize():f}"

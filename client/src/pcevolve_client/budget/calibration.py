@@ -183,6 +183,11 @@ def appearance_deviation(first: Event, scope: Scope) -> float:
     return float(first.value) * mean_sensitivity(scope.relation) / (scope.shots * scope.classes)
 
 
+def is_blurred(first: Event, scope: Scope) -> bool:
+    """Whether so much noise lies on an appearance that it is not worth its price."""
+    return appearance_deviation(first, scope) > BLURRED_APPEARANCE
+
+
 def with_appearance(rounds: Rounds) -> Rounds:
     """The same rounds with one more Gaussian access before them, for the price of the rounds alone.
 

@@ -54,7 +54,10 @@ def open_book(path: Path, create: bool) -> Book:
 def _complete(path: Path, key: Path, create: bool) -> None:
     """Make what is missing, alone."""
     if not path.exists() and not create:
-        raise LedgerError(f"there is no ledger at {path}: nothing was ever spent with it")
+        raise LedgerError(
+            f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
+            "PCEVOLVE_LEDGER names another"
+        )
     if not path.parent.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_folder(path.parent.parent)

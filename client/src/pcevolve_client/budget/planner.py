@@ -13,6 +13,7 @@ from ..privacy import Budget, Event
 from .accountants import ACCOUNTANTS, above, epsilon, merged, pure_epsilon, within
 from .calibration import (
     Scope,
+    is_blurred,
     mean_sensitivity,
     utility_sensitivity,
     vote_sensitivity,
@@ -100,20 +101,42 @@ def plan(
     return _priced(method.accesses(budget, scope, calibration, appearance), budget, method, scope)
 
 
-def plan_for_noise(noise_multiplier: Fraction, delta: float, method: Method, scope: Scope) -> BudgetPlan:
-    """What a method's selection would cost at a given noise multiplier, taking images' appearance as it is.
+def plan_for_noise(
+    noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, appearance: str | None = None
+) -> BudgetPlan:
+    """What a method would cost at a given noise multiplier of its selection; an appearance costs its share besides.
+
+    Args:
+        noise_multiplier: Standard deviation over L2 sensitivity of the accesses that select.
+        delta: δ at which ε is wanted.
+        method: How prototypes are chosen.
+        scope: Public sizes.
+        appearance: As for ``plan``.
 
     Raises:
         UsageError: The method adds no Gaussian noise, δ is 0, or the noise bounds nothing.
     """
-    rounds = method.events(Budget(Fraction(1), delta), scope)
-    if not any(event.mechanism == "gaussian" for events in rounds for event in events):
-        raise UsageError(f"method '{method.name}' adds no Gaussian noise: give --epsilon instead")
-    given = tuple(tuple(_with_noise(event, noise_multiplier) for event in events) for events in rounds)
-    total = epsilon((event for events in given for event in events), delta)
+    look = appearance or method.appearance
+    given = _at_noise(noise_multiplier, delta, method, scope, look)
+    if appearance is None and look != "as-is" and is_blurred(given[0][0], scope):
+        given = _at_noise(noise_multiplier, delta, method, scope, "as-is")
+    total = epsilon((event for events in given.values() for event in events), delta)
     if not math.isfinite(total):
         raise UsageError("so little noise bounds nothing: try --noise-multiplier 2")
-    return _priced(dict(enumerate(given, 1)), Budget(Fraction(total), delta), method, scope)
+    return _priced(given, Budget(Fraction(total), delta), method, scope)
+
+
+def _at_noise(
+    noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, look: str
+) -> dict[int, tuple[Event, ...]]:
+    """A method's accesses with all noise scaled alike, so that its selection has the given multiplier."""
+    accesses = method.accesses(Budget(Fraction(1), delta), scope, appearance=look)
+    selecting = [event for t, events in accesses.items() if t for event in events]
+    usual = next((event.value for event in selecting if event.mechanism == "gaussian"), None)
+    if usual is None:
+        raise UsageError(f"method '{method.name}' adds no Gaussian noise: give --epsilon instead")
+    factor = noise_multiplier / usual
+    return {t: tuple(_scaled(event, factor) for event in events) for t, events in accesses.items()}
 
 
 def verdict(lift: float, chance: float) -> str:
@@ -164,8 +187,8 @@ def _sensitivity(method: Method, scope: Scope) -> tuple[float, str]:
     return of(scope), unit
 
 
-def _with_noise(event: Event, multiplier: Fraction) -> Event:
-    return replace(event, parameter=str(multiplier)) if event.mechanism == "gaussian" else event
+def _scaled(event: Event, factor: Fraction) -> Event:
+    return replace(event, parameter=str(event.value * factor)) if event.mechanism == "gaussian" else event
 
 
 def _finite(value: float) -> float | None:

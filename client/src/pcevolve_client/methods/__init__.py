@@ -33,6 +33,10 @@ def method(name: str) -> Method:
     Raises:
         UsageError: No such method.
     """
+    if name == AUTO:
+        raise UsageError(
+            "auto is not a method but chooses one by public sizes: name the one that it would take"
+        )
     if name not in METHODS:
         raise UsageError(f"unknown method '{name}': choose one of {', '.join(sorted([*METHODS, AUTO]))}")
     return METHODS[name]

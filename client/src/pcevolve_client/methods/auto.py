@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from ..budget.calibration import Scope, gaussian_once, mean_sensitivity
+from ..budget.calibration import Scope, mean_sensitivity
 from ..privacy import Budget
+from . import dp_means
+from .method import first_selection
 
 DROWNED = 0.6
 """Noise on class means, in clip radii per axis, beyond which they say less than the prompt does: on the development
@@ -21,7 +21,7 @@ def choose(budget: Budget, scope: Scope) -> tuple[str, str]:
     """
     if budget.delta == 0:
         return "jvem", "delta is 0, which rules out Gaussian noise: jvem is the strongest pure method"
-    event = gaussian_once(budget, replace(scope, iterations=1))[0][0]
+    (event,) = first_selection(dp_means.METHOD.accesses(budget, scope))
     noise = float(event.value) * mean_sensitivity(scope.relation) / scope.shots
     measured = f"noise on class means would be {noise:.2f} clip radii per axis at {scope.shots} shots"
     if noise > DROWNED:

@@ -12,8 +12,7 @@ METHOD = Method(
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy: one release of the sums of clipped, publicly centred "
         "embeddings of all classes together, of L2 sensitivity R under add-remove and 2 R under replace-one, R being "
-        "the public clip radius, and before it, unless --appearance is as-is, one of the sum of six numbers per "
-        "image, clipped to a ball of radius 1, of sensitivity 1 and 2; every selection is post-processing of these"
+        "the public clip radius; every selection is post-processing of it"
     ),
     selector="means",
     spending=gaussian_once,

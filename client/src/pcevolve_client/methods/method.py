@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from ..budget.calibration import BLURRED_APPEARANCE, Scope, appearance_deviation, with_appearance
+from ..budget.accountants import epsilon, pure_epsilon
+from ..budget.calibration import Scope, is_blurred, with_appearance
 from ..errors import UsageError
 from ..plan import PublicPlan
 from ..privacy import FREE, Budget, Event
@@ -27,6 +28,15 @@ Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
 """Events of each round 1..T; a round is one transaction for all classes."""
 Spending: TypeAlias = Callable[[Budget, Scope], Rounds]
 
+APPEARANCE = (
+    "before that, one Gaussian release of the sum of six numbers per image, clipped to a ball of radius 1, of L2 "
+    "sensitivity 1 under add-remove and 2 under replace-one, tells what the images look like on the whole, at a part "
+    "of the same epsilon"
+)
+COMPOSED = (
+    "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; with "
+    "delta = 0 it is the sum, {pure:g}"
+)
 CREATES = frozenset({"create"})
 VARIES = CREATES | {"vary", "strength"}
 
@@ -68,7 +78,7 @@ class Method:
     Attributes:
         name: What ``--method`` calls it.
         summary: One line for help, manifest and report.
-        guarantee: What it promises, in words, under both neighbour relations.
+        guarantee: What its selection promises, in words, under both neighbour relations; see ``statement``.
         selector: How the private side scores candidates; None when private data are not looked at.
         spending: Events of each round for a budget, calibrated as tightly as the accountants allow.
         lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
@@ -146,7 +156,7 @@ class Method:
         if self.appearance == "as-is":
             return "as-is"
         first = with_appearance(self.events(budget, self._paying(scope), calibration))[0][0]
-        return self.appearance if appearance_deviation(first, scope) <= BLURRED_APPEARANCE else "as-is"
+        return "as-is" if is_blurred(first, scope) else self.appearance
 
     def _paying(self, scope: Scope) -> Scope:
         """Without rounds, the selection of the dataset is what asks the private data."""
@@ -170,6 +180,22 @@ class Method:
         paid = self.accesses(plan.budget, scope_of(plan), plan.calibration, plan.appearance)
         free = FREE if self.selector is not None else Event("uniform")
         return {t: paid.get(t, (free,)) for t in plan.releases}
+
+    def statement(self, plan: PublicPlan) -> str:
+        """What a run promises, in words: the method's guarantee and what the plan adds to it.
+
+        Raises:
+            UsageError: As ``planned``.
+        """
+        planned = self.planned(plan)
+        events = [event for each in planned.values() for event in each]
+        parts = [self.guarantee]
+        if 0 in planned:
+            parts.append(APPEARANCE)
+        pure = pure_epsilon(events)
+        if pure and epsilon(events, plan.delta) < pure:
+            parts.append(COMPOSED.format(delta=plan.delta, pure=float(pure)))
+        return "; ".join(parts)
 
 
 def first_selection(planned: Mapping[int, tuple[Event, ...]]) -> tuple[Event, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..budget.calibration import exponential_draws, gaussian_per_round, published_gaussian_per_round
+from ..budget.calibration import Scope, exponential_draws, gaussian_per_round, published_gaussian_per_round
 from ..budget.lift import draws_lift, histogram_lift
-from .method import Method, Schedule, always
+from ..privacy import Budget
+from .method import Method, Rounds, Schedule, always
 
 METHOD = Method(
     name="pe",
@@ -27,6 +28,12 @@ METHOD = Method(
 )
 
 DRAWS = 5
+"""Most draws of ``pe-em`` per class and round: as many as it has prototypes by default, so that none is in vain."""
+
+
+def _draws(budget: Budget, scope: Scope) -> Rounds:
+    return exponential_draws(EXPONENTIAL.prototypes_for(scope.candidates))(budget, scope)
+
 
 EXPONENTIAL = replace(
     METHOD,
@@ -38,7 +45,7 @@ EXPONENTIAL = replace(
         "of all classes together is eta-bounded-range under add-remove and 2 eta under replace-one"
     ),
     selector="votes-em",
-    spending=exponential_draws(DRAWS),
+    spending=_draws,
     lift=draws_lift,
     published=None,
     prototypes=DRAWS,

@@ -76,6 +76,10 @@ class PrivateDataset:
         """Return the record indices of one class, int64 ``(records of the class,)``."""
         return np.flatnonzero(self.targets == self.labels.index(label))
 
+    def units_in(self, label: str) -> int:
+        """Return how many privacy units have images in one class; for the owner's eyes only."""
+        return len(np.unique(self.unit_of[self.indices_of(label)]))
+
     def images_of(self, label: str) -> tuple[Image.Image, ...]:
         """Return the images of one class."""
         return tuple(self.images[index] for index in self.indices_of(label))

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from ..budget.lift import uniform_lift
 from ..egress.bodies import write_durably
+from ..figures import factor, loss
 from ..methods import method
 from ..methods.method import first_selection, scope_of
 from ..pages import base_style, inline, own_file, rendered, size
@@ -49,7 +50,7 @@ def render(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> str:
     return rendered(
         __package__,
         "page.html.j2",
-        {"bytes": size, "percent": percent},
+        {"bytes": size, "percent": percent, "loss": loss},
         {"style": inline(base_style(), own_file(__package__, "page.css")), **_content(records, accuracy)},
     )
 
@@ -67,7 +68,7 @@ def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str
         "manifest": records.manifest,
         "guarantee": guarantee,
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
-        "factor": _factor(guarantee.epsilon_spent),
+        "factor": factor(guarantee.epsilon_spent),
         "draws": len(events),
         "accesses": sum(event.count for event in paid),
         "mechanisms": ", ".join(dict.fromkeys(f"{each.mechanism} mechanism" for each in paid)),
@@ -83,11 +84,3 @@ def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str
         "accuracy": accuracy,
         "host": urlsplit(plan.api).netloc,
     }
-
-
-def _factor(epsilon: float) -> str:
-    """Write e^ε for people."""
-    if epsilon > 20:
-        return f"10^{epsilon / math.log(10):.0f}"
-    value = math.exp(epsilon)
-    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...egress.bodies import write_durably
+from ...figures import loss
 from ...pages import base_style, inline, own_file, rendered, size
 from ...publish import marks
 from ..checks import Finding
@@ -45,7 +46,13 @@ def render(reading: Reading, findings: Sequence[Finding], room: int = ROOM) -> s
     evidence = reading.evidence
     story = told(evidence.entries, evidence.plan, reading.proven)
     gallery = _hung(story, Gallery(evidence.bodies.file, room))
-    filters: dict[str, Callable[..., Any]] = {"size": size, "spelled": spelled, "fields": fields, "cut": cut}
+    filters: dict[str, Callable[..., Any]] = {
+        "size": size,
+        "spelled": spelled,
+        "fields": fields,
+        "cut": cut,
+        "loss": loss,
+    }
     content = _assets(gallery) | _verdict(reading, findings) | _content(story, gallery)
     return rendered(__package__, "page.html.j2", filters, content)
 

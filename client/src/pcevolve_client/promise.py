@@ -1,0 +1,59 @@
+"""What the owner is told before anything is spent: on the owner's screen, and nowhere else."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from .budget.accountants import epsilon
+from .budget.ledger import Account
+from .budget.lift import uniform_lift
+from .figures import loss
+from .methods.method import first_selection, scope_of
+from .parts import Parts
+from .plan import PublicPlan
+from .publish import assumptions, marks
+
+
+def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
+    """What the owner should know before a run: price, guarantee, what it is worth."""
+    planned = parts.method.planned(plan)
+    paid = tuple(event for each in planned.values() for event in each if not event.free)
+    first = first_selection(planned)
+    lift = (parts.method.lift if first else uniform_lift)(first, scope_of(plan))
+    return {
+        "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),
+        "guarantee": f"epsilon {loss(epsilon(paid, plan.delta))}, delta {plan.delta:g}, "
+        f"{plan.relation}, unit: one {plan.unit}",
+        "spent before on these data": _before(account),
+        "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
+        "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
+        f"(luck: {uniform_lift((), scope_of(plan)):.1%})",
+        "assumed public": "; ".join(assumptions(plan)),
+        "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
+        f"{sum(call.count for call in plan.calls.values())} images",
+        **_shots(parts, plan),
+        **{f"WARNING {place + 1}": mark for place, mark in enumerate(marks(plan))},
+    }
+
+
+def _shots(parts: Parts, plan: PublicPlan) -> dict[str, str]:
+    """A note for the owner's screen alone where classes do not hold what the plan says they do."""
+    counts = sorted(parts.data.units_in(label) for label in plan.labels)
+    if parts.method.selector is None or counts[0] == counts[-1] == plan.shots:
+        return {}
+    held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    return {
+        "NOTE": f"your classes hold {held} privacy units each, and --shots says {plan.shots}: released means are "
+        "divided by --shots, so they come out too large or too small. It is public: say about how many there are, if "
+        "that may be known, or leave some out"
+    }
+
+
+def _before(account: Account) -> str:
+    """What other runs spent, as far as this run's δ can say."""
+    spent = account.spent_before()
+    return (
+        f"epsilon {loss(spent)}"
+        if isfinite(spent)
+        else "Gaussian noise, which delta 0 cannot say: see budget show"
+    )
