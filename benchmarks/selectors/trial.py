@@ -121,9 +121,9 @@ def _evolved(
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.sqlite")
-        account = ledger.enrol(
+        account = ledger.account(
             plan.run_id, private.unit_digests(), plan.relation, Limits(plan.budget, plan.budget)
-        )
+        ).enrol()
         judge = (
             UniformJudge(account, noise, plan)
             if method.selector is None

@@ -15,13 +15,6 @@ from support.provider import png
 
 
 @pytest.fixture
-def server() -> Iterator[online.LocalServer]:
-    made = online.LocalServer(online.a1111)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def run(server, tmp_path, monkeypatch):
     """The command; 127.1 is this machine too, but not in a spelling that counts as nearby."""
     for seed, label in enumerate(("cut", "good")):

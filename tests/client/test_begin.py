@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,13 +15,6 @@ from pcevolve_client.errors import BudgetError, EgressError, LedgerError, Provid
 from pcevolve_client.settings import RunSettings
 from support import online
 from support.provider import png
-
-
-@pytest.fixture
-def server() -> Iterator[online.LocalServer]:
-    made = online.LocalServer(online.a1111)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -192,9 +192,9 @@ def played(setting: Setting, side: int, noise: Noise, folder: Path, selector: Se
     provider, plan = Adversary(setting), setting.plan
     ledger, transcript = Ledger(folder / "ledger.sqlite"), Transcript(folder / "transcript")
     data, spoken = setting.datasets[side], dialect(plan.dialect)
-    account = ledger.enrol(
+    account = ledger.account(
         plan.run_id, data.unit_digests(), plan.relation, Limits(setting.budget, setting.budget)
-    )
+    ).enrol()
     gate = Gate(transcript, spoken, ADDRESS, provider, Patience(seconds=1, first=1))
     gate.hello(plan.run_id)
     gate.begin(plan, account.committed)

@@ -37,7 +37,7 @@ def account(
     unit: str = "image",
 ) -> Account:
     """An account in a ledger that is opened for it."""
-    return Ledger(path).enrol(run, units, relation, budget(limit, lifetime, delta), unit)
+    return Ledger(path).account(run, units, relation, budget(limit, lifetime, delta), unit).enrol()
 
 
 def query(iteration: int, run: str = "a") -> Query:

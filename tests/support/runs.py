@@ -95,7 +95,7 @@ class SmallRun:
         plan = plan or small_plan()
         ledger = Ledger(root / "private" / "ledger.sqlite")
         limits = Limits(Budget(Fraction(10), plan.delta), Budget(Fraction(10), plan.delta))
-        account = ledger.enrol(plan.run_id, [[b"unit 1"], [b"unit 2"]], plan.relation, limits)
+        account = ledger.account(plan.run_id, [[b"unit 1"], [b"unit 2"]], plan.relation, limits).enrol()
         transcript = Transcript(root / "transcript")
         patience = Patience(seconds=5, first=1, sleep=sleep)
         meter = Meter(allowance, dialect(plan.dialect), transcript)

@@ -32,10 +32,10 @@ def ledger(tmp_path: Path) -> Path:
     path = tmp_path / "data" / "ledger.sqlite"
     times = iter((1.8e9, 1.8e9, 4e18, 0.0, 60.0))
     with closing(Ledger(path, clock=lambda: next(times))) as book:
-        first = book.enrol("first", UNITS, "replace-one", budget(8, 20), "patient")
+        first = book.account("first", UNITS, "replace-one", budget(8, 20), "patient").enrol()
         for number in (1, 2):
             first.pay(query(number, "first"), [ONE], outcome("x", b"noised sums"))
-        second = book.enrol("second", UNITS, "replace-one", budget(12, 20, 1e-5), "patient")
+        second = book.account("second", UNITS, "replace-one", budget(12, 20, 1e-5), "patient").enrol()
         second.pay(query(1, "second"), [NOISE], outcome("y"))
     return path
 
@@ -127,7 +127,7 @@ def test_the_history_of_an_unknown_run_is_one_clear_line(client, ledger):
 
 def test_a_ledger_can_be_read_while_a_run_is_drawing(client, ledger):
     with closing(Ledger(ledger)) as book:
-        mine = book.enrol("first", UNITS, "replace-one", budget(8, 20, 1e-5), "patient")
+        mine = book.account("first", UNITS, "replace-one", budget(8, 20, 1e-5), "patient").enrol()
         shown = []
 
         def draw():

@@ -338,7 +338,7 @@ def test_an_export_says_what_every_accountant_proves(path):
 def test_a_clock_that_jumps_changes_nothing_but_what_people_read(path, times):
     clock = iter((times[0], *times))
     ledger = Ledger(path, clock=lambda: next(clock))
-    mine = ledger.enrol("a", [[b"1"]], "replace-one", budget(3))
+    mine = ledger.account("a", [[b"1"]], "replace-one", budget(3)).enrol()
     for number in (1, 2):
         paid(mine, number)
     reopened = Ledger(path)

@@ -52,7 +52,7 @@ def scratch(tmp_path) -> Iterator[Path]:
 
 def pay_for_one(path: Path, draw: Callable[[], Paid], lifetime: int = 1) -> Receipt:
     with closing(Ledger(path)) as ledger:
-        mine = ledger.enrol("a", UNITS, "replace-one", budget(1, lifetime))
+        mine = ledger.account("a", UNITS, "replace-one", budget(1, lifetime)).enrol()
         return mine.pay(query(1), [ONE], draw)
 
 
@@ -64,7 +64,7 @@ def release(path: Path) -> None:
 
 def enrol(path: Path) -> None:
     with closing(Ledger(path)) as ledger:
-        ledger.enrol("a", UNITS, "replace-one", budget(1))
+        ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
 
 
 def create(path: Path) -> None:
@@ -86,7 +86,7 @@ def assert_released_once(path: Path) -> bool:
     if released.exists():
         assert released.read_text() in ("", receipt.of("cut")[0].id)
     with closing(Ledger(path)) as ledger:
-        mine = ledger.enrol("a", UNITS, "replace-one", budget(1))
+        mine = ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
         assert mine.receipts() == (receipt,)
         assert mine.measured(1) == MEASURED
     assert runs(path) == [("a", 1.0)]
@@ -250,7 +250,7 @@ def test_on_a_full_disk_a_payment_is_refused_and_works_again_when_there_is_space
 
 def test_a_ledger_that_stays_open_while_the_disk_is_full_can_be_paid_from_later(small_disk):
     with closing(Ledger(small_disk / "ledger.sqlite")) as ledger:
-        mine = ledger.enrol("a", UNITS, "replace-one", budget(1))
+        mine = ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
         filler = fill(small_disk, but=4)
         with pytest.raises(LedgerError, match="nothing was released"):
             mine.pay(query(1), [ONE], outcome("x", MEASURED))
@@ -308,7 +308,7 @@ def together(count: int, work: Callable[[int], int]) -> list[int]:
 def take_the_last(path: Path, number: int) -> int:
     with closing(Ledger(path)) as ledger:
         run_id = f"run {number}"
-        mine = ledger.enrol(run_id, UNITS, "replace-one", budget(1))
+        mine = ledger.account(run_id, UNITS, "replace-one", budget(1)).enrol()
         try:
             mine.pay(query(1, run_id), [ONE], outcome(str(number)))
         except BudgetError as error:

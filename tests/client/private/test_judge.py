@@ -72,7 +72,11 @@ POOL = Pool({label: candidates(label) for label in DATA.labels})
 
 def account(path: Path, epsilon: int = 10_000, delta: float = 0.0) -> Account:
     limit = Budget(Fraction(epsilon), delta)
-    return Ledger(path / "ledger.sqlite").enrol(RUN, DATA.unit_digests(), "replace-one", Limits(limit, limit))
+    return (
+        Ledger(path / "ledger.sqlite")
+        .account(RUN, DATA.unit_digests(), "replace-one", Limits(limit, limit))
+        .enrol()
+    )
 
 
 def judge(

@@ -52,7 +52,7 @@ def _naming(world: World, candidate: Candidate) -> Receipt:
 def _of_other_run(world: World) -> Receipt:
     """A receipt that another run in the same ledger has paid for."""
     limits = Limits(Budget(Fraction(10), 0.0), Budget(Fraction(10), 0.0))
-    other = world.run.ledger.enrol("f" * 32, [[b"somebody else"]], world.run.plan.relation, limits)
+    other = world.run.ledger.account("f" * 32, [[b"somebody else"]], world.run.plan.relation, limits).enrol()
     choices = world.receipt.choices
     return other.pay(Query("f" * 32, world.call.iteration), (Event("uniform"),), lambda: Paid(choices))
 

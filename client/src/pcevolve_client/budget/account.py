@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Self
 
 from ..errors import BudgetError, LedgerError
 from ..figures import loss, upwards
@@ -66,8 +67,11 @@ class Account:
         """Whether the run is on record here."""
         return self.records.enrolment(self.run.run_id) is not None
 
-    def enrol(self) -> None:
+    def enrol(self) -> Self:
         """Put the run on record, or recognise it when it is resumed.
+
+        Returns:
+            This account, which can pay from now on.
 
         Raises:
             LedgerError: The run was begun with other data, or under another promise.
@@ -77,6 +81,7 @@ class Account:
                 self.records.enrol(self.run)
             else:
                 self.recognise()
+        return self
 
     def recognise(self) -> None:
         """Refuse to go on with other data than the run began with, or under another promise; new runs are welcome.

@@ -90,19 +90,6 @@ class Ledger:
         account.recognise()
         return account
 
-    def enrol(
-        self,
-        run_id: str,
-        units: Sequence[Sequence[bytes]],
-        relation: Relation,
-        limits: Limits,
-        unit: str = "image",
-    ) -> Account:
-        """The same, put on record at once."""
-        account = self.account(run_id, units, relation, limits, unit)
-        account.enrol()
-        return account
-
     def runs(self) -> list[RunRow]:
         """Every run and what it has spent, oldest first."""
         with self._book.reading():
