@@ -21,6 +21,8 @@ from pcevolve_client.appearance import appearance_in, developed
 from pcevolve_client.budget.calibration import Scope
 from pcevolve_client.budget.ledger import Ledger, Limits
 from pcevolve_client.budget.mechanisms import FloatArray, Noise, SeededNoise
+from pcevolve_client.choosing import Chooser
+from pcevolve_client.encoders import Encoder, load_encoder
 from pcevolve_client.evaluation.fidelity import fidelity
 from pcevolve_client.evaluation.heads import Training, pixels_of, train_cnn, train_linear
 from pcevolve_client.evolve import Evolved, evolve
@@ -29,10 +31,9 @@ from pcevolve_client.pictures import picture
 from pcevolve_client.plan import Call, PublicPlan
 from pcevolve_client.privacy import Budget
 from pcevolve_client.private.dataset import PrivateDataset
-from pcevolve_client.private.encoders import Encoder, load_encoder
 from pcevolve_client.private.judge import PrivateJudge, UniformJudge
-from pcevolve_client.private.selectors import SELECTORS
 from pcevolve_client.release import Receipt
+from pcevolve_client.selectors import SELECTORS
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 NEIGHBOURS = 5
@@ -129,12 +130,11 @@ def _evolved(
             if method.selector is None
             else PrivateJudge(
                 data=private,
-                encoder=encoder(plan.encoder),
-                received=generator.received,
+                chooser=Chooser(
+                    plan, encoder(plan.encoder), generator.received, SELECTORS[method.selector]()
+                ),
                 account=account,
                 noise=noise,
-                plan=plan,
-                selector=SELECTORS[method.selector](),
                 events=method.planned(plan),
             )
         )

@@ -121,7 +121,7 @@ def _peak(pid: int) -> int:
 def _helper() -> None:
     """Import the client once, then fork for each order."""
     import pcevolve_client.audit
-    import pcevolve_client.private.encoders.loading
+    import pcevolve_client.encoders.loading
     import pcevolve_client.report
     import pcevolve_client.run
     import pcevolve_client.scoring  # noqa: F401 - so that no fork has to

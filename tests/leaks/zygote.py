@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-LAZY = ("audit", "cli", "report", "run", "scoring", "private.encoders.bundled", "private.encoders.loading")
+LAZY = ("audit", "cli", "report", "run", "scoring", "encoders.bundled", "encoders.loading")
 """What the command line imports only when it is needed."""
 
 

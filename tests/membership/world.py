@@ -20,6 +20,7 @@ from PIL import Image
 from pcevolve_client.budget.calibration import Scope
 from pcevolve_client.budget.ledger import Account, Ledger, Limits
 from pcevolve_client.budget.mechanisms import Noise
+from pcevolve_client.choosing import Chooser
 from pcevolve_client.egress.gate import Gate
 from pcevolve_client.egress.retry import Patience
 from pcevolve_client.egress.transcript import Transcript
@@ -32,9 +33,9 @@ from pcevolve_client.privacy import Budget, Event, Relation
 from pcevolve_client.privacy_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
 from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.private.judge import PrivateJudge, UniformJudge
-from pcevolve_client.private.selectors import SELECTORS, Selector
 from pcevolve_client.providers import dialect
 from pcevolve_client.providers.remote import RemoteGenerator
+from pcevolve_client.selectors import SELECTORS, Selector
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok
 from support.runs import ADDRESS, Silent, small_plan
@@ -217,11 +218,13 @@ def _judge(
         return UniformJudge(account, noise, setting.plan)
     return PrivateJudge(
         data=data,
-        encoder=setting.encoder,
-        received=transcript.bodies.file,
+        chooser=Chooser(
+            setting.plan,
+            setting.encoder,
+            transcript.bodies.file,
+            selector or SELECTORS[setting.parts.selector](),
+        ),
         account=account,
         noise=noise,
-        plan=setting.plan,
-        selector=selector or SELECTORS[setting.parts.selector](),
         events=setting.events,
     )

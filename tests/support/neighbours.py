@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pcevolve_client.errors import DataError
 from pcevolve_client.privacy import Event, Relation
-from pcevolve_client.private.selectors import Records, Scene, Selector
+from pcevolve_client.selectors import Records, Scene, Selector
 
 from .draws import FloatArray, exponential_probabilities
 

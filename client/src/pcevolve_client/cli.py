@@ -286,7 +286,7 @@ def fetch_encoder(
     ],
 ) -> None:
     """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
-    from .private.encoders.fetch import fetch_encoder as fetch
+    from .encoders.fetch import fetch_encoder as fetch
 
     fetch(encoder)
     typer.echo(f"encoder {encoder} is ready: pcevolve run --encoder {encoder}")

@@ -9,21 +9,22 @@ from . import methods
 from .budget.calibration import Scope, parse_epsilon
 from .budget.ledger import Account, Limits
 from .budget.mechanisms import Noise, SecureNoise, SeededNoise
+from .choosing import Chooser
 from .egress.transcript import Transcript
 from .egress.transport import Address
+from .encoders import Encoder, load_encoder
 from .errors import UsageError
 from .evolve import Judge
 from .methods.method import Look, Method
 from .plan import PublicPlan
 from .privacy import Budget
 from .private.dataset import PrivateDataset, load_folder, load_unlabelled
-from .private.encoders import Encoder, load_encoder
 from .private.judge import PrivateJudge, UniformJudge
-from .private.selectors import SELECTORS
 from .private.sources import DigitsSource, parse_source
 from .private.units import with_units
 from .providers import dialect as find_dialect
 from .providers.dialect import Dialect, require
+from .selectors import SELECTORS
 from .settings import RunSettings
 
 SPLIT_SEED = 0
@@ -105,14 +106,12 @@ class Parts:
         """The side that looks at candidates: the private one, or the control's blind one."""
         if self.method.selector is None:
             return UniformJudge(account, self.noise, plan)
+        selector = SELECTORS[self.method.selector]()
         return PrivateJudge(
             data=self.data,
-            encoder=self.encoder,
-            received=transcript.bodies.file,
+            chooser=Chooser(plan, self.encoder, transcript.bodies.file, selector),
             account=account,
             noise=self.noise,
-            plan=plan,
-            selector=SELECTORS[self.method.selector](),
             events=self.method.planned(plan),
         )
 

@@ -1,10 +1,29 @@
-"""Pixels of what a provider sent."""
+"""Pixels of what a provider sent, and what can go wrong while an image is decoded."""
 
 from __future__ import annotations
+
+import struct
+import zlib
 
 from PIL import Image
 
 from pcevolve_shared import images
+
+# Whatever Pillow's decoders raise on damaged files; a fuzz test holds this list to its word.
+DECODE_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+    Image.DecompressionBombWarning,
+)
 
 
 def picture(data: bytes) -> Image.Image | None:

@@ -21,7 +21,7 @@ from pcevolve_client.methods import METHODS
 from pcevolve_client.privacy import Budget, Event, Relation
 from pcevolve_client.privacy_audit.audit import audit_method, audit_selector, noises
 from pcevolve_client.privacy_audit.claim import Claim, Verdict
-from pcevolve_client.private.selectors import SELECTORS, Measurement, Records, Scene, Selector
+from pcevolve_client.selectors import SELECTORS, Measurement, Records, Scene, Selector
 from support.draws import Misscaled
 
 PRIVATE = sorted(name for name, method in METHODS.items() if method.selector is not None)

@@ -13,14 +13,15 @@ from PIL import Image
 from pcevolve_client.appearance import AS_IS, MATCHED
 from pcevolve_client.budget.ledger import Account, Ledger, Limits
 from pcevolve_client.budget.mechanisms import SecureNoise
+from pcevolve_client.choosing import Chooser
 from pcevolve_client.errors import BudgetError, DataError
 from pcevolve_client.evolve import Pool
 from pcevolve_client.methods import method
 from pcevolve_client.privacy import FREE, Budget, Event
 from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.private.judge import PrivateJudge, UniformJudge
-from pcevolve_client.private.selectors import SELECTORS
 from pcevolve_client.release import Candidate, Query
+from pcevolve_client.selectors import SELECTORS
 from pcevolve_shared import images
 from support.runs import small_plan
 
@@ -88,12 +89,9 @@ def judge(
     )
     return PrivateJudge(
         data=DATA,
-        encoder=encoder or MeanColour(),
-        received=BYTES.__getitem__,
+        chooser=Chooser(public, encoder or MeanColour(), BYTES.__getitem__, SELECTORS[chosen.selector]()),
         account=account(path, delta=chosen.delta),
         noise=SecureNoise(),
-        plan=public,
-        selector=SELECTORS[chosen.selector](),
         events=chosen.planned(public),
     )
 
@@ -137,8 +135,9 @@ def settled(path: Path, colours: list[tuple[int, int, int]]) -> list[tuple[float
     """What the receipts of two rounds on private images of these colours say about the look of the candidates."""
     data = dataclasses.replace(DATA, images=tuple(plain(colour) for colour in colours))
     answered = {**BYTES, "green": images.encode(plain(PALE))}
-    changed = {"data": data, "received": answered.__getitem__}
-    asked = dataclasses.replace(judge(path, 8000, "dp-means", **AUTO), **changed)
+    asked = judge(path, 8000, "dp-means", **AUTO)
+    shown = dataclasses.replace(asked.chooser, received=answered.__getitem__)
+    asked = dataclasses.replace(asked, data=data, chooser=shown)
     return [asked.release(Query(RUN, t), POOL).values for t in range(3)][1:]
 
 

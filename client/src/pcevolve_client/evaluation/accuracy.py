@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from pcevolve_client.encoders import Encoder
 from pcevolve_client.errors import DataError, UsageError
 from pcevolve_client.evaluation.heads import Predict, Training, pixels_of, train_cnn, train_linear
 from pcevolve_client.private.dataset import PrivateDataset
-from pcevolve_client.private.encoders import Encoder
 
 Head: TypeAlias = Literal["linear", "cnn"]
 SEEDS = (0, 1, 2)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from pcevolve_client.private.encoders.frozen import centre_square, to_tensor
-from pcevolve_client.private.images import DECODE_ERRORS
+from pcevolve_client.encoders.frozen import centre_square, to_tensor
+from pcevolve_client.pictures import DECODE_ERRORS
 
 Predict: TypeAlias = Callable[[NDArray[np.floating]], NDArray[np.int64]]
 

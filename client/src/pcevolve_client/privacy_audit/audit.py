@@ -15,7 +15,7 @@ from ..methods import method as method_named
 from ..methods.method import Method
 from ..privacy import Event
 from ..private.appearance import common_appearance, released_appearance
-from ..private.selectors import SELECTORS, Measurement, Records, Selector
+from ..selectors import SELECTORS, Measurement, Records, Selector
 from .bound import AnyMechanism, GaussianMechanism, Inference
 from .claim import Claim, Verdict
 from .event import Outcomes, most_telling

@@ -15,7 +15,7 @@ from ..budget.calibration import Scope
 from ..methods.method import SelectorName
 from ..place import MIDDLE
 from ..privacy import Relation
-from ..private.selectors import Records, Scene
+from ..selectors import Records, Scene
 
 Place = tuple[float, float]
 Unit = tuple[int, Place, int]

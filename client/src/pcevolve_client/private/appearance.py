@@ -16,8 +16,8 @@ from ..budget.calibration import mean_sensitivity
 from ..budget.mechanisms import FloatArray, Noise
 from ..place import MIDDLE
 from ..privacy import Event, Relation
-from .selectors.means import ROOM, clipped
-from .selectors.scene import IntArray, deviation, unit_shares
+from ..selectors.means import ROOM, clipped
+from ..selectors.scene import IntArray, deviation, unit_shares
 
 RADIUS = 1.0
 """Norm to which numbers, measured from the middle, are clipped: few images are extreme in more than four of the six."""

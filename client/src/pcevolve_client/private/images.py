@@ -11,35 +11,19 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import struct
 import warnings
-import zlib
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageOps
 
+from pcevolve_client.pictures import DECODE_ERRORS
+
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"})
 MAX_FILE_BYTES = 256 * 1024**2
 MAX_PIXELS = 64_000_000
 STORED_SIDE = 1024  # pixels; larger images are kept in memory at this longest side
-
-# Whatever Pillow's decoders raise on damaged files; a fuzz test holds this list to its word.
-DECODE_ERRORS = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    TypeError,
-    LookupError,
-    EOFError,
-    OverflowError,
-    MemoryError,
-    struct.error,
-    zlib.error,
-    Image.DecompressionBombError,
-    Image.DecompressionBombWarning,
-)
 
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP")
 _PHOTO_FORMATS = frozenset({"JPEG", "MPO"})  # a phone's MPO is a JPEG with previews behind it

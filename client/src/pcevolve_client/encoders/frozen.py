@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from pcevolve_client.private.images import DECODE_ERRORS
+from pcevolve_client.pictures import DECODE_ERRORS
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,7 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
     """
     require_encoder(name)
     # Torch takes seconds to import; a wrong name or --help should not.
-    from pcevolve_client.private.encoders import loading
+    from pcevolve_client.encoders import loading
 
     return loading.load(name, weights, device)
 

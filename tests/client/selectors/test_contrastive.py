@@ -13,15 +13,15 @@ from hypothesis.extra import numpy as hnp
 from pcevolve_client.budget.mechanisms import SeededNoise
 from pcevolve_client.errors import DataError
 from pcevolve_client.privacy import Event
-from pcevolve_client.private.selectors import SELECTORS, Records
-from pcevolve_client.private.selectors.contrastive import (
+from pcevolve_client.selectors import SELECTORS, Records
+from pcevolve_client.selectors.contrastive import (
     Contrastive,
     calibrated,
     filtered,
     plain,
     unfiltered,
 )
-from pcevolve_client.private.selectors.scene import distances
+from pcevolve_client.selectors.scene import distances
 from support.neighbours import Observer, World, records_of
 
 CENTRES = np.array([[0.0], [10.0]])

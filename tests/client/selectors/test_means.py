@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 
 from pcevolve_client.budget.mechanisms import SeededNoise
 from pcevolve_client.privacy import Event
-from pcevolve_client.private.selectors import SELECTORS, Records, Scene
-from pcevolve_client.private.selectors.means import (
+from pcevolve_client.selectors import SELECTORS, Records, Scene
+from pcevolve_client.selectors.means import (
     AXES,
     Frame,
     Means,
@@ -19,7 +19,7 @@ from pcevolve_client.private.selectors.means import (
     spread,
     typical,
 )
-from pcevolve_client.private.selectors.scene import united
+from pcevolve_client.selectors.scene import united
 
 NOISELESS = Event("gaussian", f"1/{10**12}")
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torchvision import models
 
+from pcevolve_client.encoders.frozen import FrozenEncoder, to_tensor
+from pcevolve_client.encoders.weights import absent, fit, read_state
 from pcevolve_client.errors import ModelError, UsageError
-from pcevolve_client.private.encoders.frozen import FrozenEncoder, to_tensor
-from pcevolve_client.private.encoders.weights import absent, fit, read_state
 
 BUNDLED_SIDE = 64  # pixels
 BUNDLED_DIMENSION = 128
@@ -48,7 +48,7 @@ def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
     elif name in VISION:
         network, preprocess, dimension = _torchvision(name, path)
     else:
-        from pcevolve_client.private.encoders.clip import load_clip
+        from pcevolve_client.encoders.clip import load_clip
 
         network, preprocess, dimension = load_clip(name, path)
     network.eval().requires_grad_(requires_grad=False)
@@ -56,7 +56,7 @@ def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
 
 
 def _bundled(path: Path | None) -> Parts:
-    from pcevolve_client.private.encoders.bundled import BundledNet, load_bundled
+    from pcevolve_client.encoders.bundled import BundledNet, load_bundled
 
     if path is not None:
         network = BundledNet()

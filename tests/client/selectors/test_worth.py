@@ -15,7 +15,7 @@ from pcevolve_client.budget.calibration import Scope
 from pcevolve_client.budget.mechanisms import SeededNoise
 from pcevolve_client.methods import method
 from pcevolve_client.privacy import Budget
-from pcevolve_client.private.selectors import SELECTORS, Records, Scene
+from pcevolve_client.selectors import SELECTORS, Records, Scene
 
 CLASSES, CANDIDATES, WIDTH, SEEDS = 2, 100, 32, 40
 

@@ -13,9 +13,9 @@ from typing import Self
 
 import numpy as np
 
-from ...budget.calibration import mean_sensitivity
-from ...budget.mechanisms import FloatArray, Noise
-from ...privacy import Event
+from ..budget.calibration import mean_sensitivity
+from ..budget.mechanisms import FloatArray, Noise
+from ..privacy import Event
 from .scene import IntArray, Measurement, Records, Scene, deviation, expect, squared_distances
 
 AXES = 16

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...budget.mechanisms import FloatArray, Noise
-from ...privacy import Event
+from ..budget.mechanisms import FloatArray, Noise
+from ..privacy import Event
 from .scene import IntArray, Measurement, Records, Scene, distances, expect, rate_of, surrounded
 
 BLOCK = 3

@@ -7,8 +7,8 @@ import pytest
 
 from pcevolve_client.budget.mechanisms import SeededNoise
 from pcevolve_client.privacy import Event
-from pcevolve_client.private.selectors import SELECTORS
-from pcevolve_client.private.selectors.joint import BLOCK, MOST_TUPLES, ballots, total_votes, votes
+from pcevolve_client.selectors import SELECTORS
+from pcevolve_client.selectors.joint import BLOCK, MOST_TUPLES, ballots, total_votes, votes
 from support.neighbours import Observer, World, records_of
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...budget.calibration import vote_sensitivity
-from ...budget.mechanisms import FloatArray, Noise
-from ...privacy import Event
+from ..budget.calibration import vote_sensitivity
+from ..budget.mechanisms import FloatArray, Noise
+from ..privacy import Event
 from .scene import IntArray, Measurement, Records, Scene, deviation, expect, nearest_candidates, rate_of
 
 

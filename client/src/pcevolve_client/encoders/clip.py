@@ -10,8 +10,8 @@ import open_clip
 from huggingface_hub import try_to_load_from_cache
 from torch import Tensor, nn
 
+from pcevolve_client.encoders.weights import absent, fit, read_state
 from pcevolve_client.errors import ModelError, UsageError
-from pcevolve_client.private.encoders.weights import absent, fit, read_state
 
 _MODEL = "ViT-B-32"
 _TAG = "laion2b_s34b_b79k"

@@ -26,8 +26,8 @@ def fetch_encoder(name: str) -> None:
         UsageError: No such encoder, or one that needs no download.
         ModelError: The origin cannot be reached, or the download failed.
     """
-    from pcevolve_client.private.encoders import require_encoder
-    from pcevolve_client.private.encoders.loading import VISION
+    from pcevolve_client.encoders import require_encoder
+    from pcevolve_client.encoders.loading import VISION
 
     require_encoder(name)
     if name == "bundled":
@@ -44,7 +44,7 @@ def _fetch_clip(name: str) -> None:
     import open_clip
     from huggingface_hub import constants
 
-    from pcevolve_client.private.encoders.clip import parsed, published
+    from pcevolve_client.encoders.clip import parsed, published
 
     model_id, tag = parsed(name)
     config = published(model_id, tag)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...budget.calibration import utility_sensitivity
-from ...budget.mechanisms import FloatArray, Noise, clamped
-from ...errors import DataError
-from ...privacy import Event
+from ..budget.calibration import utility_sensitivity
+from ..budget.mechanisms import FloatArray, Noise, clamped
+from ..errors import DataError
+from ..privacy import Event
 from .scene import IntArray, Measurement, Records, Scene, deviation, distances, expect, surrounded
 
 TAU = 10.0

@@ -1,0 +1,121 @@
+"""The public half of a selection: from candidates to what a selector is shown, and from a measurement to choices.
+
+All of it is a function of the plan, of the provider's images and of what was paid for, so that an auditor who has the
+record can do it again. Private images are never seen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from .appearance import AS_IS, MATCHED, Appearance, developed
+from .budget.mechanisms import FloatArray
+from .encoders import Encoder
+from .evolve import Pool, Population
+from .plan import PublicPlan
+from .release import Candidate, Choice, Chosen, Receipt
+from .selectors import Measurement, Scene, Selector
+from .selectors.means import misfit
+
+Look: TypeAlias = Appearance | None
+"""What candidates are given before they are embedded; None: they are taken as they came."""
+
+
+def looks_of(plan: PublicPlan, appearance: Receipt | None) -> tuple[Look, ...]:
+    """The looks in which candidates are judged.
+
+    Args:
+        plan: Says whether the look is settled.
+        appearance: The receipt of iteration 0, if the plan releases an appearance.
+
+    Returns:
+        One look; under ``auto`` both that are left open, the first being that in which private images are embedded.
+    """
+    if appearance is None:
+        return (None,)
+    released = Appearance.released(appearance.values)
+    return (None, released) if plan.appearance == "auto" else (released,)
+
+
+@dataclass(frozen=True, repr=False)
+class Chooser:
+    """Shows candidates to a selector, and turns what it picks into choices by candidate id.
+
+    Attributes:
+        plan: What is public about the run.
+        encoder: In eval mode; embeds one image at a time.
+        received: Bytes of a candidate by digest.
+        selector: Picks.
+    """
+
+    plan: PublicPlan
+    encoder: Encoder
+    received: Callable[[str], bytes]
+    selector: Selector
+    _embedded: dict[tuple[str, Look], FloatArray] = field(default_factory=dict)
+
+    def scenes(self, iteration: int, pool: Pool, looks: Iterable[Look]) -> tuple[Scene, ...]:
+        """What the selector is shown: one scene for each look."""
+        return tuple(self._scene(iteration, pool, look) for look in looks)
+
+    def choose(
+        self, measured: Measurement, scenes: Sequence[Scene], pool: Pool
+    ) -> tuple[tuple[Choice, ...], tuple[float, ...]]:
+        """Choose by a measurement; of two looks, in the one whose picks lie nearer to what was measured.
+
+        Returns:
+            The choices, class by class, and what the receipt says about the look: nothing if the plan settles it.
+        """
+        picks = [self.selector.pick(measured, scene) for scene in scenes]
+        values: tuple[float, ...] = ()
+        best = picks[0]
+        if len(picks) > 1:
+            gaps = [misfit(measured, scene, picked) for scene, picked in zip(scenes, picks, strict=True)]
+            best, values = (picks[1], MATCHED) if gaps[1] < gaps[0] else (picks[0], AS_IS)
+        named = zip(self.plan.labels, best, strict=True)
+        return tuple(choice(label, pool.candidates, places) for label, places in named), values
+
+    def _scene(self, iteration: int, pool: Pool, look: Look) -> Scene:
+        plan = self.plan
+        return Scene(
+            labels=plan.labels,
+            pools=tuple(self._embed(pool.candidates[label], pool.views, look) for label in plan.labels),
+            wanted=plan.wanted(iteration),
+            shots=plan.shots,
+            iteration=iteration,
+            iterations=plan.iterations,
+            seed=plan.public_seed("pick", iteration),
+            relation=plan.relation,
+            threshold=plan.threshold,
+        )
+
+    def _embed(self, candidates: tuple[Candidate, ...], views: Population, look: Look) -> FloatArray:
+        """float64 ``(candidates, d)``: a candidate's own embedding, or with lookahead the mean of its variations'.
+
+        NaN for what is not an image; a variation that is none is left out of the mean.
+        """
+        rows = [
+            self._mean([view.digest for view in views.get(each.id, (each,))], look) for each in candidates
+        ]
+        return np.array(rows).reshape(len(candidates), self.encoder.dimension)
+
+    def _mean(self, digests: Sequence[str], look: Look) -> FloatArray:
+        rows = np.stack([self._one(digest, look) for digest in digests])
+        usable = rows[np.isfinite(rows).all(axis=1)]
+        return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
+
+    def _one(self, digest: str, look: Look) -> FloatArray:
+        if (digest, look) not in self._embedded:
+            image = developed(self.received(digest), look)
+            self._embedded[digest, look] = self.encoder.embed([image])[0]
+        return self._embedded[digest, look]
+
+
+def choice(label: str, candidates: Population, places: Iterable[int]) -> Choice:
+    """What was chosen from a class, by the candidates' places in it."""
+    named = (candidates[label][place] for place in places)
+    return Choice(label, tuple(Chosen(each.id, each.digest) for each in named))
