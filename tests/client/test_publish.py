@@ -10,7 +10,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from pcevolve_client.methods import method
 from pcevolve_client.privacy import Event
-from pcevolve_client.publish import Release, card, clean_image, publish, published_files
+from pcevolve_client.publish import Release, card, clean_image, publish
 from pcevolve_client.release import Candidate, Receipt
 from pcevolve_shared import images
 from support.provider import png
@@ -51,7 +51,7 @@ def test_what_is_not_an_image_is_left_out_and_named(tmp_path):
     publish(tmp_path / "release", release(), BYTES.__getitem__)
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert manifest["unreadable"] == ["i002-c"]
-    assert [each["candidate"] for each in published_files(tmp_path / "release")] == ["i002-a", "i002-b"]
+    assert [each["candidate"] for each in manifest["files"]] == ["i002-a", "i002-b"]
 
 
 def test_the_card_states_guarantee_and_assumptions():

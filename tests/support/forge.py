@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pcevolve_client.audit.evidence import Evidence
+from pcevolve_client.audit.populations import Populations
 from pcevolve_client.egress.bodies import Bodies, BodyRef
 from pcevolve_client.egress.records import GENESIS, Line, digest
+from pcevolve_client.errors import ClientError
+from pcevolve_client.methods import method
+from pcevolve_client.publish import CARD, MANIFEST, Release, card, image_paths, listed, manifest
+from pcevolve_client.report import write_report
+from pcevolve_client.summary import spelled, summary
 
 Event = dict[str, Any]
 
@@ -23,10 +31,28 @@ def forge(root: Path, change: Callable[[list[Event]], list[Event]]) -> None:
         lines.append(raw)
         previous = digest(raw)
     log.write_bytes(b"".join(lines))
-    path = root / "release" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["transcript"] = {"head": previous, "lines": len(lines)}
-    path.write_text(json.dumps(manifest))
+    reissue(root)
+
+
+def reissue(root: Path) -> None:
+    """Make everything that follows from a record anew, as a forger who has our code would; images stay as they are."""
+    evidence = Evidence.of(root)
+    plan, receipts = evidence.plan, evidence.receipts
+    if plan is None:
+        return
+    release = root / "release"
+    due = image_paths(Populations(plan, evidence.outputs).dataset(receipts))
+    there = {path: each for path, each in due.items() if (release / path).is_file()}
+    files = [listed(path, (release / path).read_bytes(), each) for path, each in there.items()]
+    unreadable = [each.id for path, each in due.items() if path not in there]
+    last, count = evidence.entries[-1].digest, len(evidence.entries)
+    made = Release(plan, method(plan.method), {}, receipts, last, count)
+    with suppress(ClientError):  # a plan or receipt of which nothing follows
+        (release / MANIFEST).write_bytes(manifest(made, files, unreadable))
+        (release / CARD).write_text(card(made, len(files)))
+        values = summary(plan, receipts, evidence.entries, len(files))
+        (root / "summary.json").write_bytes(spelled(values))
+        write_report(root)
 
 
 def rewritten_body(root: Path, event: Event, change: Callable[[bytes], bytes]) -> Event:

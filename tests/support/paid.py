@@ -3,48 +3,85 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+import numpy as np
+from safetensors.numpy import load, save
+
 from pcevolve_client.budget.ledger import Account, Paid
+from pcevolve_client.choosing import Chooser, looks_of
 from pcevolve_client.egress.transport import Transport
+from pcevolve_client.encoders import Encoder, load_encoder
 from pcevolve_client.evolve import Pool
 from pcevolve_client.methods import method
 from pcevolve_client.plan import PublicPlan
-from pcevolve_client.release import Choice, Chosen, Query, Receipt
+from pcevolve_client.release import Query, Receipt
+from pcevolve_client.selectors import SELECTORS, Measurement, Scene
+from pcevolve_client.selectors.means import Frame, Means, typical
+from pcevolve_client.selectors.scene import united
 
 from .runs import SmallRun
 
 LOOK = (0.2, 0.7, 0.0, 0.9, 0.4, 0.6)
 
 
+@cache
+def encoder() -> Encoder:
+    """The bundled one, loaded once."""
+    return load_encoder("bundled")
+
+
 @dataclass(frozen=True)
 class LastOne:
-    """A judge that pays the plan's price and always takes the class's last candidates."""
+    """A judge that pays the plan's price, and measures that each class's last candidate is the best."""
 
-    plan: PublicPlan
+    chooser: Chooser
     account: Account
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """See ``Judge.release``."""
-        events = method(self.plan.method).planned(self.plan)[query.iteration]
-        return self.account.pay(query, events, lambda: self._last(query, pool))
-
-    def _last(self, query: Query, pool: Pool) -> Paid:
+        plan = self.chooser.plan
+        planned = method(plan.method).planned(plan)
+        events = planned[query.iteration]
         if query.iteration == 0:
-            return Paid((), values=LOOK)
-        wanted = self.plan.wanted(query.iteration)
-        last = {label: pool.candidates[label][-wanted:] for label in self.plan.labels}
-        return Paid(
-            tuple(
-                Choice(label, tuple(Chosen(each.id, each.digest) for each in last[label])) for label in last
-            )
+            return self.account.pay(query, events, lambda: Paid((), values=LOOK))
+        scenes = self.chooser.scenes(
+            query.iteration, pool, looks_of(plan, self.account.recorded(Query(plan.run_id, 0)))
         )
+        free = all(event.free for event in events)
+        measured = (
+            load(self.account.measured(min(t for t in planned if t)))
+            if free
+            else last_one(self.chooser, united(scenes))
+        )
+        return self.account.pay(
+            query,
+            events,
+            lambda: Paid(*self._chosen(measured, scenes, pool, b"" if free else save(measured))),
+        )
+
+    def _chosen(self, measured, scenes, pool, memory):
+        choices, values = self.chooser.choose(measured, scenes, pool)
+        return choices, memory, values
+
+
+def last_one(chooser: Chooser, scene: Scene) -> Measurement:
+    """A measurement of the right form by which the last candidate of each class is the best."""
+    if isinstance(chooser.selector, Means):
+        frame = Frame.of(np.concatenate(scene.pools))
+        means = np.array([typical(frame.points(pool[-1:])) for pool in scene.pools])
+        return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), "means": means}
+    return {"chosen": np.array([len(pool) - 1 for pool in scene.pools])}
 
 
 def paid_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """Carry out a whole run through the real parts."""
     run = SmallRun.open(root, plan, provider)
-    run.judge = LastOne(plan, run.account)
+    selector = method(plan.method).selector
+    if selector is not None:
+        chooser = Chooser(plan, encoder(), run.transcript.bodies.file, SELECTORS[selector]())
+        run.judge = LastOne(chooser, run.account)
     run.finish()
     run.close()
     return root

@@ -62,13 +62,13 @@ class Recorded:
         )
         self.recorder.response(flow)
         if trouble == "unanswered":
-            raise ConnectionTroubleError("ReadTimeout")
+            raise ConnectionTroubleError("the answer took too long")
         return answer
 
     def _lost(self, flow: SimpleNamespace) -> ConnectionTroubleError:
         flow.error = SimpleNamespace(msg="Client disconnected.")
         self.recorder.error(flow)
-        return ConnectionTroubleError("ReadError")
+        return ConnectionTroubleError("the connection broke")
 
     def _flow(self, request: Outgoing) -> SimpleNamespace:
         """What mitmproxy would hand to the recorder."""

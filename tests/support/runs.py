@@ -26,6 +26,8 @@ from pcevolve_client.providers import dialect
 from pcevolve_client.providers.remote import RemoteGenerator
 from pcevolve_client.publish import Release, publish
 from pcevolve_client.release import Receipt
+from pcevolve_client.report import write_report
+from pcevolve_client.summary import spelled, summary
 
 from .provider import FakeProvider
 
@@ -68,6 +70,20 @@ def small_plan(**changes: object) -> PublicPlan:
     return PublicPlan(**{**values, **changes})  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class Recording:
+    """A watcher that puts receipts on record as soon as they are paid for, as a real run does."""
+
+    gate: Gate
+
+    def generated(self, call: Call) -> None:
+        """Ignore."""
+
+    def released(self, receipt: Receipt) -> None:
+        """Record it."""
+        self.gate.record(receipt)
+
+
 @dataclass
 class SmallRun:
     """A run's live parts."""
@@ -103,7 +119,7 @@ class SmallRun:
             transcript, dialect(plan.dialect), address, provider or FakeProvider(), patience, pace, meter
         )
         gate.hello(plan.run_id)
-        gate.begin(plan, account.committed)
+        gate.begin(plan, account.committed, account.measured)
         return cls(root, plan, ledger, account, transcript, gate, UniformJudge(account, SecureNoise(), plan))
 
     def evolve(self) -> Evolved:
@@ -111,17 +127,19 @@ class SmallRun:
         generator = RemoteGenerator(
             self.plan, dialect(self.plan.dialect), self.gate, self.transcript.bodies.file
         )
-        return evolve(self.plan, generator, self.judge, Silent())
+        return evolve(self.plan, generator, self.judge, Recording(self.gate))
 
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""
         evolved = self.evolve()
-        for receipt in evolved.receipts:
-            self.gate.record(receipt)
         self.gate.finish()
         facts = (evolved.receipts, self.transcript.head, len(self.transcript.entries))
         release = Release(self.plan, method(self.plan.method), evolved.dataset, *facts)
         publish(self.root / "release", release, self.transcript.bodies.file)
+        released = sum(1 for _ in (self.root / "release").glob("*/*.png"))
+        values = summary(self.plan, evolved.receipts, self.transcript.entries, released)
+        (self.root / "summary.json").write_bytes(spelled(values))
+        write_report(self.root)
         return evolved
 
     def close(self) -> None:

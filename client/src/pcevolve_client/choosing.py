@@ -19,7 +19,9 @@ from .evolve import Pool, Population
 from .plan import PublicPlan
 from .release import Candidate, Choice, Chosen, Receipt
 from .selectors import Measurement, Scene, Selector
+from .selectors.following import SLACK
 from .selectors.means import misfit
+from .selectors.scene import IntArray
 
 Look: TypeAlias = Appearance | None
 """What candidates are given before they are embedded; None: they are taken as they came."""
@@ -79,6 +81,20 @@ class Chooser:
         named = zip(self.plan.labels, best, strict=True)
         return tuple(choice(label, pool.candidates, places) for label, places in named), values
 
+    def follows(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, receipt: Receipt) -> bool:
+        """Whether a receipt's choices are those of ``choose``, where another machine may have rounded otherwise."""
+        picked = [_places(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
+        if any(len(places) != scenes[0].wanted for places in picked):
+            return False
+        if len(scenes) == 1:
+            return receipt.values == () and self.selector.is_picked(measured, scenes[0], picked)
+        if receipt.values not in (AS_IS, MATCHED):
+            return False
+        taken = int(receipt.values == MATCHED)
+        gaps = [misfit(measured, scene, self.selector.pick(measured, scene)) for scene in scenes]
+        nearer = gaps[taken] <= gaps[1 - taken] + SLACK * max(gaps)
+        return nearer and self.selector.is_picked(measured, scenes[taken], picked)
+
     def _scene(self, iteration: int, pool: Pool, look: Look) -> Scene:
         plan = self.plan
         return Scene(
@@ -113,6 +129,12 @@ class Chooser:
             image = developed(self.received(digest), look)
             self._embedded[digest, look] = self.encoder.embed([image])[0]
         return self._embedded[digest, look]
+
+
+def _places(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntArray:
+    """Where what was chosen stands among the candidates; what is not among them is left out."""
+    known = {Chosen(each.id, each.digest): place for place, each in enumerate(candidates)}
+    return np.array([known[each] for each in chosen if each in known], dtype=np.int64)
 
 
 def choice(label: str, candidates: Population, places: Iterable[int]) -> Choice:

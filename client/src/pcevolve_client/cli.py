@@ -245,36 +245,54 @@ def audit(
         bool,
         typer.Option("--html", help="Also write RUN/wire.html: everything that left, to scroll through."),
     ] = False,
+    allow_insecure: Annotated[
+        bool,
+        typer.Option("--allow-insecure", help="Let a run pass whose noise came from a seed (INSECURE)."),
+    ] = False,
+    encoder_weights: Annotated[
+        str | None, typer.Option(help="The file that the run was given as --encoder-weights, if it was.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check from the record alone that nothing left without a reason.
+    """Check from the record alone that nothing left without a reason, and that all that may be shared follows from it.
 
-    Exit code 1 if anything did, or if the run is unfinished.
+    Exit code 1 if anything does not hold, if the run is unfinished, or if it is INSECURE.
     """
     from .audit import audit as check
-    from .audit import reconciled
+    from .audit import insecurities, reconciled, wire_page_finding
+    from .encoders import load_encoder
 
     if not (folder / "transcript").is_dir():
         raise UsageError(f"{folder} is not the folder of a run: it has no transcript")
-    findings = check(folder) + (reconciled(folder, capture) if capture else [])
+    findings = check(folder, lambda name: load_encoder(name, encoder_weights))
+    findings += reconciled(folder, capture) if capture else []
     if html:
         from .audit.viewer import write_viewer
 
         typer.echo(f"page: {write_viewer(folder, findings, folder / 'wire.html')}", err=True)
-    _verdict(folder, findings, as_json)
-
-
-def _verdict(folder: Path, findings: Sequence[Finding], as_json: bool) -> None:
-    """Print what an audit found; exit 1 if a claim does not hold."""
-    holds = all(each.holds for each in findings)
-    if as_json:
-        typer.echo(json.dumps({"holds": holds, "findings": [asdict(each) for each in findings]}, indent=1))
     else:
+        findings += wire_page_finding(folder, findings)
+    _verdict(folder, findings, insecurities(folder), allow_insecure, as_json)
+
+
+def _verdict(
+    folder: Path, findings: Sequence[Finding], marks: Sequence[str], allowed: bool, as_json: bool
+) -> None:
+    """Print what an audit found, what speaks against the run's privacy first; exit 1 if a claim does not hold."""
+    holds = all(each.holds for each in findings) and (allowed or not marks)
+    if as_json:
+        found = {"marks": list(marks), "holds": holds, "findings": [asdict(each) for each in findings]}
+        typer.echo(json.dumps(found, indent=1))
+    else:
+        for mark in marks:
+            typer.echo(mark)
         rows = [(each.claim, str(each.checked), "holds" if each.holds else "BROKEN") for each in findings]
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
     for each in findings:
         for fault in each.faults[:20]:
             typer.echo(f"{each.claim}: NO, {fault}", err=True)
+    if marks and not allowed:
+        typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:
         raise typer.Exit(1)
 

@@ -67,14 +67,15 @@ def demonstrate(out: Path) -> dict[str, Any]:
         console.print(f"API server at {address}, a process of its own; it logs to {_log(out)}")
         main = execute(_settings(out, out, address, "auto"), resume=True)
         console.print("\nThe same once more without looking at the private data, for comparison:")
-        control = execute(_settings(out, out / "controls" / "random", address, "random"), resume=True)
+        control = execute(_settings(out, _beside(out, "random"), address, "random"), resume=True)
     console.print("Measuring both on held-out real digits ...")
     test = AccuracyTest.on(_public_test(main), main.parts.encoder)
     scores, blind = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
-    write_report(out, [*_points(main.plan.method, scores), *_points("random control", blind)])
+    points = [*_points(main.plan.method, scores), *_points("random control", blind)]
+    page = write_report(out, points, main.folder.private / "report.html")
     accuracy = scores.as_json() | {"random": blind.as_json()["final"]}
-    timed = {**main.summary, "wall_seconds": round(time.monotonic() - started, 1)}
-    return record(replace(main, summary=timed), accuracy)
+    told = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
+    return record(replace(main, summary=main.summary | told), accuracy)
 
 
 def _settings(root: Path, out: Path, address: str, method: str) -> RunSettings:
@@ -94,7 +95,7 @@ def _points(name: str, scores: Scores) -> list[AccuracyPoint]:
 
 def _shown_before(out: Path) -> dict[str, Any] | None:
     """The summary of a demonstration that ran to its end, measurements included."""
-    path = RunFolder(out).summary
+    path = RunFolder(out).result
     summary: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return summary if "accuracy" in summary else None
 
@@ -112,7 +113,12 @@ def _port(out: Path) -> int:
 
 
 def _log(out: Path) -> Path:
-    return out.with_name(f"{out.name}-server.log")
+    return _beside(out, "server.log")
+
+
+def _beside(out: Path, name: str) -> Path:
+    """Something of the demonstration that is no part of its main run."""
+    return out.with_name(f"{out.name}-{name}")
 
 
 @contextmanager

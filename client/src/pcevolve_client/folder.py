@@ -45,12 +45,17 @@ class RunFolder:
 
     @property
     def summary(self) -> Path:
-        """Figures of the run, for programs."""
+        """Figures of the run, for programs: a function of the transcript."""
         return self.root / "summary.json"
 
     @property
+    def result(self) -> Path:
+        """What the owner was told in the end, accuracy on private data included; never shared."""
+        return self.private / "result.json"
+
+    @property
     def report(self) -> Path:
-        """Pictures and figures of the run, for people."""
+        """Pictures and figures of the run, for people: a function of the transcript."""
         return self.root / "report.html"
 
     @property

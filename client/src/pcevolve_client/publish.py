@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,12 @@ from pcevolve_shared import images
 from .appearance import Appearance, appearance_in
 from .budget.accountants import epsilon
 from .durable import sync_folder
-from .evolve import Population
 from .figures import loss
 from .methods.method import Method
 from .plan import PublicPlan
-from .release import Candidate, Receipt
+from .release import Candidate, Chosen, Receipt
 
-FORMAT = "pcevolve-manifest/2"
+FORMAT = "pcevolve-manifest/3"
 MANIFEST = "manifest.json"
 CARD = "README.md"
 
@@ -32,7 +31,7 @@ class Release:
 
     plan: PublicPlan
     method: Method
-    population: Population
+    population: Mapping[str, Sequence[Candidate | Chosen]]
     receipts: Sequence[Receipt]
     transcript_head: str
     transcript_lines: int
@@ -94,12 +93,6 @@ def marks(plan: PublicPlan) -> list[str]:
     return [] if plan.noise == "os-csprng" else ["INSECURE: noise came from a seed; this run has no privacy"]
 
 
-def published_files(folder: Path) -> list[dict[str, str]]:
-    """The images that a release's manifest lists."""
-    files: list[dict[str, str]] = json.loads((folder / MANIFEST).read_text())["files"]
-    return files
-
-
 def publish(folder: Path, release: Release, received: Callable[[str], bytes]) -> None:
     """Write the dataset in one step: either all of it is there or nothing.
 
@@ -110,9 +103,8 @@ def publish(folder: Path, release: Release, received: Callable[[str], bytes]) ->
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     files, unreadable = _write_images(partial, release, received)
-    manifest = _manifest(release, files, unreadable)
-    (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
-    (partial / CARD).write_text(card(release, len(files)))
+    (partial / MANIFEST).write_bytes(manifest(release, files, unreadable))
+    (partial / CARD).write_bytes(card(release, len(files)).encode())
     partial.replace(folder)
     sync_folder(folder.parent)
 
@@ -133,32 +125,37 @@ def _write_images(
     files: list[dict[str, str]] = []
     unreadable: list[str] = []
     wanted = appearance_in(release.receipts)
-    for label, candidates in release.population.items():
-        (folder / label).mkdir()
-        for candidate in dict.fromkeys(candidates):
-            try:
-                data = clean_image(received(candidate.digest), wanted)
-            except images.ImageError:
-                unreadable.append(candidate.id)
-                continue
-            path = folder / label / f"{candidate.id}.png"
-            path.write_bytes(data)
-            files.append(_listed(path.relative_to(folder), data, candidate))
+    for path, candidate in image_paths(release.population).items():
+        try:
+            data = clean_image(received(candidate.digest), wanted)
+        except images.ImageError:
+            unreadable.append(candidate.id)
+            continue
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(data)
+        files.append(listed(path, data, candidate))
     return files, unreadable
 
 
-def _listed(path: Path, data: bytes, candidate: Candidate) -> dict[str, str]:
+def image_paths(population: Mapping[str, Sequence[Candidate | Chosen]]) -> dict[str, Candidate | Chosen]:
+    """Where each image of a dataset belongs in the release; one that was chosen twice is there once."""
+    return {f"{label}/{each.id}.png": each for label, candidates in population.items() for each in candidates}
+
+
+def listed(path: str, data: bytes, candidate: Candidate | Chosen) -> dict[str, str]:
+    """What the manifest says about an image."""
     return {
-        "path": path.as_posix(),
+        "path": path,
         "sha256": hashlib.sha256(data).hexdigest(),
         "candidate": candidate.id,
         "received_sha256": candidate.digest,
     }
 
 
-def _manifest(release: Release, files: list[dict[str, str]], unreadable: list[str]) -> dict[str, Any]:
+def manifest(release: Release, files: Sequence[dict[str, str]], unreadable: Sequence[str]) -> bytes:
+    """The manifest, in its one spelling: a function of the transcript and of the images' bytes."""
     plan = release.plan
-    return {
+    content = {
         "format": FORMAT,
         "marks": marks(plan),
         "plan": plan.model_dump(mode="json"),
@@ -170,9 +167,10 @@ def _manifest(release: Release, files: list[dict[str, str]], unreadable: list[st
         "how_made": how_made(release),
         "receipts": len(release.receipts),
         "transcript": {"head": release.transcript_head, "lines": release.transcript_lines},
-        "files": files,
-        "unreadable": unreadable,
+        "files": list(files),
+        "unreadable": list(unreadable),
     }
+    return json.dumps(content, indent=1, sort_keys=True).encode() + b"\n"
 
 
 def card(release: Release, images_released: int) -> str:

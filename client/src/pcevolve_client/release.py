@@ -105,6 +105,8 @@ class Receipt:
         relation: Neighbour relation under which the events' parameters hold.
         values: Numbers that were released, noise included: the appearance of the private images; under ``auto``
             appearance also, with the choice of candidates, whether they were nearer with it (1) or as they came (0).
+        measured: SHA-256, hex, of what was measured of the private data and paid for, as safetensors; the choices
+            follow from it. Empty where nothing was measured, or only ``values``.
     """
 
     run_id: str
@@ -113,6 +115,7 @@ class Receipt:
     events: tuple[Event, ...]
     relation: Relation
     values: tuple[float, ...] = ()
+    measured: str = ""
 
     def of(self, label: str) -> tuple[Chosen, ...]:
         """What was chosen from a class; nothing for a class that it does not know."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import sys
 import time
@@ -33,10 +32,11 @@ from .planning import resolved_plan
 from .promise import promise
 from .providers.dialect import ModelSize
 from .providers.remote import RemoteGenerator
-from .publish import Release, marks, publish, published_files
+from .publish import Release, publish
 from .release import Receipt
 from .report import write_report
 from .settings import RunSettings, option
+from .summary import spelled, summary
 
 FALLBACK_SIZE = ModelSize(512, 512)
 
@@ -124,7 +124,7 @@ def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Co
         _approve(settings, parts, plan, gate, meter)
         settings.save(folder.config)
         account.enrol()
-        gate.begin(plan, account.committed)
+        gate.begin(plan, account.committed, account.measured)
         yield _Session(parts, folder, plan, gate, transcript, account, meter)
 
 
@@ -225,23 +225,20 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
     if not folder.finished:
         publish(folder.release, release, transcript.bodies.file)
     write_report(folder.root)
-    summary = {
-        "method": plan.method,
-        "marks": marks(plan),
-        **{name: value for name, value in release.guarantee.items() if name != "events"},
-        "iterations": plan.iterations,
-        "classes": len(plan.labels),
-        "images_released": len(published_files(folder.release)),
-        **transcript.counted(),
+    released = sum(1 for _ in folder.release.glob("*/*.png"))
+    public = summary(plan, evolved.receipts, transcript.entries, released)
+    write_durably(folder.summary, spelled(public))
+    result = {
+        **public,
         "cost": round(session.meter.cost, 6) if session.meter.knows_cost else None,
         "wall_seconds": round(time.monotonic() - started, 1),
         "dataset": str(folder.release),
         "report": str(folder.report),
     }
-    save_summary(folder, summary)
-    return summary
+    save_result(folder, result)
+    return result
 
 
-def save_summary(folder: RunFolder, summary: dict[str, Any]) -> None:
-    """Write the figures of a run for programs."""
-    write_durably(folder.summary, json.dumps(summary, indent=1).encode() + b"\n", 0o600)
+def save_result(folder: RunFolder, result: dict[str, Any]) -> None:
+    """Keep what the owner was told in the end, where nobody else reads it."""
+    write_durably(folder.result, spelled(result), 0o600)

@@ -1,7 +1,7 @@
 """Measures a finished run on held-out real data (composition root: private data meet results here).
 
-Figures about data that are not public go to ``private/`` and to the owner's screen, never into the summary or
-the report.
+Its figures go to ``private/`` and to the owner's screen, never into what may be shared: that is a function of the
+transcript, and measured accuracy is not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .egress.transcript import BODIES
 from .evaluation.accuracy import Accuracy, AccuracyTest
 from .evaluation.private_file import write_private
 from .evolve import Population
-from .run import Outcome, save_summary
+from .run import Outcome, save_result
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,10 +50,9 @@ def scored(outcome: Outcome) -> dict[str, Any]:
 def record(outcome: Outcome, accuracy: dict[str, Any]) -> dict[str, Any]:
     """Keep accuracies where they belong and return the summary with them."""
     write_private(outcome.folder.private / "evaluation.json", {"accuracy": accuracy})
-    summary = {**outcome.summary, "accuracy": accuracy}
-    if outcome.parts.test_is_public:
-        save_summary(outcome.folder, summary)
-    return summary
+    result = {**outcome.summary, "accuracy": accuracy}
+    save_result(outcome.folder, result)
+    return result
 
 
 def _accuracy(

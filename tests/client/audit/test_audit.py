@@ -54,10 +54,10 @@ def test_an_image_left_out_of_a_selected_dataset_is_noticed(tmp_path: Path):
     left_out = manifest["files"].pop()
     (tmp_path / "release" / left_out["path"]).unlink()
     path.write_text(json.dumps(manifest))
-    assert f"{left_out['candidate']} belongs to the dataset but is not in it" in faults(tmp_path)
+    assert f"release/{left_out['path']} is missing" in faults(tmp_path)
     manifest["unreadable"] = [left_out["candidate"]]
     path.write_text(json.dumps(manifest))
-    assert f"{left_out['candidate']} is said to be unreadable, but it is an image" in faults(tmp_path)
+    assert "release/manifest.json is not what the record gives: files, unreadable" in faults(tmp_path)
 
 
 def test_a_lookahead_of_another_image_is_noticed(tmp_path: Path):
@@ -130,11 +130,11 @@ def test_a_missing_transcript_is_one_clear_fault(tmp_path: Path):
 @pytest.mark.parametrize(
     ("key", "value", "fault"),
     [
-        ("epsilon_spent", 1.0, "claims another epsilon_spent"),
-        ("events", [], "claims another events"),
-        ("epsilon_budget", 1.0, "claims another epsilon_budget"),
-        ("relation", "add-remove", "claims another relation"),
-        ("delta", 0.1, "claims another delta"),
+        ("epsilon_spent", 1.0, "is not what the record gives: guarantee.epsilon_spent"),
+        ("events", [], "is not what the record gives: guarantee.events"),
+        ("epsilon_budget", 1.0, "is not what the record gives: guarantee.epsilon_budget"),
+        ("relation", "add-remove", "is not what the record gives: guarantee.relation"),
+        ("delta", 0.1, "is not what the record gives: guarantee.delta"),
     ],
 )
 def test_a_manifest_that_claims_more_than_the_receipts_is_noticed(copy: Path, key, value, fault):
@@ -142,7 +142,7 @@ def test_a_manifest_that_claims_more_than_the_receipts_is_noticed(copy: Path, ke
     manifest = json.loads(path.read_text())
     manifest["guarantee"][key] = value
     path.write_text(json.dumps(manifest))
-    assert fault in " ".join(faults(copy))
+    assert f"release/manifest.json {fault}" in " ".join(faults(copy))
 
 
 def test_an_image_that_is_not_the_providers_is_noticed_in_the_dataset(copy: Path):
@@ -153,7 +153,7 @@ def test_an_image_that_is_not_the_providers_is_noticed_in_the_dataset(copy: Path
 
 def test_an_extra_image_in_the_dataset_is_noticed(copy: Path):
     shutil.copy(next((copy / "release" / "cut").iterdir()), copy / "release" / "cut" / "extra.png")
-    assert "release/cut/extra.png is not in the manifest" in " ".join(faults(copy))
+    assert "release/cut/extra.png is not part of the dataset" in " ".join(faults(copy))
 
 
 def changed_request(root: Path, field: str, value: object, slot: str = "i002/") -> None:

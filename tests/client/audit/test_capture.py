@@ -285,7 +285,7 @@ LIES = {
     "another order": (swapped, UNRECORDED),
     "an answered one as failed": (
         lambda events: [
-            {"kind": "failed", "slot": each["slot"], "reason": "lost"} if index == 5 else each
+            {"kind": "failed", "slot": each["slot"], "reason": "cut off"} if index == 5 else each
             for index, each in enumerate(events)
         ],
         None,

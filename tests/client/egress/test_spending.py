@@ -78,7 +78,7 @@ def test_retries_count_and_what_got_lost_counts_at_its_expected_cost(tmp_path):
     def flaky(request):
         attempts.append(request)
         if len(attempts) == 2:
-            raise ConnectionTroubleError("gone")
+            raise ConnectionTroubleError("the connection broke")
         return Incoming(503, (), b"") if len(attempts) == 3 else None
 
     attempts: list[object] = []

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import TranscriptError
+from ..errors import ClientError, TranscriptError
+from ..publish import marks
 from .capture import reconcile
 from .checks import Finding, audit
 from .evidence import Evidence
+from .pages import WIRE, wire_faults
 
-__all__ = ["Finding", "audit", "reconciled"]
+__all__ = ["Finding", "audit", "insecurities", "reconciled", "wire_page_finding"]
+
+
+def insecurities(root: Path) -> list[str]:
+    """What a run's plan says against its own privacy; nothing where no plan can be read, which the audit tells."""
+    try:
+        plan = Evidence.of(root).plan
+    except ClientError:
+        return []
+    return [] if plan is None else marks(plan)
 
 
 def reconciled(root: Path, capture: Path) -> list[Finding]:
@@ -23,3 +34,13 @@ def reconciled(root: Path, capture: Path) -> list[Finding]:
     except TranscriptError:  # what is wrong with it is among the audit's own findings
         return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
     return reconcile(evidence, capture)
+
+
+def wire_page_finding(root: Path, findings: list[Finding]) -> list[Finding]:
+    """Whether ``wire.html`` is the page that these findings and the record give; nothing where there is none."""
+    if not (root / WIRE).is_file() or (root / WIRE).is_symlink():
+        return []
+    from .viewer import rendered_viewer
+
+    faults = tuple(wire_faults(root, lambda: rendered_viewer(root, findings)))
+    return [Finding("so is the wire page (of an audit with the same --capture, if any)", faults, 1)]

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from pydantic import ValidationError
-
-from pcevolve_shared import images
+from typing import TypeAlias
 
 from .. import methods
-from ..appearance import AS_IS, MATCHED, appearance_in
+from ..appearance import AS_IS, MATCHED
 from ..budget.accountants import within
+from ..egress.bodies import cut
 from ..egress.records import Answered, Sent
+from ..encoders import load_encoder
 from ..errors import ClientError
 from ..plan import PublicPlan
 from ..providers import dialect
-from ..publish import CARD, MANIFEST, clean_image, guarantee
+from ..publish import MANIFEST
 from .evidence import Evidence
+from .grammar import grammar_faults
+from .pages import page_faults
+from .released import MOST_ROUNDED, Released
 from .replay import Replay
+from .selection import LoadEncoder, selection_faults
+from .tree import odd_entries, tree_faults
+
+Check: TypeAlias = "Callable[[Evidence], Iterable[str]]"
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,34 @@ class Finding:
         return not self.faults
 
 
-def audit(root: Path) -> list[Finding]:
-    """Check a run; every fault is told, none stops the rest unless nothing can be read."""
+def audit(root: Path, load_encoder: LoadEncoder = load_encoder) -> list[Finding]:
+    """Check a run; every fault is told, none stops the rest unless nothing can be read.
+
+    Args:
+        root: The run's folder.
+        load_encoder: Finds the encoder that a plan names.
+    """
+    odd = [fault for name in ("transcript", "release") for fault in odd_entries(root, name)]
+    if odd:
+        return [Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))]
     try:
         evidence = Evidence.of(root)
     except ClientError as error:
         return [Finding("the chain of records is unbroken", (str(error),), 0)]
-    chain = Finding("the chain of records is unbroken", (), len(evidence.entries))
-    checks: list[tuple[str, Callable[[Evidence], Iterable[str]], int]] = [
-        ("the run is finished and the manifest names the end of the chain", _anchored, 1),
+    released = None if evidence.plan is None else Released(evidence, evidence.plan)
+    findings = [Finding("the chain of records is unbroken", (), len(evidence.entries))]
+    findings += [
+        Finding(claim, _collect(check, evidence), count) for claim, check, count in _claims(evidence)
+    ]
+    if (asked := sum(1 for each in evidence.receipts if each.measured)) > 0:
+        faults = _collect(lambda found: selection_faults(found, load_encoder), evidence)
+        findings.append(Finding("every choice follows from what was measured and paid for", faults, asked))
+    return findings if released is None or not evidence.finished else findings + _rebuilt(released)
+
+
+def _claims(evidence: Evidence) -> list[tuple[str, Check, int]]:
+    return [
+        ("the run is finished, and its lines follow each other as a run's do", _order, len(evidence.entries)),
         (
             "every recorded body is complete and unchanged, and nothing else is stored",
             _bodies,
@@ -66,56 +87,58 @@ def audit(root: Path) -> list[Finding]:
             evidence.requests,
         ),
         ("the receipts pay for every release, once, at the planned price", _receipts, len(evidence.receipts)),
-        ("the dataset is the last round's answers, or what a receipt selects", _dataset, _listed(evidence)),
     ]
-    return [chain] + [Finding(claim, _collect(check, evidence), count) for claim, check, count in checks]
 
 
-def _collect(check: Callable[[Evidence], Iterable[str]], evidence: Evidence) -> tuple[str, ...]:
+def _rebuilt(released: Released) -> list[Finding]:
+    """What may be shared beside the transcript: made again from it, and compared."""
+    evidence, plan = released.evidence, released.plan
+    faults = _collect(lambda _: released.faults(), evidence)
+    slack = (
+        f" (but for {MOST_ROUNDED} value that rounding may have moved by one level: room for {released.capacity} bits)"
+        if released.capacity
+        else ""
+    )
+    pages = _collect(lambda _: page_faults(evidence, plan, len(released.files)), evidence)
+    return [
+        Finding(f"the release is what the record gives, byte for byte{slack}", faults, len(released.files)),
+        Finding("so are summary and report, and nothing else lies beside them", pages, 1),
+    ]
+
+
+def _collect(check: Check, evidence: Evidence) -> tuple[str, ...]:
     faults: list[str] = []
     try:
         faults.extend(check(evidence))
     except ClientError as error:
         faults.append(str(error))
+    except (
+        ArithmeticError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:  # what a forger wrote into a record
+        faults.append(f"the record cannot be made sense of ({type(error).__name__})")
     return tuple(faults)
 
 
-def _listed(evidence: Evidence) -> int:
-    try:
-        return len(evidence.manifest["files"]) if evidence.manifest else 0
-    except ClientError:
-        return 0
-
-
-def _anchored(evidence: Evidence) -> Iterator[str]:
-    if not evidence.finished or evidence.manifest is None:
+def _order(evidence: Evidence) -> Iterator[str]:
+    yield from grammar_faults(evidence.entries, evidence.plan)
+    if not evidence.finished or not (evidence.release / MANIFEST).is_file():
         yield "the run is unfinished: the end of its record is not anchored, so lines may be missing there"
-        return
-    last = evidence.entries[-1]
-    if evidence.manifest["transcript"] != {"head": last.digest, "lines": len(evidence.entries)}:
-        yield "the manifest names another end of the chain"
-    if evidence.plan is None or _plan_in(evidence.manifest) != evidence.plan:
-        yield "the manifest describes another plan than the one on record"
-
-
-def _plan_in(manifest: dict[str, Any]) -> PublicPlan | None:
-    """The plan that a manifest describes; a version before may have known fewer of its fields."""
-    try:
-        return PublicPlan.model_validate_json(json.dumps(manifest["plan"]))
-    except ValidationError:
-        return None
 
 
 def _bodies(evidence: Evidence) -> Iterator[str]:
     for entry in evidence.entries:
         if isinstance(entry.record, Sent | Answered):
+            kind = "request" if isinstance(entry.record, Sent) else "answer"
+            where = f"{kind} {entry.record.slot} (line {entry.seq + 1})"
             try:
-                evidence.bodies.get(entry.record.body)
+                if cut(evidence.bodies.get(entry.record.body)).text != entry.record.body.text:
+                    yield f"{where}: its body is written down in another way than this version's"
             except ClientError as error:
-                kind = "request" if isinstance(entry.record, Sent) else "answer"
-                yield f"{kind} {entry.record.slot} (line {entry.seq + 1}): {error}"
-    for name in evidence.stray_files():
-        yield f"transcript/{name} belongs to no record"
+                yield f"{where}: {error}"
+    yield from tree_faults(evidence.root, "transcript", evidence.files, "belongs to no record")
 
 
 def _requests(evidence: Evidence) -> Iterator[str]:
@@ -136,11 +159,6 @@ def _receipts(evidence: Evidence) -> Iterator[str]:
     events = [event for receipt in evidence.receipts for event in receipt.events]
     if not within(events, plan.budget):
         yield f"the receipts add up to more than the budget of {float(plan.budget.epsilon):g}"
-    if evidence.manifest is not None:
-        claimed = evidence.manifest["guarantee"]
-        for name, value in guarantee(plan, evidence.receipts).items():
-            if claimed.get(name) != value:
-                yield f"the manifest claims another {name} than plan and receipts"
 
 
 def _prices(evidence: Evidence, plan: PublicPlan) -> Iterator[str]:
@@ -158,6 +176,10 @@ def _prices(evidence: Evidence, plan: PublicPlan) -> Iterator[str]:
             yield f"{where}: names other classes or numbers of prototypes than the plan"
         if receipt.iteration and receipt.values not in _settled(plan):
             yield f"{where}: says something about the appearance that the plan does not leave open"
+        paid = bool(receipt.iteration) and not all(event.free for event in receipt.events)
+        if paid != bool(receipt.measured):
+            said = "does not say what was measured" if paid else "names a measurement that nobody paid for"
+            yield f"{where}: {said}"
         if receipt.iteration in seen:
             yield f"{where}: drawn twice"
         seen.add(receipt.iteration)
@@ -168,65 +190,3 @@ def _prices(evidence: Evidence, plan: PublicPlan) -> Iterator[str]:
 def _settled(plan: PublicPlan) -> tuple[tuple[float, ...], ...]:
     """What a receipt for prototypes may say about the appearance."""
     return (AS_IS, MATCHED) if plan.appearance == "auto" else ((),)
-
-
-def _dataset(evidence: Evidence) -> Iterator[str]:
-    plan, manifest = evidence.plan, evidence.manifest
-    if plan is None or manifest is None:
-        return
-    listed = {each["path"]: each for each in manifest["files"]}
-    due = _due(evidence, plan)
-    missing = set(due) - {each["candidate"] for each in listed.values()} - set(manifest.get("unreadable", ()))
-    for candidate in sorted(missing):
-        yield f"{candidate} belongs to the dataset but is not in it"
-    for path, entry in listed.items():
-        made = due.get(entry["candidate"])
-        if made is None or made != entry["received_sha256"]:
-            yield f"{path} is not among the images that make up the dataset"
-        elif not _same(evidence, path, entry["sha256"], made):
-            yield f"{path} is not the image that the provider sent"
-    for candidate in manifest.get("unreadable", ()):
-        if candidate in due and _readable(evidence, due[candidate]):
-            yield f"{candidate} is said to be unreadable, but it is an image"
-    found = {p.relative_to(evidence.release).as_posix() for p in evidence.release.rglob("*") if p.is_file()}
-    for extra in sorted(found - set(listed) - {MANIFEST, CARD}):
-        yield f"release/{extra} is not in the manifest"
-
-
-def _due(evidence: Evidence, plan: PublicPlan) -> dict[str, str]:
-    """Id and digest of what has to be in the dataset: what the last receipt selects, or the last population."""
-    if plan.selects:
-        last = (each for each in evidence.receipts if each.iteration == plan.releases[-1])
-        return {one.id: one.digest for each in last for choice in each.choices for one in choice.chosen}
-    calls = (*plan.round(plan.iterations), *plan.extensions())
-    return {
-        call.output(index): digest
-        for call in calls
-        for index, digest in enumerate(evidence.outputs.get(call.slot, ()))
-    }
-
-
-def _readable(evidence: Evidence, digest: str) -> bool:
-    try:
-        clean_image(evidence.bodies.file(digest))
-    except images.ImageError:
-        return False
-    return True
-
-
-def _same(evidence: Evidence, path: str, sha256: str, received: str) -> bool:
-    """Whether a file is what publishing makes of received bytes; matching may round differently elsewhere."""
-    wanted = appearance_in(evidence.receipts)
-    try:
-        data = (evidence.release / path).read_bytes()
-        expected = clean_image(evidence.bodies.file(received), wanted)
-        alike = data == expected or (wanted is not None and _close(data, expected))
-    except (OSError, images.ImageError):
-        return False
-    return alike and hashlib.sha256(data).hexdigest() == sha256
-
-
-def _close(one: bytes, other: bytes) -> bool:
-    """Whether two images differ by one level at most."""
-    first, second = (np.asarray(images.decode(each), dtype=int) for each in (one, other))
-    return first.shape == second.shape and bool(np.abs(first - second).max(initial=0) <= 1)

@@ -1,19 +1,16 @@
-"""What an auditor starts from: the chain of records, verified, and the manifest that anchors its end."""
+"""What an auditor starts from: the chain of records, verified."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ..egress.bodies import Bodies
 from ..egress.records import Answered, Finished, Opened, Received, Released, Sent
 from ..egress.transcript import BODIES, LOG, Entry, files_of, plan_of, read
 from ..errors import TranscriptError
 from ..plan import PublicPlan
-from ..publish import MANIFEST
 from ..release import Receipt
 
 
@@ -84,31 +81,13 @@ class Evidence:
         """How many requests were sent."""
         return sum(isinstance(each.record, Sent) for each in self.entries)
 
-    @cached_property
-    def manifest(self) -> dict[str, Any] | None:
-        """The release's manifest; None for an unfinished run.
-
-        Raises:
-            TranscriptError: It is there but damaged.
-        """
-        path = self.release / MANIFEST
-        if not path.exists():
-            return None
-        try:
-            loaded: dict[str, Any] = json.loads(path.read_bytes())
-        except ValueError as error:
-            raise TranscriptError(f"{path.name} is damaged") from error
-        if not isinstance(loaded, dict) or not {"plan", "guarantee", "transcript", "files"} <= loaded.keys():
-            raise TranscriptError(f"{path.name} is damaged")
-        return loaded
-
     @property
     def bodies_on_record(self) -> int:
         """How many requests and answers there are."""
         return sum(isinstance(each.record, Sent | Answered) for each in self.entries)
 
-    def stray_files(self) -> list[str]:
-        """Files in the transcript that no line refers to."""
-        known = {f"{BODIES}/{name}" for each in self.entries for name in files_of(each.record)} | {LOG}
-        found = (path for path in self.folder.rglob("*") if not path.is_dir() or path.is_symlink())
-        return sorted({path.relative_to(self.folder).as_posix() for path in found} - known)
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """Every file of the transcript that a line refers to, and its log."""
+        named = (name for each in self.entries for name in files_of(each.record))
+        return frozenset(f"{BODIES}/{name}" for name in named) | {LOG}

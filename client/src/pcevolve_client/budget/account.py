@@ -5,6 +5,7 @@ Two limits hold at once: what the run may spend, and what all runs together may 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -39,7 +40,8 @@ class Paid:
 
     Attributes:
         choices: What it chose; public once it is paid for.
-        measured: What the private side needs to remember of it, so that it never measures twice.
+        measured: What was measured, as safetensors: the private side never measures twice, and an auditor can
+            derive the choices from it; public once it is paid for.
         values: Released numbers; public once they are paid for.
     """
 
@@ -124,7 +126,13 @@ class Account:
             self._afford(events)
             paid = draw()
             receipt = Receipt(
-                query.run_id, query.iteration, paid.choices, events, self.run.relation, paid.values
+                query.run_id,
+                query.iteration,
+                paid.choices,
+                events,
+                self.run.relation,
+                paid.values,
+                hashlib.sha256(paid.measured).hexdigest() if paid.measured else "",
             )
             self.records.pay(query, receipt, paid.measured)
         return receipt

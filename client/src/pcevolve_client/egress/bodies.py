@@ -11,7 +11,8 @@ import binascii
 import hashlib
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -58,11 +59,10 @@ class Bodies:
 
     def put(self, body: bytes) -> BodyRef:
         """Store a body durably and return how to get it back."""
-        digest = hashlib.sha256(body).hexdigest()
-        text = self._cut(body)
-        if text is None:
-            self._write(body)
-        return BodyRef(sha256=digest, size=len(body), text=text)
+        found = cut(body)
+        for data in (body,) if found.text is None else found.files.values():
+            self._write(data)
+        return BodyRef(sha256=hashlib.sha256(body).hexdigest(), size=len(body), text=found.text)
 
     def keep(self, data: bytes) -> str:
         """Store one output durably and return its digest."""
@@ -74,7 +74,7 @@ class Bodies:
         Raises:
             TranscriptError: A stored file is missing or changed.
         """
-        body = self.file(ref.sha256) if ref.text is None else self._joined(ref.text)
+        body = self.file(ref.sha256) if ref.text is None else _joined(ref.text, self.file)
         if len(body) != ref.size or hashlib.sha256(body).hexdigest() != ref.sha256:
             raise TranscriptError(f"a recorded body is not what crossed the wire (sha256 {ref.sha256[:12]}…)")
         return body
@@ -101,55 +101,80 @@ class Bodies:
             if path.name not in digests:
                 path.unlink()
 
-    def _cut(self, body: bytes) -> str | None:
-        """The body with images taken out, or None where that could not be undone exactly."""
-        form = _FORM.match(body)
-        try:
-            cut = (
-                self._cut_form(body, form[1])
-                if form
-                else _BASE64.sub(self._store_match, body, limits.MAX_BATCH)
-            )
-            text = cut.decode("utf-8")
-        except UnicodeDecodeError:
-            return None
-        try:
-            return text if self._joined(text) == body else None
-        except TranscriptError:  # the text itself looks like a placeholder: keep it whole instead
-            return None
-
-    def _store_match(self, match: re.Match[bytes]) -> bytes:
-        try:
-            data = base64.b64decode(match[2], validate=True)
-            images.media_type(data)
-        except (binascii.Error, images.ImageError):  # a long word is no image
-            return match[0]
-        return b'"' + match[1] + b"{{sha256:" + self._write(data).encode() + b'}}"'
-
-    def _cut_form(self, body: bytes, boundary: bytes) -> bytes:
-        """A form with its files taken out."""
-        delimiter = b"\r\n--" + boundary
-        return delimiter.join(self._cut_part(part) for part in body.split(delimiter))
-
-    def _cut_part(self, part: bytes) -> bytes:
-        head, blank, content = part.partition(b"\r\n\r\n")
-        if not content or b"filename=" not in head:
-            return part
-        return head + blank + b"{{raw-sha256:" + self._write(content).encode() + b"}}"
-
-    def _joined(self, text: str) -> bytes:
-        def fill(match: re.Match[bytes]) -> bytes:
-            data = self.file(match[2].decode("ascii"))
-            return data if match[1] else base64.b64encode(data)
-
-        return _GAP.sub(fill, text.encode("utf-8"))
-
     def _write(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         path = self.folder / digest
         if not path.exists():
             write_durably(path, data)
         return digest
+
+
+@dataclass
+class Cut:
+    """A body taken apart.
+
+    Attributes:
+        text: The body with a placeholder for each image; None where that could not be undone exactly.
+        files: The images, by digest; of a body without text there are none.
+    """
+
+    text: str | None = None
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def take(self, data: bytes) -> bytes:
+        """Take out an image, and return the name that stands for it."""
+        digest = hashlib.sha256(data).hexdigest()
+        self.files[digest] = data
+        return digest.encode()
+
+
+def cut(body: bytes) -> Cut:
+    """Take the images out of a body: the one way in which it is written down."""
+    found = Cut()
+    form = _FORM.match(body)
+    bare = (
+        _cut_form(found, body, form[1])
+        if form
+        else _BASE64.sub(lambda match: _cut_word(found, match), body, limits.MAX_BATCH)
+    )
+    try:
+        text = bare.decode("utf-8")
+        whole = _joined(text, found.files.__getitem__) == body
+    except (UnicodeDecodeError, KeyError):  # the text itself looks like a placeholder: keep it whole instead
+        return Cut()
+    return Cut(text, found.files) if whole else Cut()
+
+
+def _cut_word(found: Cut, match: re.Match[bytes]) -> bytes:
+    try:
+        data = base64.b64decode(match[2], validate=True)
+        images.media_type(data)
+    except (binascii.Error, images.ImageError):  # a long word is no image
+        return match[0]
+    return b'"' + match[1] + b"{{sha256:" + found.take(data) + b'}}"'
+
+
+def _cut_form(found: Cut, body: bytes, boundary: bytes) -> bytes:
+    """A form with its files taken out."""
+    delimiter = b"\r\n--" + boundary
+    return delimiter.join(_cut_part(found, part) for part in body.split(delimiter))
+
+
+def _cut_part(found: Cut, part: bytes) -> bytes:
+    head, blank, content = part.partition(b"\r\n\r\n")
+    if not content or b"filename=" not in head:
+        return part
+    return head + blank + b"{{raw-sha256:" + found.take(content) + b"}}"
+
+
+def _joined(text: str, file: Callable[[str], bytes]) -> bytes:
+    """A body put together again from its text and the files that it names."""
+
+    def fill(match: re.Match[bytes]) -> bytes:
+        data = file(match[2].decode("ascii"))
+        return data if match[1] else base64.b64encode(data)
+
+    return _GAP.sub(fill, text.encode("utf-8"))
 
 
 def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:

@@ -12,7 +12,13 @@ from typing import Final
 
 from pcevolve_shared import images
 
-from ..errors import EgressError, ProviderRefusedError, ProviderReplyError, UnlistedHostError
+from ..errors import (
+    EgressError,
+    ProviderRefusedError,
+    ProviderReplyError,
+    TranscriptError,
+    UnlistedHostError,
+)
 from ..plan import Call, PublicPlan
 from ..providers.dialect import Dialect, WireRequest
 from ..providers.faults import Reason
@@ -68,6 +74,7 @@ class Gate:
         self._meter = meter or Meter(Allowance(), dialect, transcript)
         self._policy = Policy(dialect, address, transcript.bodies.file)
         self._round: int | None = None
+        self._measured: Callable[[int], bytes] = lambda iteration: b""
 
     def hello(self, run_id: str) -> bytes:
         """Ask who is there; the same request for everybody. Answers from the record when there is one.
@@ -101,12 +108,18 @@ class Gate:
         except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
             return None
 
-    def begin(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
+    def begin(
+        self,
+        plan: PublicPlan,
+        committed: Callable[[Receipt], bool],
+        measured: Callable[[int], bytes] = lambda iteration: b"",
+    ) -> None:
         """Fix the plan; a resumed run must have the one on record.
 
         Args:
             plan: Says what will be sent.
             committed: Asks the ledger whether it has committed exactly this receipt.
+            measured: What the paid measurement of a round released; goes on record with its receipt.
 
         Raises:
             EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate has begun:
@@ -118,6 +131,7 @@ class Gate:
         self._require_beginning()
         if known is None:
             self._transcript.append(Planned(plan=plan))
+        self._measured = measured
         self._policy.fix(plan, committed)
         for entry in self._transcript.entries:
             if isinstance(entry.record, Released):
@@ -146,14 +160,22 @@ class Gate:
         return named
 
     def record(self, receipt: Receipt) -> None:
-        """Put a committed receipt on record.
+        """Put a committed receipt on record, with what was measured for it.
 
         Raises:
             EgressError: The ledger does not know it.
         """
         self._policy.require_committed(receipt)
-        if not self._transcript.has(receipt):
-            self._transcript.append(Released(receipt=receipt))
+        if self._transcript.has(receipt):
+            return
+        if (
+            receipt.measured
+            and self._transcript.bodies.keep(self._measured(receipt.iteration)) != receipt.measured
+        ):
+            raise EgressError(
+                f"the ledger holds another measurement than the receipt of {receipt.iteration} names"
+            )
+        self._transcript.append(Released(receipt=receipt))
 
     def finish(self) -> None:
         """Close the record.
@@ -199,7 +221,10 @@ class Gate:
     def _named(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
         """Store what came back, on record, and give it its names."""
         digests = tuple(self._transcript.bodies.keep(data) for data in made)
-        if self._transcript.outputs(call.slot) != digests:
+        known = self._transcript.outputs(call.slot)
+        if known not in (None, digests):
+            raise TranscriptError(f"the answer {call.slot} on record brought other outputs than it does now")
+        if known is None:
             self._transcript.append(Received(slot=call.slot, outputs=digests))
         return tuple(
             Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
@@ -224,11 +249,12 @@ class Gate:
         )
         try:
             answer = self._sent(outgoing)
-        except (ConnectionTroubleError, ProviderReplyError) as error:
-            self._keep(Failed(slot=slot, reason=str(error)))
-            if isinstance(error, ProviderReplyError):
-                raise
-            raise Busy(str(error), None) from error
+        except ProviderReplyError:
+            self._keep(Failed(slot=slot, reason="the answer is too large"))
+            raise
+        except ConnectionTroubleError as error:
+            self._keep(Failed(slot=slot, reason=error.reason))
+            raise Busy(error.reason, None) from error
         revealed = self._address.revealed_by(answer)
         self._keep(self._on_record(slot, answer, revealed))
         return self._accepted(answer, revealed)
@@ -240,7 +266,7 @@ class Gate:
     def _on_record(self, slot: str, answer: Incoming, revealed: bool) -> Answered | Failed:
         """An answer as it is kept; one that repeats the key is not kept."""
         if revealed:
-            return Failed(slot=slot, reason=f"HTTP {answer.status}; not kept, because it repeats the API key")
+            return Failed(slot=slot, reason="the answer repeats the API key")
         return Answered(
             slot=slot,
             status=answer.status,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -13,6 +13,17 @@ from ..release import Receipt
 from .bodies import BodyRef, Digest
 
 Header = tuple[str, str]
+FailureReason = Literal[
+    "connection refused or no such host",
+    "no connection in time",
+    "the connection broke",
+    "the answer took too long",
+    "the answer is too large",
+    "the answer repeats the API key",
+    "cut off",
+]
+"""Why nothing usable came back; ``cut off``: the process ended while it waited."""
+FORMAT: Final = "pcevolve-transcript/2"
 GENESIS = "0" * 64
 HELLO = "hello"
 ACCOUNT = "account"
@@ -38,7 +49,7 @@ class Opened(_Record):
     """The first line: where requests may go. ``run_id`` is random and public."""
 
     kind: Literal["opened"] = "opened"
-    format: Literal["pcevolve-transcript/1"] = "pcevolve-transcript/1"
+    format: Literal["pcevolve-transcript/2"] = FORMAT
     run_id: str
     api: str
     dialect: str
@@ -52,7 +63,7 @@ class Planned(_Record):
 
 
 class Released(_Record):
-    """A receipt that the ledger exported: from here on its prototypes may leave."""
+    """A receipt that the ledger exported: from here on its prototypes may leave. What it measured is a stored file."""
 
     kind: Literal["released"] = "released"
     receipt: Receipt
@@ -94,7 +105,7 @@ class Failed(_Record):
 
     kind: Literal["failed"] = "failed"
     slot: str
-    reason: str
+    reason: FailureReason
 
 
 class Finished(_Record):

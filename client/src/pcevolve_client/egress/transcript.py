@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -21,8 +22,10 @@ from ..plan import PublicPlan
 from ..release import Receipt
 from .bodies import Bodies
 from .records import (
+    FORMAT,
     GENESIS,
     Answered,
+    Failed,
     Line,
     Planned,
     Received,
@@ -36,6 +39,7 @@ from .records import (
 
 LOG = "log.jsonl"
 BODIES = "bodies"
+_FORMAT_OF = re.compile(rb'"format":"([a-z]+-transcript/[0-9]{1,4})"')
 
 
 class Entry(NamedTuple):
@@ -58,13 +62,24 @@ def read(folder: Path) -> Iterator[Entry]:
             line = Line.model_validate(json.loads(raw))
             record = from_event(line.event)
         except (ValueError, ValidationError, RecursionError) as error:
-            raise TranscriptError(f"transcript line {number + 1} is damaged") from error
-        if line.encode() != raw:
+            raise _unreadable(number, raw) from error
+        if line.encode() != raw or to_event(record) != line.event:
             raise TranscriptError(f"transcript line {number + 1} was edited")
         if line.seq != number or line.prev != previous:
             raise TranscriptError(f"transcript line {number + 1} does not follow the line before it")
         previous = digest(raw)
         yield Entry(number, record, previous)
+
+
+def _unreadable(number: int, raw: bytes) -> TranscriptError:
+    """What is wrong with a line that is no record of this version."""
+    found = _FORMAT_OF.search(raw)
+    if number == 0 and found is not None and found[1].decode() != FORMAT:
+        return TranscriptError(
+            f"this run was written by another version, in format {found[1].decode()}: use the version that wrote it, "
+            f"which this one, of format {FORMAT}, is not"
+        )
+    return TranscriptError(f"transcript line {number + 1} is damaged")
 
 
 def plan_of(entries: Iterable[Entry]) -> PublicPlan | None:
@@ -76,7 +91,17 @@ def files_of(record: Record) -> tuple[str, ...]:
     """Digests of the stored files that a record refers to."""
     if isinstance(record, Received):
         return record.outputs
+    if isinstance(record, Released):
+        return (record.receipt.measured,) if record.receipt.measured else ()
     return record.body.files if isinstance(record, Sent | Answered) else ()
+
+
+def counted(entries: Iterable[Entry]) -> dict[str, int]:
+    """Requests and bytes that crossed the wire, attempts that failed included."""
+    records = [each.record for each in entries]
+    sent = [each.wire_bytes for each in records if isinstance(each, Sent)]
+    received = [each.wire_bytes for each in records if isinstance(each, Answered)]
+    return {"requests": len(sent), "bytes_sent": sum(sent), "bytes_received": sum(received)}
 
 
 def _lines(folder: Path) -> list[bytes]:
@@ -111,6 +136,7 @@ class Transcript:
             self._index(entry)
         self._file = self._path.open("ab", buffering=0)
         sync_folder(folder)
+        self._end_what_was_cut_off()
 
     @property
     def head(self) -> str:
@@ -137,21 +163,9 @@ class Transcript:
         """All requests, in order."""
         return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
 
-    def answered(self) -> list[Answered]:
-        """All answers, in order, whatever their status."""
-        return [entry.record for entry in self.entries if isinstance(entry.record, Answered)]
-
     def outputs(self, slot: str) -> tuple[str, ...] | None:
         """Digests of what a slot's answer brought, if that is on record."""
         return self._outputs.get(slot)
-
-    def counted(self) -> dict[str, int]:
-        """Requests and bytes that crossed the wire, attempts that failed included."""
-        return {
-            "requests": len(self.sent()),
-            "bytes_sent": sum(each.wire_bytes for each in self.sent()),
-            "bytes_received": sum(each.wire_bytes for each in self.answered()),
-        }
 
     def plan(self) -> PublicPlan | None:
         """The plan on record, if the run came that far."""
@@ -181,6 +195,12 @@ class Transcript:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def _end_what_was_cut_off(self) -> None:
+        """A request whose process was killed while it waited has no answer: say so."""
+        last = self.entries[-1].record if self.entries else None
+        if isinstance(last, Sent):
+            self.append(Failed(slot=last.slot, reason="cut off"))
 
     def _drop_torn_line(self) -> None:
         data = self._path.read_bytes()

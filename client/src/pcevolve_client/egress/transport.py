@@ -6,7 +6,7 @@ import base64
 import ipaddress
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Protocol
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -17,10 +17,10 @@ from ..errors import UsageError
 from ..providers.dialect import Scheme, WireRequest
 from .bounds import MAX_PLAIN_BYTES, bounded, lean
 from .deadline import Deadline
-from .records import Header
+from .records import FailureReason, Header
 
 CONNECT_SECONDS = 10.0
-_TOO_LONG = "the answer took too long"
+_TOO_LONG: Final = "the answer took too long"
 HIDDEN = "(hidden)"
 SHORTEST_SECRET = 8
 """Characters; what is shorter occurs anywhere by chance."""
@@ -28,6 +28,10 @@ SHORTEST_SECRET = 8
 
 class ConnectionTroubleError(Exception):
     """The request or its answer got lost; sending the same bytes again may help."""
+
+    def __init__(self, reason: FailureReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -220,10 +224,13 @@ class HttpTransport:
         return Incoming(answer.status_code, headers, lean(body))
 
 
-def _plain(error: httpx.HTTPError) -> str:
+def _plain(error: httpx.HTTPError) -> FailureReason:
     """A short reason without addresses or payload."""
-    names = {"ConnectError": "connection refused or no such host", "ConnectTimeout": "no connection in time"}
-    return names.get(type(error).__name__, type(error).__name__)
+    if isinstance(error, httpx.ConnectTimeout):
+        return "no connection in time"
+    if isinstance(error, httpx.ConnectError):
+        return "connection refused or no such host"
+    return _TOO_LONG if isinstance(error, httpx.TimeoutException) else "the connection broke"
 
 
 def _header_bytes(headers: tuple[Header, ...]) -> int:

@@ -26,12 +26,13 @@ RELATIONS = {
 }
 
 
-def write_report(root: Path, accuracy: Sequence[AccuracyPoint] | None = None) -> Path:
-    """Write ``report.html`` about a finished run; one that is there is replaced.
+def write_report(root: Path, accuracy: Sequence[AccuracyPoint] = (), page: Path | None = None) -> Path:
+    """Write the page about a finished run; one that is there is replaced.
 
     Args:
         root: The run's folder; only its transcript and release are read.
-        accuracy: Figures on held-out data, to be given only if these data are public.
+        accuracy: Figures on held-out data, for the owner's own page: they do not follow from the transcript.
+        page: Where to; ``report.html`` in the run's folder, which may be shared, unless given.
 
     Returns:
         The page.
@@ -40,8 +41,8 @@ def write_report(root: Path, accuracy: Sequence[AccuracyPoint] | None = None) ->
         UsageError: The run is unfinished.
         TranscriptError: Its records are damaged.
     """
-    page = root / REPORT
-    write_durably(page, render(RunRecords.of(root), accuracy or ()).encode())
+    page = page or root / REPORT
+    write_durably(page, render(RunRecords.of(root), accuracy).encode())
     return page
 
 

@@ -6,7 +6,7 @@ for units of any number of images. It is not monotone: one record moves a class'
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..budget.calibration import utility_sensitivity
 from ..budget.mechanisms import FloatArray, Noise, clamped
 from ..errors import DataError
 from ..privacy import Event
+from .following import are_entrants, has_form, is_surrounded
 from .scene import IntArray, Measurement, Records, Scene, deviation, distances, expect, surrounded
 
 TAU = 10.0
@@ -93,6 +94,19 @@ class Contrastive:
         """The drawn ones; where several are wanted, with their nearest neighbours in the pool."""
         return tuple(surrounded(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
 
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """One candidate of each class that could be drawn."""
+        return has_form(measured, {"chosen": (np.int64, (len(scene.labels),))}) and are_entrants(
+            measured["chosen"], scene
+        )
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """The drawn ones and their nearest neighbours, rounding aside."""
+        return all(
+            is_surrounded(scene, target, int(winner), picked[target])
+            for target, winner in enumerate(measured["chosen"])
+        )
+
     def scores(self, records: Records, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
         """Of each class, the candidates that may be drawn and their utilities; all of it private."""
         centres = _centres(records, scene)
@@ -130,6 +144,14 @@ class NoisyArgmax:
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """The drawn ones; where several are wanted, with their nearest neighbours in the pool."""
         return Contrastive().pick(measured, scene)
+
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """One candidate of each class that could be drawn."""
+        return Contrastive().is_measured(measured, scene, event)
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """The drawn ones and their nearest neighbours, rounding aside."""
+        return Contrastive().is_picked(measured, scene, picked)
 
 
 def _where(

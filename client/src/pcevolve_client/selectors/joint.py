@@ -15,6 +15,7 @@ import numpy as np
 
 from ..budget.mechanisms import FloatArray, Noise
 from ..privacy import Event
+from .following import are_entrants, has_form, is_surrounded
 from .scene import IntArray, Measurement, Records, Scene, distances, expect, rate_of, surrounded
 
 BLOCK = 3
@@ -50,6 +51,19 @@ class Joint:
         One draw per round is what the budget is spent on, so the others can only be alike, not chosen.
         """
         return tuple(surrounded(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
+
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """One candidate of each class that could be drawn."""
+        return has_form(measured, {"chosen": (np.int64, (len(scene.labels),))}) and are_entrants(
+            measured["chosen"], scene
+        )
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """The drawn ones and their nearest neighbours, rounding aside."""
+        return all(
+            is_surrounded(scene, target, int(winner), picked[target])
+            for target, winner in enumerate(measured["chosen"])
+        )
 
 
 def ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:

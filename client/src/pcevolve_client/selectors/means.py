@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..budget.calibration import mean_sensitivity
 from ..budget.mechanisms import FloatArray, Noise
 from ..privacy import Event
+from .following import SLACK, are_possible, has_form, repeats
 from .scene import IntArray, Measurement, Records, Scene, deviation, expect, squared_distances
 
 AXES = 16
@@ -57,6 +59,19 @@ class Frame:
         radius = float(np.median(np.linalg.norm(points, axis=1)))
         return cls(centre, axes, radius if radius > 0 else 1.0, points.var(axis=0))
 
+    def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """Whether a centre and axes are these, rounding aside; where variances are nearly equal, axes may turn."""
+        scale = SLACK * max(self.radius, 1e-12)
+        upright = np.abs(axes.T @ axes - np.eye(axes.shape[1])).max(initial=0.0) <= SLACK
+        turned = axes.T @ self.axes
+        kept = np.square(turned) @ self.variances
+        lost = self.variances.sum() - kept.sum()
+        return bool(
+            upright
+            and np.abs(centre - self.centre).max(initial=0.0) <= scale
+            and lost <= SLACK * max(self.variances.sum(), 1e-12)
+        )
+
     def points(self, embeddings: FloatArray) -> FloatArray:
         """Coordinates of embeddings, float64 ``(n, k)``."""
         return projected(embeddings, self.centre, self.axes)
@@ -91,6 +106,38 @@ class Means:
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """Of each class, different candidates that are like its released mean, and not all alike."""
         return tuple(self._chosen(measured, scene, target) for target in range(len(scene.labels)))
+
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """Means of all classes, in a frame that is that of the candidates, rounding aside."""
+        frame = Frame.of(np.concatenate(scene.pools))
+        width, most = frame.axes.shape
+        form = {
+            "centre": (np.float64, (width,)),
+            "axes": (np.float64, (width, most)),
+            "means": (np.float64, (len(scene.labels), most)),
+        }
+        return has_form(measured, form) and frame.resembles(measured["centre"], measured["axes"])
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""
+        return all(self._follows(measured, scene, target, each) for target, each in enumerate(picked))
+
+    def _follows(self, measured: Measurement, scene: Scene, target: int, picked: IntArray) -> bool:
+        entrants = scene.entrants(target)
+        points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
+        squared = squared_distances(points, measured["means"])
+        most = min(max(scene.wanted, math.ceil(BEST * len(entrants))), len(entrants))
+        possible, surely = best(squared, target, most)
+        first, _ = best(squared, target, 1)
+        distinct = min(scene.wanted, most)
+        places = np.searchsorted(entrants, picked[:distinct])
+        known = bool(np.isin(picked, entrants).all()) and repeats(picked, distinct)
+        return (
+            known
+            and bool(first[places[0]])
+            and bool(possible[places].all())
+            and is_spread(points, surely, places)
+        )
 
     def sums(self, records: Records, scene: Scene, frame: Frame) -> FloatArray:
         """Sums of clipped points, float64 ``(classes, k)``, correctly rounded, without noise: private."""
@@ -147,6 +194,29 @@ def ranked(squared: FloatArray, own: int) -> IntArray:
     strays = nearest < squared[:, own]
     score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
     return np.lexsort((score, strays)).astype(np.int64)
+
+
+def best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which candidates may be, and which surely are, among the first ``most`` of ``ranked``, whoever rounds."""
+    others = np.delete(squared, own, axis=1)
+    nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
+    score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
+    margin = np.nan_to_num(np.abs(nearest - squared[:, own]), nan=np.inf)
+    slack = SLACK * float(np.nan_to_num(squared).max(initial=0.0))
+    return are_possible(np.asarray(nearest < squared[:, own]), score, margin, most, slack)
+
+
+def is_spread(points: FloatArray, surely: NDArray[np.bool_], places: IntArray) -> bool:
+    """Whether each place is as far from those before it as any that surely could have been taken; see ``spread``."""
+    gap = np.full(len(points), np.inf)
+    left = surely.copy()
+    for place in places:
+        room = float(gap[left].max(initial=0.0))
+        if np.isfinite(room) and gap[place] < room - SLACK * max(room, 1e-12):
+            return False
+        gap = np.minimum(gap, squared_distances(points[[place]], points)[0])
+        left[place] = False
+    return True
 
 
 def spread(points: FloatArray, count: int) -> IntArray:

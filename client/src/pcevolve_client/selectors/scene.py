@@ -134,6 +134,20 @@ class Selector(Protocol):
         """
         ...
 
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """Whether this could be what ``measure`` released: its arrays, and whatever in them is public, rounding aside.
+
+        Args:
+            measured: As it is on record.
+            scene: What was shown; of several looks, united.
+            event: What was paid.
+        """
+        ...
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """Whether these are what ``pick`` gives, where another machine may have rounded otherwise."""
+        ...
+
 
 def rounded_down(values: FloatArray) -> FloatArray:
     """The multiple of 2**-30 that is at most ``values``: sums of up to 2**23 of them below 1 are exact."""

@@ -6,6 +6,7 @@ its images vote for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ..budget.calibration import vote_sensitivity
 from ..budget.mechanisms import FloatArray, Noise
 from ..privacy import Event
+from .following import are_entrants, has_form
 from .scene import IntArray, Measurement, Records, Scene, deviation, expect, nearest_candidates, rate_of
 
 
@@ -37,6 +39,14 @@ class Votes:
         """
         parts = _by_class(measured["votes"], scene)
         return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
+
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """A number for each candidate of all classes."""
+        return has_form(measured, {"votes": (np.float64, (int(_starts(scene)[-1]),))})
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """The same, for votes and public randomness decide, and no embedding."""
+        return all(map(np.array_equal, self.pick(measured, scene), picked))
 
     def histogram(self, records: Records, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""
@@ -74,6 +84,15 @@ class ExponentialVotes:
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """The drawn ones, in the order of the draws; the same again where more are wanted than were drawn."""
         return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
+
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """As many candidates of each class as were paid for, all of which could be drawn."""
+        form = {"chosen": (np.int64, (len(scene.labels), event.count))}
+        return has_form(measured, form) and are_entrants(measured["chosen"], scene)
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """The same, for no embedding decides."""
+        return all(map(np.array_equal, self.pick(measured, scene), picked))
 
     def histogram(self, records: Records, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .page import write_viewer
+from .page import rendered_viewer, write_viewer
 
-__all__ = ["write_viewer"]
+__all__ = ["rendered_viewer", "write_viewer"]

@@ -37,8 +37,13 @@ def write_viewer(root: Path, findings: Sequence[Finding], out: Path) -> Path:
     Returns:
         The page.
     """
-    write_durably(out, render(Reading.of(root), findings).encode())
+    write_durably(out, rendered_viewer(root, findings))
     return out
+
+
+def rendered_viewer(root: Path, findings: Sequence[Finding]) -> bytes:
+    """The page's bytes: a function of the transcript and of what the audit found."""
+    return render(Reading.of(root), findings).encode()
 
 
 def render(reading: Reading, findings: Sequence[Finding], room: int = ROOM) -> str:

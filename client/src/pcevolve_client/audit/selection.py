@@ -1,0 +1,82 @@
+"""Derives every choice again from what was measured and paid for, and from the provider's images.
+
+A choice that does not follow from the measurement could say anything about the private images. The encoder has to be
+at hand: it is public, as its weights are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from .. import methods
+from ..choosing import Chooser, looks_of
+from ..encoders import Encoder
+from ..methods.method import Method
+from ..plan import PublicPlan
+from ..release import Receipt
+from ..selectors import SELECTORS, Measurement
+from ..selectors.scene import united
+from .evidence import Evidence
+from .populations import Populations
+
+LoadEncoder = Callable[[str], Encoder]
+"""Finds the encoder that a plan names; raises a ClientError where it cannot be had."""
+
+
+def selection_faults(evidence: Evidence, load_encoder: LoadEncoder) -> Iterator[str]:
+    """Receipts whose choices do not follow from what was measured.
+
+    Raises:
+        ModelError: The encoder's weights are not at hand, so nothing can be said.
+    """
+    plan = evidence.plan
+    method = None if plan is None else methods.method(plan.method)
+    if plan is None or method is None or method.selector is None:
+        return
+    asked = [each for each in evidence.receipts if each.iteration]
+    if asked and evidence.finished:
+        chooser = Chooser(
+            plan, load_encoder(plan.encoder), evidence.bodies.file, SELECTORS[method.selector]()
+        )
+        yield from _Derivation(evidence, plan, method, chooser).faults(asked)
+
+
+@dataclass(frozen=True)
+class _Derivation:
+    evidence: Evidence
+    plan: PublicPlan
+    method: Method
+    chooser: Chooser
+
+    def faults(self, receipts: list[Receipt]) -> Iterator[str]:
+        """Go through the receipts in order: a free choice follows from the last measurement before it."""
+        looks = looks_of(
+            self.plan, next((each for each in self.evidence.receipts if not each.iteration), None)
+        )
+        populations = Populations(self.plan, self.evidence.outputs)
+        measured: Measurement | None = None
+        for receipt in receipts:
+            where = f"receipt for iteration {receipt.iteration}"
+            pool = populations.pool(receipt.iteration)
+            scenes = self.chooser.scenes(receipt.iteration, pool, looks)
+            if receipt.measured:
+                measured = self._measured(receipt.measured)
+                selector, event = self.chooser.selector, receipt.events[0]
+                if measured is None or not selector.is_measured(measured, united(scenes), event):
+                    yield f"{where}: what was measured has not the form that its method gives"
+                    return
+            if measured is None or not self.chooser.follows(measured, scenes, pool, receipt):
+                yield f"{where}: its choices do not follow from what was measured"
+
+    def _measured(self, digest: str) -> Measurement | None:
+        """A measurement in its one spelling; None for anything else."""
+        data = self.evidence.bodies.file(digest)
+        try:
+            found = load(data)
+        except (SafetensorError, ValueError, KeyError):
+            return None
+        return found if save(dict(found)) == data else None

@@ -1,0 +1,40 @@
+"""The figures of a finished run for programs: a function of its transcript, so that whoever has it can check them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .egress.transcript import Entry, counted
+from .plan import PublicPlan
+from .publish import guarantee, marks
+from .release import Receipt
+
+
+def summary(
+    plan: PublicPlan, receipts: Sequence[Receipt], entries: Iterable[Entry], released: int
+) -> dict[str, Any]:
+    """What a run was, promised and sent.
+
+    Args:
+        plan: What was planned.
+        receipts: What was paid for.
+        entries: The whole transcript.
+        released: Images in the dataset.
+    """
+    promised = {name: value for name, value in guarantee(plan, receipts).items() if name != "events"}
+    return {
+        "method": plan.method,
+        "marks": marks(plan),
+        **promised,
+        "iterations": plan.iterations,
+        "classes": len(plan.labels),
+        "images_released": released,
+        **counted(entries),
+    }
+
+
+def spelled(values: dict[str, Any]) -> bytes:
+    """The one spelling of ``summary.json``."""
+    return json.dumps(values, indent=1).encode() + b"\n"
