@@ -260,11 +260,11 @@ def audit(
     """
     from .audit import audit as check
     from .audit import insecurities, reconciled, wire_page_finding
-    from .encoders import load_encoder
+    from .audit.selection import encoder_of
 
     if not (folder / "transcript").is_dir():
         raise UsageError(f"{folder} is not the folder of a run: it has no transcript")
-    findings = check(folder, lambda name: load_encoder(name, encoder_weights))
+    findings = check(folder, lambda plan: encoder_of(plan, encoder_weights))
     findings += reconciled(folder, capture) if capture else []
     if html:
         from .audit.viewer import write_viewer

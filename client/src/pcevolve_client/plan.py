@@ -69,7 +69,7 @@ class PublicPlan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: Literal["pcevolve-plan/2"] = "pcevolve-plan/2"
+    format: Literal["pcevolve-plan/3"] = "pcevolve-plan/3"
     run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     run_seed: Annotated[int, Field(ge=0, lt=2**32)]
     api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
@@ -103,6 +103,7 @@ class PublicPlan(BaseModel):
     epsilon: ExactEpsilon
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
     encoder: str
+    weights: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     image_hosts: Annotated[tuple[ImageHost, ...], Field(max_length=20)] = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
+from .encoders import weights_digest
 from .errors import UsageError
 from .methods.method import Look, Method, Schedule
 from .parts import Parts
@@ -45,6 +46,7 @@ def resolved_plan(settings: RunSettings, parts: Parts, run_id: str, size: ModelS
         "epsilon": str(parts.limits.run.epsilon),
         "delta": parts.limits.run.delta,
         "noise": parts.noise.source,
+        "weights": None if settings.encoder_weights is None else weights_digest(settings.encoder_weights),
     }
     try:
         return PublicPlan(**values)

@@ -12,7 +12,6 @@ from ..appearance import AS_IS, MATCHED
 from ..budget.accountants import within
 from ..egress.bodies import cut
 from ..egress.records import Answered, Sent
-from ..encoders import load_encoder
 from ..errors import ClientError
 from ..plan import PublicPlan
 from ..providers import dialect
@@ -22,7 +21,7 @@ from .grammar import grammar_faults
 from .pages import page_faults
 from .released import MOST_ROUNDED, Released
 from .replay import Replay
-from .selection import LoadEncoder, selection_faults
+from .selection import LoadEncoder, encoder_of, selection_faults
 from .tree import odd_entries, tree_faults
 
 Check: TypeAlias = "Callable[[Evidence], Iterable[str]]"
@@ -48,12 +47,12 @@ class Finding:
         return not self.faults
 
 
-def audit(root: Path, load_encoder: LoadEncoder = load_encoder) -> list[Finding]:
+def audit(root: Path, load: LoadEncoder = encoder_of) -> list[Finding]:
     """Check a run; every fault is told, none stops the rest unless nothing can be read.
 
     Args:
         root: The run's folder.
-        load_encoder: Finds the encoder that a plan names.
+        load: Finds the encoder that a plan names.
     """
     odd = [fault for name in ("transcript", "release") for fault in odd_entries(root, name)]
     if odd:
@@ -68,7 +67,7 @@ def audit(root: Path, load_encoder: LoadEncoder = load_encoder) -> list[Finding]
         Finding(claim, _collect(check, evidence), count) for claim, check, count in _claims(evidence)
     ]
     if (asked := sum(1 for each in evidence.receipts if each.measured)) > 0:
-        faults = _collect(lambda found: selection_faults(found, load_encoder), evidence)
+        faults = _collect(lambda found: selection_faults(found, load), evidence)
         findings.append(Finding("every choice follows from what was measured and paid for", faults, asked))
     return findings if released is None or not evidence.finished else findings + _rebuilt(released)
 

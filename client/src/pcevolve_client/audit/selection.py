@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import load as parsed
+from safetensors.numpy import save
 
 from .. import methods
 from ..choosing import Chooser, looks_of
-from ..encoders import Encoder
+from ..encoders import Encoder, load_encoder, weights_digest
+from ..errors import ModelError
 from ..methods.method import Method
 from ..plan import PublicPlan
 from ..release import Receipt
@@ -23,11 +25,31 @@ from ..selectors.scene import united
 from .evidence import Evidence
 from .populations import Populations
 
-LoadEncoder = Callable[[str], Encoder]
+LoadEncoder = Callable[[PublicPlan], Encoder]
 """Finds the encoder that a plan names; raises a ClientError where it cannot be had."""
 
 
-def selection_faults(evidence: Evidence, load_encoder: LoadEncoder) -> Iterator[str]:
+def encoder_of(plan: PublicPlan, weights: str | None = None) -> Encoder:
+    """The encoder that a plan names.
+
+    Args:
+        plan: Names it, and the digest of its weights if the owner gave a file of them.
+        weights: That file.
+
+    Raises:
+        ModelError: The weights are not at hand, or not those of the run.
+    """
+    if plan.weights is None:
+        return load_encoder(plan.encoder)
+    if weights is None or weights_digest(weights) != plan.weights:
+        raise ModelError(
+            f"choices cannot be derived again without the encoder's weights: give --encoder-weights FILE, the one with "
+            f"sha256 {plan.weights}"
+        )
+    return load_encoder(plan.encoder, weights)
+
+
+def selection_faults(evidence: Evidence, load: LoadEncoder) -> Iterator[str]:
     """Receipts whose choices do not follow from what was measured.
 
     Raises:
@@ -39,9 +61,7 @@ def selection_faults(evidence: Evidence, load_encoder: LoadEncoder) -> Iterator[
         return
     asked = [each for each in evidence.receipts if each.iteration]
     if asked and evidence.finished:
-        chooser = Chooser(
-            plan, load_encoder(plan.encoder), evidence.bodies.file, SELECTORS[method.selector]()
-        )
+        chooser = Chooser(plan, load(plan), evidence.bodies.file, SELECTORS[method.selector]())
         yield from _Derivation(evidence, plan, method, chooser).faults(asked)
 
 
@@ -76,7 +96,7 @@ class _Derivation:
         """A measurement in its one spelling; None for anything else."""
         data = self.evidence.bodies.file(digest)
         try:
-            found = load(data)
+            found = parsed(data)
         except (SafetensorError, ValueError, KeyError):
             return None
         return found if save(dict(found)) == data else None

@@ -6,14 +6,16 @@ record's pixels alone, bit for bit: see ``frozen.FrozenEncoder``.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from pcevolve_client.errors import UsageError
+from pcevolve_client.errors import ModelError, UsageError
 
 ENCODERS = ("bundled", "resnet18", "clip", "inception", "vit")
 
@@ -56,6 +58,19 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
     from pcevolve_client.encoders import loading
 
     return loading.load(name, weights, device)
+
+
+def weights_digest(weights: str) -> str:
+    """SHA-256 of a file of weights, hex: what a plan says about it.
+
+    Raises:
+        ModelError: The file cannot be read.
+    """
+    try:
+        with Path(weights).expanduser().open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelError(f"--encoder-weights {weights} cannot be read: {error.strerror}") from error
 
 
 def require_encoder(name: str) -> None:
