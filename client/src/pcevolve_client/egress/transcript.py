@@ -63,7 +63,7 @@ def read(folder: Path) -> Iterator[Entry]:
             record = from_event(line.event)
         except (ValueError, ValidationError, RecursionError) as error:
             raise _unreadable(number, raw) from error
-        if line.encode() != raw or to_event(record) != line.event:
+        if line.model_copy(update={"event": to_event(record)}).encode() != raw:
             raise TranscriptError(f"transcript line {number + 1} was edited")
         if line.seq != number or line.prev != previous:
             raise TranscriptError(f"transcript line {number + 1} does not follow the line before it")
