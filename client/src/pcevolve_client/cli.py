@@ -261,10 +261,12 @@ def audit(
     from .audit import audit as check
     from .audit import insecurities, reconciled, wire_page_finding
     from .audit.selection import encoder_of
+    from .console import error_console
 
     if not (folder / "transcript").is_dir():
         raise UsageError(f"{folder} is not the folder of a run: it has no transcript")
-    findings = check(folder, lambda plan: encoder_of(plan, encoder_weights))
+    with error_console().status("making everything again from the record ..."):
+        findings = check(folder, lambda plan: encoder_of(plan, encoder_weights))
     findings += reconciled(folder, capture) if capture else []
     if html:
         from .audit.viewer import write_viewer

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from pcevolve_client.egress.records import Failed, Line, Sent, from_event
-from pcevolve_client.egress.transcript import Transcript, read
+from pcevolve_client.egress.transcript import Transcript
 from pcevolve_client.errors import TranscriptError
 from support.forge import forge
 from support.runs import SmallRun
+
+FORMATS = ["pcevolve-transcript/", "pcevolve-plan/"]
 
 
 @pytest.fixture
@@ -42,11 +45,13 @@ def test_a_request_whose_process_was_killed_is_ended_when_the_run_goes_on(tmp_pa
     assert last == Failed(slot=before.slot, reason="cut off")
 
 
-def test_a_run_of_another_format_is_told_from_a_damaged_one(run: Path):
-    log = run / "transcript" / "log.jsonl"
-    log.write_bytes(log.read_bytes().replace(b"pcevolve-transcript/2", b"pcevolve-transcript/1"))
-    with pytest.raises(TranscriptError, match="written by another version, in format pcevolve-transcript/1"):
-        list(read(run / "transcript"))
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_run_of_another_format_is_told_from_a_damaged_one(run: Path, kind: str):
+    def change(events):
+        return [json.loads(re.sub(rf"{kind}\d+", f"{kind}1", json.dumps(each))) for each in events]
+
+    with pytest.raises(TranscriptError, match=rf"written by another version \(format {kind}1;"):
+        forge(run, change)
 
 
 @pytest.mark.parametrize("value", [2.0, "2"])

@@ -39,7 +39,10 @@ from .records import (
 
 LOG = "log.jsonl"
 BODIES = "bodies"
-_FORMAT_OF = re.compile(rb'"format":"([a-z]+-transcript/[0-9]{1,4})"')
+PLAN_FORMAT = PublicPlan.model_fields["format"].default
+MOST_FORMAT_BYTES = 100_000
+"""Of a line that is no record of this version: where it may name its format."""
+_FORMATS = re.compile(rb'"format":"(pcevolve-[a-z]+/[0-9]{1,4})"')
 
 
 class Entry(NamedTuple):
@@ -73,12 +76,12 @@ def read(folder: Path) -> Iterator[Entry]:
 
 def _unreadable(number: int, raw: bytes) -> TranscriptError:
     """What is wrong with a line that is no record of this version."""
-    found = _FORMAT_OF.search(raw)
-    if number == 0 and found is not None and found[1].decode() != FORMAT:
-        return TranscriptError(
-            f"this run was written by another version, in format {found[1].decode()}: use the version that wrote it, "
-            f"which this one, of format {FORMAT}, is not"
-        )
+    for found in (each.decode() for each in _FORMATS.findall(raw[:MOST_FORMAT_BYTES])):
+        if found not in (FORMAT, PLAN_FORMAT):
+            return TranscriptError(
+                f"this run was written by another version (format {found}; this one reads {FORMAT} and {PLAN_FORMAT}): "
+                "use the version that wrote it"
+            )
     return TranscriptError(f"transcript line {number + 1} is damaged")
 
 
