@@ -145,7 +145,7 @@ class FakeGenerator:
 def served(generator, **settings):
     """Yield a client of a ready app."""
     app = create_app(Settings(**settings), lambda count_rejected: generator)
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         wait_until(lambda: client.get("/readyz").status_code == 200)
         yield client
 

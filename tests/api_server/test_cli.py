@@ -49,6 +49,11 @@ def test_help_names_every_option_without_importing_a_model_library():
         "--safety-retries",
         "--batching",
         "--api-key-file",
+        "--allowed-host",
+        "--max-connections",
+        "--header-seconds",
+        "--body-seconds",
+        "--max-buffered-mib",
     ):
         assert option in done.stdout
     probe = "import sys, pcevolve_server.cli, pcevolve_server.server; print('torch' in sys.modules)"

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
 
+from pcevolve_server.bodies import Bounded, Room
 from pcevolve_server.errors import (
     GenerationError,
     InvalidRequestError,
@@ -21,11 +22,17 @@ from pcevolve_server.errors import (
 from pcevolve_server.generator import Generator
 from pcevolve_server.host import Host
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.middleware import Authenticated, Bounded, Observed, error_response, request_id_of
+from pcevolve_server.middleware import (
+    Authenticated,
+    HostChecked,
+    Observed,
+    error_response,
+    host_name,
+    request_id_of,
+)
 from pcevolve_server.routes import router
 from pcevolve_server.service import Service
 from pcevolve_server.settings import Settings
-from pcevolve_shared import limits
 
 _MAX_REPORTED_ERRORS = 8
 _MAX_FIELD_CHARS = 64
@@ -63,13 +70,20 @@ def create_app(
         exception_handlers=dict.fromkeys(_HANDLED, _on_error),
         middleware=[
             Middleware(Observed, metrics=metrics),
-            Middleware(Authenticated, api_key=settings.api_key),
-            Middleware(Bounded, max_bytes=limits.MAX_REQUEST_BYTES),
+            *_callers(settings),
+            Middleware(Bounded, room=Room(settings.max_buffered_mib * 2**20), seconds=settings.body_seconds),
         ],
     )
     app.state.service, app.state.host, app.state.metrics = Service(settings, host, metrics), host, metrics
     app.include_router(router)
     return app
+
+
+def _callers(settings: Settings) -> list[Middleware]:
+    """Who is let in: with a key, those who know it; without one, those who asked for this machine by its name."""
+    if settings.api_key:
+        return [Middleware(Authenticated, api_key=settings.api_key)]
+    return [Middleware(HostChecked, allowed=frozenset(map(host_name, settings.allowed_hosts)))]
 
 
 async def _on_error(request: Request, error: Any) -> Response:  # noqa: ANN401 - the framework's signature
@@ -96,8 +110,6 @@ def _explained(details: Sequence[Any]) -> str:
     """Return which fields are wrong and how, without their values."""
     lines = []
     for detail in details[:_MAX_REPORTED_ERRORS]:
-        if detail["type"] == "json_invalid":
-            return f"the body is not JSON (at character {detail['loc'][-1]})"
         # The first part is "body"; an unknown field's name is the caller's text, so it is cut short.
         field = ".".join(str(part) for part in detail["loc"][1:])[:_MAX_FIELD_CHARS] or "body"
         lines.append(f"{field}: {detail['msg']}")

@@ -61,6 +61,11 @@ def serve(
     batching: options.BatchingMode = Batching.EXACT,
     queue_limit: options.QueueLimit = 64,
     max_pixels: options.MaxPixels = 2048 * 2048,
+    max_connections: options.MaxConnections = 256,
+    header_seconds: options.HeaderSeconds = 10,
+    body_seconds: options.BodySeconds = 30,
+    max_buffered_mib: options.MaxBufferedMib = 128,
+    allowed_host: options.AllowedHosts = [],  # noqa: B006 - the command line's way to say none
     shutdown_seconds: options.ShutdownSeconds = 30,
     log_level: options.MinLogLevel = options.LogLevel.INFO,
 ) -> None:
@@ -74,6 +79,8 @@ def serve(
         model=loading, host=host, port=port,
         api_key=read_api_key(api_key_file, os.environ.get(API_KEY_VARIABLE, "")),
         max_batch=max_batch, batching=batching, queue_limit=queue_limit, max_pixels=max_pixels,
+        max_connections=max_connections, header_seconds=header_seconds, body_seconds=body_seconds,
+        max_buffered_mib=max_buffered_mib, allowed_hosts=tuple(allowed_host),
         default_steps=default_steps, default_guidance=default_guidance, shutdown_seconds=shutdown_seconds,
     )  # fmt: skip
     # FastAPI and uvicorn take most of a second to import: not for --help.

@@ -12,10 +12,13 @@
         ├── AuthenticationError    401
         ├── NotFoundError          404  no such route, model or adapter
         ├── MethodError            405
+        ├── TooSlowError           408  the body did not arrive in time
         ├── TooLargeError          413
+        ├── HostError              421  the Host header names another machine
         ├── BusyError              429  with Retry-After
         ├── GenerationError        500
         ├── NotReadyError          503  loading or stopping, with Retry-After
+        ├── CrowdedError           503  too many connections, with Retry-After
         └── AbandonedError         499  the caller hung up; never sent
 
 Messages are sent to callers and written to logs: none holds a prompt, an image or a key.
@@ -95,14 +98,26 @@ class MethodError(RequestError):
     status, type, default_code = 405, "invalid_request_error", "method_not_allowed"
 
 
+class TooSlowError(RequestError):
+    """The body did not arrive in time."""
+
+    status, type, default_code = 408, "invalid_request_error", "request_timeout"
+
+
 class TooLargeError(RequestError):
     """The body is longer than the contract allows."""
 
     status, type, default_code = 413, "invalid_request_error", "request_too_large"
 
 
+class HostError(RequestError):
+    """The Host header names neither this machine nor a configured name."""
+
+    status, type, default_code = 421, "invalid_request_error", "host_not_allowed"
+
+
 class BusyError(RequestError):
-    """The queue is full."""
+    """The queue, or the room for request bodies, is full."""
 
     status, type, default_code = 429, "rate_limit_error", "queue_full"
 
@@ -117,6 +132,12 @@ class NotReadyError(RequestError):
     """The model is loading, or the server is stopping."""
 
     status, type, default_code = 503, "server_error", "not_ready"
+
+
+class CrowdedError(RequestError):
+    """Every connection that the server may hold is in use."""
+
+    status, type, default_code = 503, "server_error", "too_many_connections"
 
 
 class AbandonedError(RequestError):

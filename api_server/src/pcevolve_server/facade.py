@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pcevolve_server.errors import InvalidRequestError
+from pcevolve_server.errors import InvalidRequestError, TooLargeError
 from pcevolve_server.forms import parse
 from pcevolve_shared import containers, images, limits, wire
 from pcevolve_shared.wire import GeneratedImage, ImageToImageRequest, TextToImageRequest, WireModel
@@ -89,6 +89,8 @@ def _native(fields: BaseModel) -> dict[str, Any]:
 
 
 def _edit_fields(parts: dict[str, bytes]) -> EditFields:
+    if sum(map(len, parts.values())) > limits.MAX_FIELDS_BYTES:
+        raise TooLargeError(f"the form is longer than {limits.MAX_FIELDS_BYTES} bytes apart from the image")
     try:
         return EditFields.model_validate({name: value.decode() for name, value in parts.items()})
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""What happens to every request before and after a route: name it, know the caller, bound it, log it.
+"""What happens to every request before and after a route: name it, know the caller, log it.
 
-Plain ASGI, so that a body is refused while it arrives and never parsed first.
+Plain ASGI, so that a request is refused before its body is read.
 """
 
 import hmac
@@ -17,13 +17,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pcevolve_server.errors import AuthenticationError, RequestError, TooLargeError
+from pcevolve_server.errors import AuthenticationError, HostError, RequestError
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.settings import is_loopback
 from pcevolve_shared import limits, wire
 
 logger = logging.getLogger(__name__)
 
-_OPEN_ROUTES: Final = {wire.HEALTH, wire.READY, "/docs", "/openapi.json"}
+OPEN_ROUTES: Final = {wire.HEALTH, wire.READY, "/docs", "/openapi.json"}
 _REQUEST_ID: Final = re.compile(wire.REQUEST_ID_PATTERN.removesuffix("$"))
 
 
@@ -42,17 +43,30 @@ def error_response(request_id: str, error: RequestError) -> Response:
         response.headers["Retry-After"] = str(error.retry_after_seconds)
     if error.status == HTTPStatus.UNAUTHORIZED:
         response.headers["WWW-Authenticate"] = "Bearer"
-    if isinstance(error, TooLargeError):
-        # The rest of the body is still on its way and nobody will read it.
-        response.headers["Connection"] = "close"
     response.headers[wire.REQUEST_ID_HEADER] = request_id
     return response
+
+
+def raw_response(error: RequestError) -> bytes:
+    """Return ``error`` as the bytes of a whole HTTP/1.1 answer that ends its connection."""
+    response = error_response(uuid.uuid4().hex, error)
+    response.headers["Connection"] = "close"
+    status = HTTPStatus(response.status_code)
+    lines = [b"HTTP/1.1 %d %s" % (status, status.phrase.encode("ascii"))]
+    lines += [name + b": " + value for name, value in response.raw_headers]
+    return b"\r\n".join([*lines, b"", bytes(response.body)])
 
 
 def request_id_of(request: Request) -> str:
     """Return the id that :class:`Observed` gave the request."""
     identity: str = request.state.request_id
     return identity
+
+
+def announces_body(scope: Scope) -> bool:
+    """Return whether a request's head says that a body follows."""
+    headers = Headers(scope=scope)
+    return "Transfer-Encoding" in headers or headers.get("Content-Length", "0") != "0"
 
 
 @dataclass(frozen=True)
@@ -71,18 +85,28 @@ class Observed:
         identity = asked if _REQUEST_ID.fullmatch(asked) else uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = identity
         seen = {"status": 500, "bytes_out": 0}
+        unread = announces_body(scope)
+
+        async def reading() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = unread and message.get("more_body", False)
+            return message
 
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
                 MutableHeaders(scope=message)[wire.REQUEST_ID_HEADER] = identity
+                if unread:
+                    # The rest of the body may still be on its way and nobody will read it.
+                    MutableHeaders(scope=message)["Connection"] = "close"
             elif message["type"] == "http.response.body":
                 seen["bytes_out"] += len(message.get("body", b""))
             await send(message)
 
         started = time.monotonic()
         try:
-            await self.app(scope, receive, watched)
+            await self.app(scope, reading, watched)
         finally:
             self._record(scope, identity, seen, time.monotonic() - started)
 
@@ -106,22 +130,20 @@ class Observed:
 
 @dataclass(frozen=True)
 class Authenticated:
-    """Lets nobody in without the key, before a byte of the body is read; an empty key lets everybody in."""
+    """Lets nobody in without the key, before a byte of the body is read."""
 
     app: ASGIApp
     api_key: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or scope["path"] in _OPEN_ROUTES or self._admits(Headers(scope=scope)):
+        if scope["type"] != "http" or scope["path"] in OPEN_ROUTES or self._admits(Headers(scope=scope)):
             await self.app(scope, receive, send)
             return
         error = AuthenticationError("missing or wrong API key: send it as 'Authorization: Bearer KEY'")
         await error_response(scope["state"]["request_id"], error)(scope, receive, send)
 
     def _admits(self, headers: Headers) -> bool:
-        if not self.api_key:
-            return True
         scheme, _, key = headers.get("Authorization", "").partition(" ")
         # Constant time, so that the time to refuse does not spell the key out.
         same = hmac.compare_digest(key.strip().encode("latin-1", "replace"), self.api_key.encode("ascii"))
@@ -129,45 +151,34 @@ class Authenticated:
 
 
 @dataclass(frozen=True)
-class Bounded:
-    """Reads the body up to a limit and hands it on whole, or answers 413 at the first byte too many."""
+class HostChecked:
+    """Answers only those who asked for this machine by a name of its own.
+
+    A page on the web can point its own name at 127.0.0.1 (DNS rebinding) and have a browser here read a server that
+    asks for no key; the Host header then still holds the page's name.
+    """
 
     app: ASGIApp
-    max_bytes: int
+    allowed: frozenset[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or self._admits(Headers(scope=scope).get("Host")):
             await self.app(scope, receive, send)
             return
-        try:
-            body = await self._read(scope, receive)
-        except TooLargeError as error:
-            await error_response(scope["state"]["request_id"], error)(scope, receive, send)
-            return
-        if body is None:
-            return
-        scope["state"]["bytes_in"] = len(body)
-        pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        error = HostError(
+            "the Host header names neither this machine nor an --allowed-host, and there is no API key"
+        )
+        await error_response(scope["state"]["request_id"], error)(scope, receive, send)
 
-        async def replayed() -> Message:
-            return pending.pop() if pending else await receive()
+    def _admits(self, host: str | None) -> bool:
+        # HTTP/1.0 need not send one, and browsers do not speak HTTP/1.0.
+        return host is None or is_loopback(name := host_name(host)) or name in self.allowed
 
-        await self.app(scope, replayed, send)
 
-    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
-        """Return the body, or ``None`` if the caller hung up in the middle."""
-        error = TooLargeError(f"the request body is longer than {self.max_bytes} bytes")
-        declared = Headers(scope=scope).get("Content-Length", "0")
-        if declared.isdecimal() and int(declared[:20]) > self.max_bytes:
-            raise error
-        parts, size, more = [], 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            parts.append(message.get("body", b""))
-            size, more = size + len(parts[-1]), message.get("more_body", False)
-            if size > self.max_bytes:
-                raise error
-        return b"".join(parts)
+def host_name(header: str) -> str:
+    """Return the name or address in a Host header: without port, brackets and final dot, in lower case."""
+    text = header.strip().lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0].removesuffix(".")

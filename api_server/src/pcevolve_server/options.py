@@ -102,6 +102,42 @@ QueueLimit = Annotated[
 MaxPixels = Annotated[
     int, Option(envvar=_PREFIX + "MAX_PIXELS", min=64, max=_MOST_PIXELS, help="Of one image.")
 ]
+MaxConnections = Annotated[
+    int,
+    Option(envvar=_PREFIX + "MAX_CONNECTIONS", min=1, max=10_000, help="Open at a time, then 503."),
+]
+HeaderSeconds = Annotated[
+    float,
+    Option(
+        envvar=_PREFIX + "HEADER_SECONDS", min=0.1, max=600, help="For a request's head, then it is closed."
+    ),
+]
+BodySeconds = Annotated[
+    float,
+    Option(
+        envvar=_PREFIX + "BODY_SECONDS",
+        min=0.1,
+        max=600,
+        help="For a request's body, and one more for each 64 KiB of it, then 408.",
+    ),
+]
+MaxBufferedMib = Annotated[
+    int,
+    Option(
+        envvar=_PREFIX + "MAX_BUFFERED_MIB",
+        min=-(-limits.MAX_REQUEST_BYTES // 2**20),
+        max=2**20,
+        help="Bodies of all requests together, then 429.",
+    ),
+]
+AllowedHosts = Annotated[
+    list[str],
+    Option(
+        "--allowed-host",
+        envvar=_PREFIX + "ALLOWED_HOSTS",
+        help="Name that a Host header may hold besides localhost, where there is no key; may be repeated.",
+    ),
+]
 ShutdownSeconds = Annotated[
     int, Option(envvar=_PREFIX + "SHUTDOWN_SECONDS", min=1, max=3600, help="Grace after SIGTERM.")
 ]

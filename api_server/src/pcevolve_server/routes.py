@@ -14,6 +14,7 @@ from pcevolve_server import facade
 from pcevolve_server.errors import AbandonedError, RequestError
 from pcevolve_server.facade import EditFields, GenerationFields
 from pcevolve_server.host import Host
+from pcevolve_server.json_bodies import BoundedRoute
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.middleware import request_id_of
 from pcevolve_server.service import Answer, Service
@@ -34,6 +35,7 @@ logger = logging.getLogger(__name__)
 CUT_TOKENS_HEADER = "X-Prompt-Tokens-Cut"
 
 router = APIRouter()
+_json = APIRouter(route_class=BoundedRoute)
 
 
 def _service(request: Request) -> Service:
@@ -63,25 +65,25 @@ _EDIT_FORM["properties"]["image"] = {"type": "string", "format": "binary"}
 _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data": {"schema": _EDIT_FORM}}}}
 
 
-@router.post(wire.TEXT_TO_IMAGE, **_GENERATES)
+@_json.post(wire.TEXT_TO_IMAGE, **_GENERATES)
 async def text_to_image(request: Request, body: TextToImageRequest, service: ServiceDep) -> Response:
     """Make images from a prompt."""
     return await _answered(request, service.text_to_image(body))
 
 
-@router.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
+@_json.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
 async def image_to_image(request: Request, body: ImageToImageRequest, service: ServiceDep) -> Response:
     """Make variations of an image."""
     return await _answered(request, service.image_to_image(body))
 
 
-@router.post(wire.IP_ADAPTER, **_GENERATES)
+@_json.post(wire.IP_ADAPTER, **_GENERATES)
 async def ip_adapter(request: Request, body: IpAdapterRequest, service: ServiceDep) -> Response:
     """Make variations of an image that is also part of the prompt."""
     return await _answered(request, service.image_to_image(body))
 
 
-@router.post(wire.OPENAI_GENERATIONS, **_FACADE)
+@_json.post(wire.OPENAI_GENERATIONS, **_FACADE)
 async def openai_generations(request: Request, body: GenerationFields, service: ServiceDep) -> Response:
     """Make images from a prompt, asked for as OpenAI's Images API does."""
     return await _answered(request, service.text_to_image(facade.text_to_image(body), facade.answer))
@@ -124,6 +126,9 @@ async def ready(host: HostDep) -> JSONResponse:
 async def metrics(collected: Annotated[Metrics, Depends(_metrics)]) -> Response:
     """Return the Prometheus exposition."""
     return Response(collected.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+router.include_router(_json)
 
 
 async def _answered(request: Request, work: Coroutine[Any, Any, Answer]) -> Response:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import uvicorn
 
 from pcevolve_server import sources
-from pcevolve_server.app import create_app
+from pcevolve_server.app import Load, create_app
+from pcevolve_server.connections import protocol
 from pcevolve_server.errors import BindError, ModelLoadError, ServerError
 from pcevolve_server.generator import Generator
 from pcevolve_server.settings import Settings
@@ -35,27 +36,26 @@ class _Process:
             self.server.should_exit = True
 
 
-def run(settings: Settings) -> None:
+def run(settings: Settings, load: Load | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
+
+    Args:
+        settings: Of this process.
+        load: Makes the generator; by default it loads the model that the settings name.
 
     Raises:
         BindError: The address cannot be listened on.
         ModelLoadError: The model failed to load.
     """
-
-    def load(count_rejected: Callable[[int], None]) -> Generator:
-        sources.check(settings.model)
-        # torch takes seconds to import: not before the port is open, and never for --help.
-        from pcevolve_server.diffusion import loading
-
-        return loading.load(settings.model, count_rejected)
-
     process = _Process()
-    app = create_app(settings, load, process.fail)
+    app = create_app(settings, load or _loader(settings), process.fail)
     listener = _bind(settings.host, settings.port)
     process.server = uvicorn.Server(
         uvicorn.Config(
             app,
+            http=protocol(settings.max_connections, settings.header_seconds),
+            ws="none",
+            loop="asyncio",
             log_config=None,
             access_log=False,
             server_header=False,
@@ -71,6 +71,17 @@ def run(settings: Settings) -> None:
     process.server.run(sockets=[listener])
     if process.failure is not None:
         raise _explained(process.failure)
+
+
+def _loader(settings: Settings) -> Load:
+    def load(count_rejected: Callable[[int], None]) -> Generator:
+        sources.check(settings.model)
+        # torch takes seconds to import: not before the port is open, and never for --help.
+        from pcevolve_server.diffusion import loading
+
+        return loading.load(settings.model, count_rejected)
+
+    return load
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -59,6 +59,11 @@ class Settings:
     Attributes:
         queue_limit: Requests that may wait; the next one is answered 429.
         max_pixels: Of one image, asked for or sent.
+        max_connections: Open at a time.
+        header_seconds: From a request's first byte, or from the connection's start, to the end of its head.
+        body_seconds: For a request's body; each 64 KiB of it add a second.
+        max_buffered_mib: Bodies of all requests together, from their first byte to the answer.
+        allowed_hosts: Names that a Host header may hold besides loopback's, where there is no key.
         shutdown_seconds: How long requests in progress may finish after SIGTERM.
     """
 
@@ -70,6 +75,11 @@ class Settings:
     batching: Batching = Batching.EXACT
     queue_limit: int = 64
     max_pixels: int = 2048 * 2048
+    max_connections: int = 256
+    header_seconds: float = 10
+    body_seconds: float = 30
+    max_buffered_mib: int = 128
+    allowed_hosts: tuple[str, ...] = ()
     default_steps: int = 50
     default_guidance: float = 7.5
     shutdown_seconds: int = 30

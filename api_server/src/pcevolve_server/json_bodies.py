@@ -1,0 +1,112 @@
+"""JSON requests, bounded before a parser sees them.
+
+The image is cut out first. What is left is one flat object of short fields, so its length, its names, its values and
+its nesting are bounded by counting, and a parser never gets more than 64 KiB.
+"""
+
+import json
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope
+
+from pcevolve_server.errors import InvalidRequestError, TooLargeError
+from pcevolve_shared import limits
+
+# A quote after a backslash stands inside a string; any other `"image":` in a JSON text is a member's name.
+_IMAGE: Final = re.compile(rb'(?<!\\)"image"[ \t\r\n]*:[ \t\r\n]*"')
+# How encoders spell the characters of base64 that some of them escape.
+_ESCAPED: Final = (
+    (rb"\/", b"/"), (rb"\u002f", b"/"), (rb"\u002F", b"/"),
+    (rb"\u002b", b"+"), (rb"\u002B", b"+"), (rb"\u003d", b"="), (rb"\u003D", b"="),
+)  # fmt: skip
+
+
+class BoundedRoute(APIRoute):
+    """A route whose JSON is bounded and parsed on a worker thread."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return FastAPI's handler, given a request that has been parsed."""
+        handle = super().get_route_handler()
+
+        async def bounded(request: Request) -> Response:
+            parsed = await run_in_threadpool(parse, await request.body())
+            return await handle(_Parsed(request.scope, request.receive, await request.body(), parsed))
+
+        return bounded
+
+
+class _Parsed(Request):
+    def __init__(self, scope: Scope, receive: Receive, body: bytes, parsed: Any) -> None:  # noqa: ANN401 - any JSON
+        super().__init__(scope, receive)
+        self._body, self._parsed = body, parsed
+
+    async def json(self) -> Any:  # noqa: ANN401 - any JSON
+        """Return what was parsed."""
+        return self._parsed
+
+
+def parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON
+    """Return the value of a JSON text; ``None`` for an empty one.
+
+    Raises:
+        TooLargeError: It is longer than 64 KiB apart from its image.
+        InvalidRequestError: It is not JSON, or has more fields or nesting than any request needs.
+    """
+    fields, image = _cut(body)
+    if len(fields) > limits.MAX_FIELDS_BYTES:
+        raise TooLargeError(f"the body is longer than {limits.MAX_FIELDS_BYTES} bytes apart from the image")
+    _check_shape(fields)
+    value = _loaded(fields)
+    if image is not None and isinstance(value, dict) and value.get("image") == "":
+        value["image"] = _text(image)
+    return value
+
+
+def _cut(body: bytes) -> tuple[bytes, bytes | None]:
+    """Return a long body with an empty image, and what stood between the image's quotes."""
+    if len(body) <= limits.MAX_FIELDS_BYTES:
+        return body, None
+    # Whatever stands before the image belongs to the fields, so a name that begins later would be too late.
+    name = _IMAGE.search(body[: limits.MAX_FIELDS_BYTES])
+    end = body.find(b'"', name.end()) if name else -1
+    if name is None or end < 0:
+        return body, None
+    return body[: name.end()] + body[end:], body[name.end() : end]
+
+
+def _check_shape(fields: bytes) -> None:
+    """Count names, values and containers outside of strings; all of them together bound the nesting as well."""
+    unescaped = fields.replace(rb"\\", b"").replace(rb"\"", b"")
+    outside = b"".join(unescaped.split(b'"')[::2])
+    if max(outside.count(b":"), outside.count(b",")) > limits.MAX_FIELDS:
+        raise InvalidRequestError(f"the body has more than {limits.MAX_FIELDS} fields")
+    if outside.count(b"{") + outside.count(b"[") > limits.MAX_CONTAINERS:
+        raise InvalidRequestError(f"the body has more than {limits.MAX_CONTAINERS} objects and arrays")
+
+
+def _loaded(fields: bytes) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        return json.loads(fields) if fields else None
+    except json.JSONDecodeError as error:
+        raise InvalidRequestError(
+            f"the body is not JSON (at character {error.pos}, without its image)"
+        ) from None
+    except ValueError:
+        raise InvalidRequestError("the body is not readable JSON") from None
+
+
+def _text(image: bytes) -> str:
+    """Return the base64 text of an image; any other escape is left, for the image's own check to refuse."""
+    if b"\\" in image:
+        for escaped, plain in _ESCAPED:
+            image = image.replace(escaped, plain)
+    try:
+        return image.decode("ascii")
+    except UnicodeDecodeError:
+        raise InvalidRequestError("image: not base64", code="invalid_image") from None

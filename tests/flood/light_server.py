@@ -1,0 +1,45 @@
+"""The API server as a process, with a generator that paints plain colours: no torch, so its memory is its own.
+
+Run as a script; the argument is a JSON object of settings. The log says which port it listens on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from PIL import Image
+
+from pcevolve_server import logs, server
+from pcevolve_server.generator import Picture, Task
+from pcevolve_server.settings import Settings
+from pcevolve_shared.wire import ModelInfo, Resolution
+
+
+class Painter:
+    """Answers every task with one colour."""
+
+    info = ModelInfo(
+        id="painter",
+        name="painter",
+        family="stable-diffusion",
+        pipelines=("text-to-image", "image-to-image"),
+        base_resolution=Resolution(width=64, height=64),
+        max_images=64,
+    )
+
+    def create(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Paint."""
+        return [Picture(Image.new("RGB", (task.recipe.width, task.recipe.height), "navy")) for task in tasks]
+
+    vary = create
+
+
+if __name__ == "__main__":
+    logs.configure("info")
+    given = json.loads(sys.argv[1])
+    server.run(
+        Settings(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}),
+        lambda _: Painter(),
+    )

@@ -1,0 +1,205 @@
+"""Connections that are slow, many or silent; each is ended in time, and an honest caller is answered meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Iterator
+
+import h11
+import pytest
+
+from pcevolve_server.connections import LingeringTransport
+from pcevolve_shared import wire
+
+from .conftest import KEY, MIB, LightServer, Start, running, waited
+
+HEAD = b"POST /v1/stable-diffusion/image-to-image HTTP/1.1\r\nHost: localhost\r\n"
+MOST_SECONDS = 20  # far above every limit that is set here, far below what an unlimited server would take
+
+
+def drip(connection: socket.socket, text: bytes, gap: float = 0.1) -> float:
+    """Send a byte after the other until the peer ends the connection; return after how many seconds it did."""
+    begun = time.monotonic()
+    connection.settimeout(gap)
+    while time.monotonic() < begun + MOST_SECONDS:
+        try:
+            connection.sendall(text[:1] or b"x")
+            text = text[1:]
+            if connection.recv(1) == b"":
+                break
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+    return time.monotonic() - begun
+
+
+def answer(connection: socket.socket) -> tuple[int, dict[str, str], dict]:
+    """Return status, headers and the error of the answer that ends a connection."""
+    received = b""
+    connection.settimeout(MOST_SECONDS)
+    while part := connection.recv(MIB):
+        received += part
+    head, _, body = received.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return int(first.split()[1]), headers, wire.ErrorResponse.model_validate_json(body).model_dump()["error"]
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightServer]:
+    """A server that waits a second where others wait longer."""
+    with running(tmp_path_factory.mktemp("impatient"), header_seconds=1, body_seconds=1) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def keyless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightServer]:
+    """A server without a key that has a name besides loopback's."""
+    with running(tmp_path_factory.mktemp("keyless"), allowed_hosts=["Images.Example"]) as server:
+        yield server
+
+
+def test_a_head_that_does_not_end_is_cut_off(impatient: LightServer):
+    with impatient.connect() as connection:
+        assert drip(connection, b"GET /healthz HTTP/1.1\r\nX-Slow: ") < MOST_SECONDS / 2
+
+
+def test_a_later_head_that_does_not_end_is_cut_off_too(impatient: LightServer):
+    with impatient.connect() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200 OK" in connection.recv(4096)
+        assert drip(connection, b"GET /healthz HTTP/1.1\r\nX-Slow: ") < MOST_SECONDS / 2
+
+
+def test_a_connection_on_which_nothing_comes_is_closed(impatient: LightServer):
+    with impatient.connect() as connection:
+        connection.settimeout(MOST_SECONDS)
+        assert connection.recv(1) == b""
+
+
+def test_a_body_that_does_not_end_is_answered_408(impatient: LightServer):
+    with impatient.connect() as connection:
+        connection.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n{")
+        status, headers, error = answer(connection)
+    assert (status, error["code"], headers["connection"]) == (408, "request_timeout", "close")
+
+
+def test_a_long_body_has_more_time_than_a_short_one(impatient: LightServer):
+    with impatient.connect() as connection:
+        connection.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n" + b" " * 4 * 65536)
+        begun = time.monotonic()
+        assert answer(connection)[0] == 408
+        assert time.monotonic() - begun > 4
+
+
+def test_a_connection_too_many_takes_the_place_of_an_idle_one(start: Start):
+    server = start(max_connections=4)
+    with contextlib.ExitStack() as stack:
+        idle = [stack.enter_context(server.connect()) for _ in range(4)]
+        for _ in range(6):
+            assert server.ask("GET", wire.HEALTH)[0] == 200
+        idle[0].settimeout(MOST_SECONDS)
+        with contextlib.suppress(ConnectionResetError):
+            assert idle[0].recv(1) == b""
+
+
+def test_where_all_connections_are_busy_one_more_is_answered_503(start: Start):
+    server = start(max_connections=4)
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            busy = stack.enter_context(server.connect())
+            busy.sendall(HEAD + b"Content-Length: 100\r\n\r\n{")
+        time.sleep(1)
+        with server.connect() as connection:
+            status, headers, error = answer(connection)
+    assert (status, error["code"], error["type"]) == (503, "too_many_connections", "server_error")
+    assert int(headers["retry-after"]) >= 1
+    waited(lambda: server.ask("GET", wire.HEALTH)[0] == 200, MOST_SECONDS)
+
+
+def test_all_bodies_together_are_bounded_and_the_room_comes_back(start: Start):
+    server = start(max_buffered_mib=2)
+    fill = b" " * 1_500_000
+    with server.connect() as first, server.connect() as second:
+        first.sendall(HEAD + b"Content-Length: 1500001\r\n\r\n" + fill)
+        time.sleep(1)
+        second.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n16e360\r\n" + fill)
+        status, headers, error = answer(second)
+        assert (status, error["code"], error["type"]) == (429, "bodies_full", "rate_limit_error")
+        assert int(headers["retry-after"]) >= 1
+        assert server.ask("POST", wire.IMAGE_TO_IMAGE, fill)[0] == 429
+    waited(lambda: server.ask("POST", wire.IMAGE_TO_IMAGE, fill)[0] in {413, 422}, MOST_SECONDS)
+
+
+def test_who_sends_all_of_a_refused_body_still_reads_why(locked: LightServer):
+    for path, code in ((wire.IMAGE_TO_IMAGE, "invalid_api_key"), (wire.HEALTH, "request_too_large")):
+        _, body = locked.ask("POST", path, bytes(16 * MIB))
+        assert json.loads(body)["error"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["attacker.example", "127.0.0.1.attacker.example:80", "192.168.0.7", "[fe80::1]:80", "x@localhost", ""],
+)
+def test_another_machines_name_is_refused_where_there_is_no_key(keyless: LightServer, host):
+    for path in (wire.MODELS, wire.HEALTH):
+        status, body = keyless.ask("GET", path, Host=host)
+        assert (status, json.loads(body)["error"]["code"]) == (421, "host_not_allowed")
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:1", "localhost.", "127.5.5.5:8000", "[::1]:8000", "images.example:443"]
+)
+def test_this_machines_names_and_configured_ones_are_served_without_a_key(keyless: LightServer, host):
+    assert keyless.ask("GET", wire.MODELS, Host=host)[0] == 200
+
+
+def test_with_a_key_a_server_has_any_name(locked: LightServer):
+    assert locked.ask("GET", wire.MODELS, Host="api:8000", Authorization=f"Bearer {KEY}")[0] == 200
+
+
+class Writer(asyncio.Protocol):
+    """Writes more than the kernel takes, through the transport in question."""
+
+    def __init__(self) -> None:
+        self.lost = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.patient = LingeringTransport(transport, h11.Connection(h11.SERVER), stall_seconds=1)
+        self.patient.write(bytes(16 * MIB))
+        self.patient.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.patient.lost()
+        self.lost.set_result(exc)
+
+
+async def received_by(take: int) -> tuple[int, float]:
+    """Return what a peer got that takes ``take`` bytes each 0.1 s, and how many seconds the server kept it."""
+    loop = asyncio.get_running_loop()
+    writers: list[Writer] = []
+    server = await loop.create_server(lambda: writers.append(Writer()) or writers[0], "127.0.0.1", 0)
+    got, begun = 0, time.monotonic()
+    with socket.create_connection(server.sockets[0].getsockname()) as peer:
+        peer.setblocking(False)
+        while take and (part := len(await loop.sock_recv(peer, take))):
+            got += part
+            await asyncio.sleep(0.1)
+        while not (writers and writers[0].lost.done()) and time.monotonic() < begun + MOST_SECONDS:
+            await asyncio.sleep(0.1)
+    server.close()
+    return got, time.monotonic() - begun
+
+
+def test_a_peer_that_takes_nothing_of_its_answer_is_cut_off():
+    assert asyncio.run(received_by(0))[1] < MOST_SECONDS / 2
+
+
+def test_a_peer_that_takes_its_answer_slowly_gets_all_of_it():
+    assert asyncio.run(received_by(MIB))[0] == 16 * MIB
