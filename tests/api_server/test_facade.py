@@ -125,7 +125,10 @@ def test_an_image_beyond_the_limit_is_refused_before_it_is_decoded(client):
 def test_the_fields_of_a_form_are_bounded_apart_from_its_image(client):
     message = refused(edit(client, negative_prompt="x" * limits.MAX_FIELDS_BYTES), 413, "request_too_large")
     assert "65536 bytes apart from the image" in message
-    assert edit(client, image=images.encode(Image.effect_noise((512, 512), 90).convert("RGB"))).status_code == 200
+    assert (
+        edit(client, image=images.encode(Image.effect_noise((512, 512), 90).convert("RGB"))).status_code
+        == 200
+    )
 
 
 def test_a_body_too_long_is_refused(client):

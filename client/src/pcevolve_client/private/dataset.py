@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from pcevolve_client.errors import DataError, UsageError
+from pcevolve_client.labels import SYSTEM_FILES, label_fault, label_faults
 from pcevolve_client.private.images import SUFFIXES, RejectedImageError, read_image
-from pcevolve_client.private.labels import is_usable_label
 
 IntArray = NDArray[np.int64]
 
 MAX_RECORDS = 100_000
 MAX_TOTAL_PIXELS = 2_000_000_000  # 6 GB in memory
-_SYSTEM_FILES = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
 _KINDS = "PNG, JPEG, TIFF, BMP or WebP"
 _NAMED = 5  # files named in one error
 
@@ -158,8 +157,9 @@ def load_unlabelled(path: Path, label: str) -> PrivateDataset:
     """
     if not path.is_dir():
         raise DataError(f"{path}: no such folder; give a folder of images")
-    if not is_usable_label(label):
-        raise DataError(f"{label!r} cannot be used as a label: choose other --domain words")
+    fault = label_fault(label)
+    if fault is not None:
+        raise DataError(f"{label!r} cannot be used as a label, because {fault}: choose other --domain words")
     files = [
         file for folder in (path, *_folders_below(path)) for file in _visible(folder) if not file.is_dir()
     ]
@@ -197,8 +197,7 @@ def _class_folders(path: Path) -> list[Path]:
     _refuse([f"{entry.name} lies outside the class folders" for entry in loose])
     if len(folders) == 1:
         raise DataError(f"{path} has only one class, {folders[0].name!r}: at least two are needed")
-    odd = [folder for folder in folders if not is_usable_label(folder.name)]
-    _refuse([f"class name {folder.name!r} cannot be used as a label; rename it" for folder in odd])
+    _refuse([f"{fault}; rename it" for fault in label_faults(folder.name for folder in folders)])
     return folders
 
 
@@ -214,7 +213,7 @@ def _visible(folder: Path) -> list[Path]:
         entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except OSError as error:
         raise DataError(f"{folder} cannot be read: {error.strerror}") from None
-    return [e for e in entries if not e.name.startswith(".") and e.name.lower() not in _SYSTEM_FILES]
+    return [e for e in entries if not e.name.startswith(".") and e.name.lower() not in SYSTEM_FILES]
 
 
 def _read_all(files: Sequence[Path]) -> tuple[tuple[Image.Image, ...], tuple[bytes, ...]]:

@@ -13,9 +13,9 @@ from PIL import Image
 from sklearn import datasets
 
 from pcevolve_client.errors import UsageError
+from pcevolve_client.labels import label_faults
 from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.private.images import unit_of
-from pcevolve_client.private.labels import is_usable_label
 
 SIDE = 64  # pixels
 _INK_SIDE = 48  # pixels; the scans touch their border, and glyphs in the world have a margin
@@ -42,8 +42,8 @@ def load_digits(
     """
     if len(names) < 2 or len(set(names.values())) < len(names) or not set(names) <= set(ALL_DIGITS):
         raise UsageError("digits: choose two or more of 0..9, each under its own label")
-    if not all(map(is_usable_label, names.values())):
-        raise UsageError("digits: a label must be visible text that can name a folder")
+    if faults := label_faults(names.values()):
+        raise UsageError(f"digits: a label must be visible text that can name a folder: {faults[0]}")
     source = datasets.load_digits()
     labels = tuple(sorted(names.values()))
     chosen = [index for index, digit in enumerate(source.target) if int(digit) in names]

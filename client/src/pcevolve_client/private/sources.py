@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve_client.errors import UsageError
-from pcevolve_client.private.labels import is_usable_label
+from pcevolve_client.labels import label_faults
 
 _DIGIT = re.compile(r"\s*([0-9])\s*(?:=\s*(.*?)\s*)?")
 
@@ -52,8 +52,8 @@ def parse_source(text: str) -> FolderSource | DigitsSource:
         if match is None or match[2] == "" or int(match[1]) in names:
             raise UsageError(f"{text!r}: write digits like digits:3,5,8 or digits:3=type A,5=type B")
         names[int(match[1])] = match[2] or f"digit {match[1]}"
-    if not all(map(is_usable_label, names.values())):
-        raise UsageError(f"{text!r}: a label must be visible text that can name a folder")
     if len(names) < 2 or len(set(names.values())) < len(names):
         raise UsageError(f"{text!r}: choose two or more digits, each under its own label")
+    if faults := label_faults(names.values()):
+        raise UsageError(f"{text!r}: a label must be visible text that can name a folder: {faults[0]}")
     return DigitsSource(names)

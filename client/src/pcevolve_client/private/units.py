@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from pcevolve_client.errors import DataError
+from pcevolve_client.labels import label_fault
 from pcevolve_client.private.dataset import PrivateDataset
-from pcevolve_client.private.labels import is_usable_label
 
 MAX_BYTES = 100_000_000
 _EXAMPLE = "a first line like file,patient, then one image and its unit per line"
@@ -67,7 +67,7 @@ def _rows(path: Path) -> list[list[str]]:
 def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
     if _plain(header[0]) in names:
         raise DataError(f"--unit-map {path} begins with an image: it needs {_EXAMPLE}")
-    if not is_usable_label(header[1]):
+    if label_fault(header[1]) is not None:
         raise DataError(f"--unit-map {path} does not say what a unit is: it needs {_EXAMPLE}")
 
 

@@ -1,0 +1,84 @@
+"""What a class may be called: a label is public text in prompts and the name of a folder in the release.
+
+Others copy a release to machines of their own, so a label has to name a folder of its own on Linux, macOS and Windows,
+and beside the release's own files. Pure functions, called by all that take labels in: before anything is spent.
+
+Sources: Microsoft, "Naming Files, Paths, and Namespaces"; Unicode, section 3.13 (compatibility caseless matching).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+RELEASE_FILES = frozenset({"manifest.json", "readme.md", "classifier.safetensors"})
+"""What lies beside the class folders of a release, in lower case."""
+SYSTEM_FILES = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
+"""What systems put into folders unasked, in lower case; the loader passes over it."""
+MAX_CHARS = 100
+MAX_BYTES = 200  # in UTF-8; a file name may have 255, and copies get suffixes
+_FORBIDDEN = '/\\<>:"|?*'  # separators, and what Windows keeps for itself
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", "conin$", "conout$"}
+    | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}
+)
+
+
+def label_faults(labels: Iterable[str]) -> list[str]:
+    """Return a line for each label that cannot be used, and for each that some machine takes for an earlier one.
+
+    Args:
+        labels: Of one dataset.
+
+    Returns:
+        Nothing if all can be used together.
+    """
+    faults: list[str] = []
+    first: dict[str, str] = {}
+    for label in labels:
+        fault = label_fault(label)
+        if fault is not None:
+            faults.append(f"class name {label!r} cannot be used as a label: {fault}")
+        elif _key(label) in first:
+            faults.append(
+                f"class names {first[_key(label)]!r} and {label!r} are the same name on some machines"
+            )
+        else:
+            first[_key(label)] = label
+    return faults
+
+
+def label_fault(label: str) -> str | None:
+    """Return why a label cannot be used, whatever the others are; None if it can."""
+    return _text_fault(label) or _name_fault(label)
+
+
+def _text_fault(label: str) -> str | None:
+    """Why a label cannot stand in a prompt or be any file's name."""
+    if not label.isprintable():
+        return "it has characters that cannot be seen"
+    if not 0 < len(label) <= MAX_CHARS or len(label.encode()) > MAX_BYTES:
+        return f"it must have 1 to {MAX_CHARS} characters and at most {MAX_BYTES} bytes"
+    if label != label.strip() or label.startswith(".") or label.endswith("."):
+        return "it begins or ends with a blank or a dot"
+    return None
+
+
+def _name_fault(label: str) -> str | None:
+    """Why a label cannot name a folder of the release on every machine."""
+    if taken := sorted(set(_FORBIDDEN) & set(label)):
+        return f"a folder's name cannot have {' '.join(taken)} on every machine"
+    if _key(label) in RELEASE_FILES:
+        return "the release has a file of that name"
+    if _key(label) in SYSTEM_FILES:
+        return "systems put files of that name into folders"
+    if _key(label).split(".")[0].rstrip() in _DEVICES:
+        return "Windows keeps that name for a device"
+    return None
+
+
+def _key(label: str) -> str:
+    """What file systems that ignore case or spelling make of a name."""
+    # Upper case first, as Windows compares: it also joins what folding keeps apart, such as i with and without dot.
+    folded = unicodedata.normalize("NFKC", label).upper().casefold()
+    return unicodedata.normalize("NFKC", folded)
