@@ -13,7 +13,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from pcevolve_server.errors import CrowdedError
 from pcevolve_server.middleware import raw_response
 
-_READ_BYTES = 16 * 2**10  # parsed at a time; a body in chunks of one byte takes 20 ms for that much
+# Parsed at a time; 4 KiB of a body in chunks of one byte take 5 ms. What comes with a head is parsed before the app
+# can refuse it, whoever sent it.
+_READ_BYTES_OF_HEAD = 4 * 2**10
+_READ_BYTES = 16 * 2**10
 _LINGER_SECONDS = 5.0
 _STALL_SECONDS = 60.0
 _RETRY_SECONDS = 5
@@ -129,8 +132,8 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
             transport.close()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where the next bytes go."""
-        return self._buffer
+        """Return where the next bytes go, and with that how many may come."""
+        return self._buffer[:_READ_BYTES_OF_HEAD] if self._awaits_head else self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Parse the next bytes, unless nobody will read them."""
