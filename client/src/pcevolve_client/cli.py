@@ -92,6 +92,14 @@ def run(
             help="CSV file that groups images into privacy units, e.g. patients: columns file,patient."
         ),
     ] = None,
+    unit_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Most images that one patient (unit) has; public. Needed under add-remove where runs count the same "
+            "patients by name and by image.",
+        ),
+    ] = None,
     unlabelled: Annotated[
         bool,
         typer.Option("--unlabelled", help="Take all images of --private as one class, whatever the folders."),
@@ -194,6 +202,13 @@ def run(
         float | None,
         typer.Option(min=0, help="Delta at which --lifetime-epsilon holds; --delta if not given."),
     ] = None,
+    forget_insecure: Annotated[
+        bool,
+        typer.Option(
+            "--forget-insecure",
+            help="Leave INSECURE runs (noise from a seed) on these data out of the sum; card and report say so.",
+        ),
+    ] = False,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for one answer.")] = 600.0,
     patience: Annotated[float, typer.Option(help="Seconds to keep retrying one request.")] = 300.0,
     first_contact: Annotated[float, typer.Option(help="The same for the first request.")] = 10.0,

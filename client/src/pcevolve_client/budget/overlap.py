@@ -1,58 +1,334 @@
-"""Which runs touch a privacy unit, and how strongly, when runs cut the same images into different units."""
+"""What a privacy unit bears of all runs, when runs cut the same images into different units.
+
+**Subjects** are those whom runs promise something. A named unit's subject is the union of all units, of all runs in
+the ledger, that bear its name: a patient is the same patient next month. An unnamed unit's subject is its image.
+
+**Size.** When a subject changes, so does every unit of a run that it touches: a group, whose loss is that of
+``Event.on_group``. Its size in a run is
+
+- 1 where the only unit touched is the subject's own, the one that bears its name or is its image;
+- else, in a run that cuts otherwise, the number of units touched. Under add-remove a unit that may also hold other
+  images is not removed but changed, which is one removal and one addition and counts twice.
+
+A neighbour may have more images than the subject has: a patient of one image is exchanged for one of five, or one of
+five is added. So in a run that cuts otherwise the size is at least ``most`` images times the most that one of them
+counts. An image is one image. For a patient, ``most`` is what the owner declared; without it, replace-one takes the
+number of each patient's images for public (neighbours have as many), and add-remove cannot say anything. Under
+replace-one an image that a neighbour lacks is one exchanged for nothing, which moves no sum and no utility by more than
+an exchange for another image does.
+
+**Whom a run concerns** (``Reach``): the subjects that share an image with one of its units, or bear the name of one.
+
+Claim: if no subject was over its limit before a run, and the run pays only while all subjects that it concerns stay
+within it, then no subject is over its limit after it. Proof, for both relations: what a subject bears is a sum over
+all runs of the run's events on a group of the subject's size in that run, and that size depends on the subject's
+images, its name and that run's units alone. Take a subject that the run does not concern. Its size in this run is 0,
+so nothing is added for this run. Its images are the same as before, because only a run with its name could add one,
+and such a run concerns it; so its sizes in all other runs are the same as before, and so is its sum. One step, from
+this run's units to subjects and from these to all runs that touch them, therefore finds every sum that can have
+grown. (A chain that goes on, to subjects that share a run but no image with the first, leads to sums in which this
+run does not occur.) What a run that pays nothing shows is remembered too: that two images are of one patient may
+reveal that he bore more than anybody knew, and later runs that concern him are refused.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LedgerError
 from ..privacy import Relation
-from .records import Unit
+from .keys import SIZE
+from .units import COUNT, IMAGE, Units
 
-Exposure: TypeAlias = Mapping[str, int]
-"""Of one unit: run → how many of that run's units change when this one does."""
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cut:
+    """How a run cuts its images into units, with small numbers in place of fingerprints.
+
+    Attributes:
+        images: int64 ``(images,)``, number of each image; none twice.
+        units: int64 ``(images,)``, the unit of each, 0, 1, 2, ...
+        names: int64 ``(units,)``, number of each unit's name; empty where units are single images without names.
+    """
+
+    images: IntArray
+    units: IntArray
+    names: IntArray
+
+    @property
+    def named(self) -> bool:
+        """Whether units have names."""
+        return len(self.names) > 0
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """How many images each unit has, int64 ``(units,)``."""
+        return np.bincount(self.units)
+
+    @property
+    def bearers(self) -> IntArray:
+        """The name of each image's unit, int64 ``(images,)``; only where units have names."""
+        return self.names[self.units]
+
+
+class Directory:
+    """Small numbers for fingerprints: the same for the same image, or the same name, in all runs of a ledger."""
+
+    def __init__(self) -> None:
+        self._images: dict[bytes, int] = {}
+        self._names: dict[bytes, int] = {}
+
+    def cut(self, units: Units) -> Cut:
+        """Read a run's units."""
+        images = _numbered(units.images, self._images)
+        if not units.named:
+            return Cut(images, np.arange(len(images)), np.empty(0, np.int64))
+        sizes = np.frombuffer(units.sizes, COUNT).astype(np.int64)
+        return Cut(images, np.repeat(np.arange(len(sizes)), sizes), _numbered(units.names, self._names))
+
+
+def _numbered(prints: bytes, known: dict[bytes, int]) -> IntArray:
+    each = [prints[start : start + SIZE] for start in range(0, len(prints), SIZE)]
+    return np.fromiter((known.setdefault(one, len(known)) for one in each), np.int64, len(each))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Party:
+    """A run as far as overlaps are concerned.
+
+    Attributes:
+        run_id: Which one.
+        kind: What it calls a unit.
+        cut: Its units.
+        most: Most images that one of its units may have, as its owner declared; None if he did not.
+    """
+
+    run_id: str
+    kind: str
+    cut: Cut
+    most: int | None
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What a subject bears.
+
+    Attributes:
+        sizes: Run → size of the group of its units that change with the subject.
+        kind: What the subject is: ``"image"``, ``"patient"``.
+    """
+
+    sizes: dict[str, int]
+    kind: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reach:
+    """The subjects that a run concerns: single images, then named ones, each kind in the order of its numbers.
+
+    Attributes:
+        singles: int64 ``(single images,)``.
+        names: int64 ``(named subjects,)``.
+        owners: int64 ``(pairs,)``, place in ``names`` of a subject that has the image beside it.
+        owned: int64 ``(pairs,)``, that image.
+        most: int64 ``(named subjects,)``, most images that the subject may have as declared; 0 if nobody did.
+        kinds: What each named subject is.
+    """
+
+    singles: IntArray
+    names: IntArray
+    owners: IntArray
+    owned: IntArray
+    most: IntArray
+    kinds: tuple[str, ...]
+
+    @classmethod
+    def of(cls, mine: Party, promising: Sequence[Party], enrolled: Sequence[Party]) -> Reach:
+        """Find the subjects.
+
+        Args:
+            mine: The run.
+            promising: Other runs that have promised something: they paid for a release.
+            enrolled: All other runs, which tell who else belongs to a name.
+        """
+        naming = [each for each in (*enrolled, mine) if each.cut.named]
+        own = mine.cut.images
+        touched = _union(mine.cut.names, *(each.cut.bearers[_in(each.cut.images, own)] for each in naming))
+        names = np.intersect1d(touched, _union(*(each.cut.names for each in (*promising, mine))))
+        singles = _union(*(each.cut.images for each in (*promising, mine) if not each.cut.named))
+        owners, owned = _extents(names, naming)
+        return cls(
+            singles=np.intersect1d(singles, own),
+            names=names,
+            owners=owners,
+            owned=owned,
+            most=_declared(names, mine, naming),
+            kinds=_kinds(names, naming),
+        )
+
+    def touches(self, cut: Cut) -> bool:
+        """Whether a run has an image of any subject here."""
+        return bool(_in(cut.images, self.singles).any() or _in(cut.images, self.owned).any())
+
+    def kind(self, subject: int) -> str:
+        """What the subject at a place is."""
+        return IMAGE if subject < len(self.singles) else self.kinds[subject - len(self.singles)]
 
 
 def exposures(
-    units: Sequence[Unit], runs: Mapping[str, Sequence[Unit]], relation: Relation
+    reach: Reach, runs: Sequence[Party], relation: Relation, done: Mapping[str, Hashable]
 ) -> list[Exposure]:
-    """The exposures of all units, less those that another one is no better than.
-
-    When a unit changes, so does every unit of a run that shares an image with it: a group of that size, whose loss is
-    that of ``Event.on_group``. Under add-remove a unit that also holds other images is not removed but changed, which
-    is one removal and one addition and counts twice.
+    """What the subjects bear, less those that another one is no better than.
 
     Args:
-        units: Whoever is promised something; a unit of one run may be several units, or a part of one, to another.
-        runs: Units of all runs.
+        reach: The subjects.
+        runs: All runs that touch them and are to be counted.
         relation: Neighbour relation of all of them.
+        done: By run id, what each did; runs that did the same may stand for each other in the result.
 
-    Returns:
-        At least one; an empty exposure when nothing is shared.
+    Raises:
+        LedgerError: How many images a subject may have must be declared, or is more than was declared.
     """
-    places = defaultdict(set)
-    for run_id, theirs in runs.items():
-        for place, unit in enumerate(theirs):
-            for image in unit:
-                places[image].add((run_id, place))
-    found = {_exposure(unit, runs, places, relation) for unit in units}
-    worst = [one for one in found if not any(_covers(other, one) for other in found if other != one)]
-    return [dict(each) for each in worst] or [{}]
+    columns = [
+        np.concatenate([_of_singles(reach, run, relation), _of_named(reach, run, relation)]) for run in runs
+    ]
+    if not columns or not len(columns[0]):
+        return []
+    sizes = _exchanged(np.stack(columns, axis=1), [done[run.run_id] for run in runs])
+    table, first = np.unique(sizes, axis=0, return_index=True)
+    return [
+        Exposure(
+            {run.run_id: int(size) for run, size in zip(runs, table[row], strict=True) if size},
+            reach.kind(int(first[row])),
+        )
+        for row in _undominated(table)
+    ]
 
 
-def _exposure(
-    unit: Unit,
-    runs: Mapping[str, Sequence[Unit]],
-    places: Mapping[bytes, set[tuple[str, int]]],
-    relation: Relation,
-) -> frozenset[tuple[str, int]]:
-    sizes: defaultdict[str, int] = defaultdict(int)
-    for run_id, place in {place for image in unit for place in places.get(image, ())}:
-        removed = runs[run_id][place] <= unit
-        sizes[run_id] += 1 if removed or relation == "replace-one" else 2
-    return frozenset(sizes.items())
+def largest_group(most: int, named: bool, relation: Relation) -> int:
+    """How many units of a run that cuts otherwise can change with a subject of at most ``most`` images.
+
+    Args:
+        most: Images that the subject or its neighbour may have.
+        named: Whether the run's units have names; if not, each is one image and is removed with it.
+        relation: Neighbour relation of the run.
+    """
+    return most * _changing(named, relation)
 
 
-def _covers(larger: frozenset[tuple[str, int]], smaller: frozenset[tuple[str, int]]) -> bool:
-    sizes = dict(larger)
-    return all(size <= sizes.get(run_id, 0) for run_id, size in smaller)
+def _changing(named: bool, relation: Relation) -> int:
+    """The most that one image of a subject counts in a run that cuts otherwise."""
+    return 2 if named and relation == "add-remove" else 1
+
+
+def _of_singles(reach: Reach, run: Party, relation: Relation) -> IntArray:
+    """Size of every single image in a run."""
+    return _in(reach.singles, run.cut.images) * largest_group(1, run.cut.named, relation)
+
+
+def _of_named(reach: Reach, run: Party, relation: Relation) -> IntArray:
+    """Size of every named subject in a run."""
+    subject, unit, shared = _touched(reach, run.cut)
+    total = len(reach.names)
+    count = np.bincount(subject, minlength=total)
+    own = run.cut.names[unit] == reach.names[subject] if run.cut.named else np.zeros(len(unit), dtype=bool)
+    mixed = (count > 0) & ~((count == 1) & (np.bincount(subject, weights=own, minlength=total) == 1))
+    _require_bounds(reach, count, mixed, relation)
+    removed = (relation == "replace-one") | (shared == run.cut.sizes[unit])
+    counted = np.bincount(subject, weights=np.where(removed, 1, 2), minlength=total).astype(np.int64)
+    least = reach.most * _changing(run.cut.named, relation)
+    return np.where(mixed, np.maximum(counted, least), count)
+
+
+def _touched(reach: Reach, cut: Cut) -> tuple[IntArray, IntArray, IntArray]:
+    """Every subject with every unit that it touches, and how many images they share."""
+    order = np.argsort(cut.images)
+    place = np.searchsorted(cut.images, reach.owned, sorter=order)
+    at = order[np.minimum(place, len(order) - 1)]
+    there = cut.images[at] == reach.owned
+    units = int(cut.units[-1]) + 1
+    pairs, shared = np.unique(reach.owners[there] * units + cut.units[at[there]], return_counts=True)
+    return pairs // units, pairs % units, shared
+
+
+def _require_bounds(reach: Reach, count: IntArray, mixed: NDArray[np.bool_], relation: Relation) -> None:
+    undeclared = mixed & (reach.most == 0)
+    if relation == "add-remove" and undeclared.any():
+        kind = reach.kinds[int(np.argmax(undeclared))]
+        raise LedgerError(
+            f"runs on these data count one {kind} by its name and by other units too, and under add-remove a {kind} "
+            f"may come or go with any number of images: say with --unit-size how many images one {kind} has at most"
+        )
+    over = mixed & (reach.most > 0) & (count > reach.most)
+    if over.any():
+        kind = reach.kinds[int(np.argmax(over))]
+        raise LedgerError(
+            f"a {kind} has more images in runs on these data than --unit-size, of this run or an earlier one, says: "
+            f"begin this run with a larger --unit-size, which holds for every {kind}"
+        )
+
+
+def _extents(names: IntArray, naming: Iterable[Party]) -> tuple[IntArray, IntArray]:
+    """The images of named subjects, as pairs of place and image, each once."""
+    pairs = [np.empty((0, 2), np.int64)]
+    for each in naming:
+        wanted = _in(each.cut.bearers, names)
+        owners = np.searchsorted(names, each.cut.bearers[wanted])
+        pairs.append(np.stack([owners, each.cut.images[wanted]], axis=1))
+    joined = np.concatenate(pairs)
+    span = int(joined[:, 1].max(initial=0)) + 1
+    keys = np.unique(joined[:, 0] * span + joined[:, 1])
+    return keys // span, keys % span
+
+
+def _declared(names: IntArray, mine: Party, naming: Iterable[Party]) -> IntArray:
+    """The most images of each named subject, by the runs that name it and by this run.
+
+    A run on units of another name says how many images *its* units have, so its word is taken only where there is no
+    better.
+    """
+    most = np.zeros(len(names), np.int64)
+    for each in naming:
+        theirs = _in(names, each.cut.names)
+        most[theirs] = np.maximum(most[theirs], each.most or 0)
+    said = mine.most or 0
+    return np.where(most == 0, said, most) if mine.cut.named else np.maximum(most, said)
+
+
+def _kinds(names: IntArray, naming: Iterable[Party]) -> tuple[str, ...]:
+    found = np.full(len(names), "", dtype=object)
+    for each in naming:
+        found[_in(names, each.cut.names)] = each.kind
+    return tuple(found.tolist())
+
+
+def _exchanged(sizes: IntArray, done: Sequence[Hashable]) -> IntArray:
+    """Subjects × runs with the sizes in descending order among runs that did the same: far fewer rows differ."""
+    for each in set(done):
+        alike = [column for column, other in enumerate(done) if other == each]
+        sizes[:, alike] = -np.sort(-sizes[:, alike], axis=1)
+    return sizes
+
+
+def _undominated(table: IntArray) -> list[int]:
+    """Rows of which no other is at least as large everywhere; the rows are distinct."""
+    kept: list[int] = []
+    for row in np.argsort(-table.sum(axis=1), kind="stable").tolist():
+        if not (table[kept] >= table[row]).all(axis=1).any():
+            kept.append(row)
+    return kept
+
+
+def _union(*arrays: IntArray) -> IntArray:
+    return np.unique(np.concatenate([np.empty(0, np.int64), *arrays]))
+
+
+def _in(these: IntArray, those: IntArray) -> NDArray[np.bool_]:
+    return np.isin(these, those)
