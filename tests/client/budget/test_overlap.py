@@ -151,8 +151,7 @@ def test_a_name_is_kept_as_a_keyed_fingerprint_alone(path):
 @pytest.mark.parametrize(
     ("units", "fault"),
     [
-        ((PrivateUnit((b"1", b"2")),), "several images needs a name"),
-        ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",))), "some privacy units have names"),
+        ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",))), "all other units have one"),
         (patients(p=[b"1"], q=[b"1"]), "two privacy units share an image"),
         ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",), " p")), "two privacy units have the same name"),
         ((PrivateUnit((), "p"),), "without images"),
@@ -162,6 +161,13 @@ def test_a_name_is_kept_as_a_keyed_fingerprint_alone(path):
 def test_units_that_cannot_be_told_apart_are_refused(path, units, fault):
     with pytest.raises(DataError, match=fault):
         account(path, units=units, unit="patient")
+
+
+def test_several_images_without_a_name_are_no_unit(path):
+    with pytest.raises(DataError, match="several images needs a name"):
+        account(path, units=[PrivateUnit((b"1", b"2"))])
+    with pytest.raises(DataError, match="single images have no names"):
+        account(path, units=patients(p=[b"1"]))
 
 
 # -- how many images a patient may have ----------------------------------------------------------------------------

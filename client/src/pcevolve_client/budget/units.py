@@ -76,13 +76,13 @@ class Units:
 
         Args:
             key: The ledger's.
-            units: Either all with names, no two the same, or all single images.
+            units: All with names, no two the same; or, where ``kind`` is ``"image"``, single images without names.
             kind: What a unit is, which tells a patient ``7`` from a device ``7``.
 
         Raises:
             DataError: The units are not as above, or share an image.
         """
-        _check(units)
+        _check(units, kind)
         images = [sorted(map(key.fingerprint, unit.images)) for unit in units]
         names = [key.name_fingerprint(kind, unit.name) for unit in units if unit.name is not None]
         _refuse_twins((each for unit in images for each in unit), "two privacy units share an image")
@@ -95,14 +95,16 @@ class Units:
         return cls(ordered, sizes.tobytes(), b"".join(names[place] for place in order))
 
 
-def _check(units: Sequence[PrivateUnit]) -> None:
+def _check(units: Sequence[PrivateUnit], kind: str) -> None:
     if not units or not all(unit.images for unit in units):
         raise DataError("there is no privacy unit, or one without images")
-    unnamed = [unit for unit in units if unit.name is None]
-    if unnamed and len(unnamed) < len(units):
-        raise DataError("some privacy units have names and others have not")
-    if any(len(unit.images) > 1 for unit in unnamed):
-        raise DataError("a privacy unit of several images needs a name")
+    single = kind == IMAGE
+    if any((unit.name is None) != single for unit in units):
+        raise DataError("single images have no names as privacy units, and all other units have one")
+    if single and any(len(unit.images) > 1 for unit in units):
+        raise DataError(
+            "a privacy unit of several images needs a name, and another word than 'image' for what it is"
+        )
 
 
 def _refuse_twins(prints: Iterable[bytes], fault: str) -> None:
