@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pcevolve_client.budget.accountants import epsilon
 from pcevolve_client.budget.keys import Key
 from pcevolve_client.budget.ledger import Ledger, PrivateUnit, Terms
-from pcevolve_client.budget.overlap import Directory, Party, Reach, exposures
+from pcevolve_client.budget.overlap import Cut, Party, Reach, exposures
 from pcevolve_client.budget.units import Units
 from pcevolve_client.errors import BudgetError, DataError, LedgerError
 from pcevolve_client.privacy import FREE, Event
@@ -43,11 +43,10 @@ def spend(path, run, units, event, unit="image", **options):
 
 def worst(mine, others, relation="replace-one", most=None):
     """The sizes that decide, in runs that all did something else."""
-    directory = Directory()
 
     def party(run, units):
         kind = "image" if units[0].name is None else "patient"
-        return Party(run, kind, directory.cut(Units.of(KEY, units, kind)), most)
+        return Party(run, kind, Cut.of(Units.of(KEY, units, kind)), most)
 
     own, theirs = party("mine", mine), [party(run, units) for run, units in others.items()]
     reach = Reach.of(own, theirs, theirs)

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,57 +45,60 @@ from .keys import SIZE
 from .units import COUNT, IMAGE, Units
 
 IntArray = NDArray[np.int64]
+Numbers = NDArray[np.uint64]
+"""First 64 bits of fingerprints, which stand for the whole: of a million images, two agree with a probability below
+3e-8, and who has not the ledger's key can do nothing about it."""
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number without pattern, by which pairs of numbers are told apart."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cut:
-    """How a run cuts its images into units, with small numbers in place of fingerprints.
+    """How a run cuts its images into units.
 
     Attributes:
-        images: int64 ``(images,)``, number of each image; none twice.
+        images: uint64 ``(images,)``, ascending, none twice.
         units: int64 ``(images,)``, the unit of each, 0, 1, 2, ...
-        names: int64 ``(units,)``, number of each unit's name; empty where units are single images without names.
+        names: uint64 ``(units,)``, ascending; empty where units are single images without names.
+        sizes: int64 ``(units,)``, how many images each unit has.
     """
 
-    images: IntArray
+    images: Numbers
     units: IntArray
-    names: IntArray
+    names: Numbers
+    sizes: IntArray
+
+    @classmethod
+    def of(cls, units: Units) -> Cut:
+        """Read a run's units, whose canonical order is that of their numbers."""
+        images = _numbers(units.images)
+        if not units.named:
+            return cls(images, np.arange(len(images)), _numbers(b""), np.ones(len(images), np.int64))
+        sizes = np.frombuffer(units.sizes, COUNT).astype(np.int64)
+        order = np.argsort(images)
+        return cls(
+            images[order], np.repeat(np.arange(len(sizes)), sizes)[order], _numbers(units.names), sizes
+        )
 
     @property
     def named(self) -> bool:
         """Whether units have names."""
         return len(self.names) > 0
 
-    @cached_property
-    def sizes(self) -> IntArray:
-        """How many images each unit has, int64 ``(units,)``."""
-        return np.bincount(self.units)
-
     @property
-    def bearers(self) -> IntArray:
-        """The name of each image's unit, int64 ``(images,)``; only where units have names."""
+    def bearers(self) -> Numbers:
+        """The name of each image's unit, uint64 ``(images,)``; only where units have names."""
         return self.names[self.units]
 
-
-class Directory:
-    """Small numbers for fingerprints: the same for the same image, or the same name, in all runs of a ledger."""
-
-    def __init__(self) -> None:
-        self._images: dict[bytes, int] = {}
-        self._names: dict[bytes, int] = {}
-
-    def cut(self, units: Units) -> Cut:
-        """Read a run's units."""
-        images = _numbered(units.images, self._images)
-        if not units.named:
-            return Cut(images, np.arange(len(images)), np.empty(0, np.int64))
-        sizes = np.frombuffer(units.sizes, COUNT).astype(np.int64)
-        return Cut(images, np.repeat(np.arange(len(sizes)), sizes), _numbered(units.names, self._names))
+    def bearing(self, images: Numbers) -> Numbers:
+        """Names of the units that have one of these images, ascending; only where units have names."""
+        found = np.zeros(len(self.names), dtype=bool)
+        found[self.units[_in(self.images, images)]] = True
+        return self.names[found]
 
 
-def _numbered(prints: bytes, known: dict[bytes, int]) -> IntArray:
-    each = [prints[start : start + SIZE] for start in range(0, len(prints), SIZE)]
-    return np.fromiter((known.setdefault(one, len(known)) for one in each), np.int64, len(each))
+def _numbers(prints: bytes) -> Numbers:
+    return np.frombuffer(prints, ">u8")[:: SIZE // 8].astype(np.uint64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,18 +136,18 @@ class Reach:
     """The subjects that a run concerns: single images, then named ones, each kind in the order of its numbers.
 
     Attributes:
-        singles: int64 ``(single images,)``.
-        names: int64 ``(named subjects,)``.
+        singles: uint64 ``(single images,)``, ascending.
+        names: uint64 ``(named subjects,)``, ascending.
         owners: int64 ``(pairs,)``, place in ``names`` of a subject that has the image beside it.
-        owned: int64 ``(pairs,)``, that image.
+        owned: uint64 ``(pairs,)``, that image; each pair is there once.
         most: int64 ``(named subjects,)``, most images that the subject may have as declared; 0 if nobody did.
         kinds: What each named subject is.
     """
 
-    singles: IntArray
-    names: IntArray
+    singles: Numbers
+    names: Numbers
     owners: IntArray
-    owned: IntArray
+    owned: Numbers
     most: IntArray
     kinds: tuple[str, ...]
 
@@ -159,13 +161,15 @@ class Reach:
             enrolled: All other runs, which tell who else belongs to a name.
         """
         naming = [each for each in (*enrolled, mine) if each.cut.named]
+        promises = [each.cut for each in (*promising, mine)]
         own = mine.cut.images
-        touched = _union(mine.cut.names, *(each.cut.bearers[_in(each.cut.images, own)] for each in naming))
-        names = np.intersect1d(touched, _union(*(each.cut.names for each in (*promising, mine))))
-        singles = _union(*(each.cut.images for each in (*promising, mine) if not each.cut.named))
+        touched = mine.cut.names
+        for each in naming:
+            touched = _joined(touched, each.cut.bearing(own))
+        names = touched[_in_any(touched, [cut.names for cut in promises])]
         owners, owned = _extents(names, naming)
         return cls(
-            singles=np.intersect1d(singles, own),
+            singles=own[_in_any(own, [cut.images for cut in promises if not cut.named])],
             names=names,
             owners=owners,
             owned=owned,
@@ -175,7 +179,7 @@ class Reach:
 
     def touches(self, cut: Cut) -> bool:
         """Whether a run has an image of any subject here."""
-        return bool(_in(cut.images, self.singles).any() or _in(cut.images, self.owned).any())
+        return bool(_in(self.singles, cut.images).any() or _in(self.owned, cut.images).any())
 
     def kind(self, subject: int) -> str:
         """What the subject at a place is."""
@@ -201,7 +205,7 @@ def exposures(
     ]
     if not columns or not len(columns[0]):
         return []
-    sizes = _exchanged(np.stack(columns, axis=1), [done[run.run_id] for run in runs])
+    sizes = _exchanged(np.stack(columns, axis=1).astype(np.int32), [done[run.run_id] for run in runs])
     table, first = np.unique(sizes, axis=0, return_index=True)
     return [
         Exposure(
@@ -249,13 +253,12 @@ def _of_named(reach: Reach, run: Party, relation: Relation) -> IntArray:
 
 def _touched(reach: Reach, cut: Cut) -> tuple[IntArray, IntArray, IntArray]:
     """Every subject with every unit that it touches, and how many images they share."""
-    order = np.argsort(cut.images)
-    place = np.searchsorted(cut.images, reach.owned, sorter=order)
-    at = order[np.minimum(place, len(order) - 1)]
-    there = cut.images[at] == reach.owned
-    units = int(cut.units[-1]) + 1
-    pairs, shared = np.unique(reach.owners[there] * units + cut.units[at[there]], return_counts=True)
-    return pairs // units, pairs % units, shared
+    place = np.minimum(np.searchsorted(cut.images, reach.owned), len(cut.images) - 1)
+    there = cut.images[place] == reach.owned
+    units = len(cut.sizes)
+    pairs = np.sort(reach.owners[there] * units + cut.units[place[there]])
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    return pairs[first] // units, pairs[first] % units, np.diff(first, append=len(pairs))
 
 
 def _require_bounds(reach: Reach, count: IntArray, mixed: NDArray[np.bool_], relation: Relation) -> None:
@@ -275,20 +278,27 @@ def _require_bounds(reach: Reach, count: IntArray, mixed: NDArray[np.bool_], rel
         )
 
 
-def _extents(names: IntArray, naming: Iterable[Party]) -> tuple[IntArray, IntArray]:
-    """The images of named subjects, as pairs of place and image, each once."""
-    pairs = [np.empty((0, 2), np.int64)]
+def _extents(names: Numbers, naming: Iterable[Party]) -> tuple[IntArray, Numbers]:
+    """The images of named subjects, as pairs of place and image, each once and by image."""
+    pairs, owners, owned = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint64)
     for each in naming:
         wanted = _in(each.cut.bearers, names)
-        owners = np.searchsorted(names, each.cut.bearers[wanted])
-        pairs.append(np.stack([owners, each.cut.images[wanted]], axis=1))
-    joined = np.concatenate(pairs)
-    span = int(joined[:, 1].max(initial=0)) + 1
-    keys = np.unique(joined[:, 0] * span + joined[:, 1])
-    return keys // span, keys % span
+        theirs, images = np.searchsorted(names, each.cut.bearers[wanted]), each.cut.images[wanted]
+        keys = (
+            images + theirs.astype(np.uint64) * SPREAD
+        )  # modulo 2^64: a pair's number, as good as an image's
+        new = ~_in(keys, pairs)
+        if new.any():
+            joined = np.concatenate([pairs, keys[new]])
+            order = np.argsort(joined)
+            owners = np.concatenate([owners, theirs[new]])[order]
+            owned = np.concatenate([owned, images[new]])[order]
+            pairs = joined[order]
+    by_image = np.argsort(owned)
+    return owners[by_image], owned[by_image]
 
 
-def _declared(names: IntArray, mine: Party, naming: Iterable[Party]) -> IntArray:
+def _declared(names: Numbers, mine: Party, naming: Iterable[Party]) -> IntArray:
     """The most images of each named subject, by the runs that name it and by this run.
 
     A run on units of another name says how many images *its* units have, so its word is taken only where there is no
@@ -302,14 +312,14 @@ def _declared(names: IntArray, mine: Party, naming: Iterable[Party]) -> IntArray
     return np.where(most == 0, said, most) if mine.cut.named else np.maximum(most, said)
 
 
-def _kinds(names: IntArray, naming: Iterable[Party]) -> tuple[str, ...]:
+def _kinds(names: Numbers, naming: Iterable[Party]) -> tuple[str, ...]:
     found = np.full(len(names), "", dtype=object)
     for each in naming:
         found[_in(names, each.cut.names)] = each.kind
     return tuple(found.tolist())
 
 
-def _exchanged(sizes: IntArray, done: Sequence[Hashable]) -> IntArray:
+def _exchanged(sizes: NDArray[np.int32], done: Sequence[Hashable]) -> NDArray[np.int32]:
     """Subjects × runs with the sizes in descending order among runs that did the same: far fewer rows differ."""
     for each in set(done):
         alike = [column for column, other in enumerate(done) if other == each]
@@ -317,7 +327,7 @@ def _exchanged(sizes: IntArray, done: Sequence[Hashable]) -> IntArray:
     return sizes
 
 
-def _undominated(table: IntArray) -> list[int]:
+def _undominated(table: NDArray[np.int32]) -> list[int]:
     """Rows of which no other is at least as large everywhere; the rows are distinct."""
     kept: list[int] = []
     for row in np.argsort(-table.sum(axis=1), kind="stable").tolist():
@@ -326,9 +336,23 @@ def _undominated(table: IntArray) -> list[int]:
     return kept
 
 
-def _union(*arrays: IntArray) -> IntArray:
-    return np.unique(np.concatenate([np.empty(0, np.int64), *arrays]))
+def _joined(ascending: Numbers, others: Numbers) -> Numbers:
+    """All that is in either, ascending; both have nothing twice."""
+    new = ~_in(others, ascending)
+    return np.sort(np.concatenate([ascending, others[new]])) if new.any() else ascending
 
 
-def _in(these: IntArray, those: IntArray) -> NDArray[np.bool_]:
-    return np.isin(these, those)
+def _in(these: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
+    """Which of these are among the others."""
+    if not len(ascending):
+        return np.zeros(len(these), dtype=bool)
+    place = np.minimum(np.searchsorted(ascending, these), len(ascending) - 1)
+    found: NDArray[np.bool_] = ascending[place] == these
+    return found
+
+
+def _in_any(these: Numbers, others: Iterable[Numbers]) -> NDArray[np.bool_]:
+    found = np.zeros(len(these), dtype=bool)
+    for each in others:
+        found |= _in(these, each)
+    return found

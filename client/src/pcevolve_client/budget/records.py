@@ -14,7 +14,7 @@ from ..privacy import Budget, Event, Relation
 from ..release import Query, Receipt
 from .book import Book, Row
 from .keys import SIZE
-from .overlap import Directory, Party
+from .overlap import Cut, Party
 from .units import COUNT, Units
 
 ENROLMENT = ""  # name of a run's first row; a query's key is never empty
@@ -57,6 +57,10 @@ class Enrolment:
     units: Units
     terms: Terms = Terms()
 
+    def party(self) -> Party:
+        """Its units, ready to be compared with those of other runs."""
+        return Party(self.run_id, self.unit, Cut.of(self.units), self.terms.unit_size)
+
 
 @dataclass(frozen=True)
 class Access:
@@ -83,7 +87,6 @@ class Records:
         self._clock = clock
         self._enrolments: dict[str, Enrolment] = {}
         self._parties: dict[str, Party] = {}
-        self._directory = Directory()
         self._accesses: dict[int, Access] = {}  # rows never change, and their seals were verified
 
     def run_ids(self) -> tuple[str, ...]:
@@ -99,14 +102,10 @@ class Records:
                 self._enrolments[run_id] = _enrolment(self.book.row(number))
         return self._enrolments.get(run_id)
 
-    def read(self, run: Enrolment) -> Party:
-        """A run's units in numbers that are the same in all runs of this ledger."""
-        return Party(run.run_id, run.unit, self._directory.cut(run.units), run.terms.unit_size)
-
     def party(self, run: Enrolment) -> Party:
-        """The same of a run that is on record."""
+        """The units of a run that is on record, ready to be compared with others'."""
         if run.run_id not in self._parties:
-            self._parties[run.run_id] = self.read(run)
+            self._parties[run.run_id] = run.party()
         return self._parties[run.run_id]
 
     def receipt(self, query: Query) -> Receipt | None:
