@@ -48,8 +48,6 @@ IntArray = NDArray[np.int64]
 Numbers = NDArray[np.uint64]
 """First 64 bits of fingerprints, which stand for the whole: of a million images, two agree with a probability below
 3e-8, and who has not the ledger's key can do nothing about it."""
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number without pattern, by which pairs of numbers are told apart."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -279,23 +277,37 @@ def _require_bounds(reach: Reach, count: IntArray, mixed: NDArray[np.bool_], rel
 
 
 def _extents(names: Numbers, naming: Iterable[Party]) -> tuple[IntArray, Numbers]:
-    """The images of named subjects, as pairs of place and image, each once and by image."""
-    pairs, owners, owned = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint64)
+    """The images of named subjects, as pairs of place and image, each once and by image.
+
+    Runs on the same data bring the same pairs, which are recognised before anything is sorted.
+    """
+    owners, owned = np.empty(0, np.int64), np.empty(0, np.uint64)
     for each in naming:
-        wanted = _in(each.cut.bearers, names)
-        theirs, images = np.searchsorted(names, each.cut.bearers[wanted]), each.cut.images[wanted]
-        keys = (
-            images + theirs.astype(np.uint64) * SPREAD
-        )  # modulo 2^64: a pair's number, as good as an image's
-        new = ~_in(keys, pairs)
+        theirs, images = _owners(names, each.cut)
+        new = ~(_in(images, owned) & _agree(owners, owned, theirs, images))
         if new.any():
-            joined = np.concatenate([pairs, keys[new]])
-            order = np.argsort(joined)
-            owners = np.concatenate([owners, theirs[new]])[order]
-            owned = np.concatenate([owned, images[new]])[order]
-            pairs = joined[order]
-    by_image = np.argsort(owned)
-    return owners[by_image], owned[by_image]
+            owned = np.concatenate([owned, images[new]])
+            order = np.argsort(owned, kind="stable")
+            owners, owned = np.concatenate([owners, theirs[new]])[order], owned[order]
+    order = np.lexsort((owners, owned))
+    owners, owned = owners[order], owned[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (owners[1:] != owners[:-1]) | (owned[1:] != owned[:-1])
+    return owners[first], owned[first]
+
+
+def _owners(names: Numbers, cut: Cut) -> tuple[IntArray, Numbers]:
+    """The places of a run's units in ``names``, for each image whose unit is there, and these images, ascending."""
+    there = _in(cut.names, names)[cut.units]
+    return np.searchsorted(names, cut.names)[cut.units[there]], cut.images[there]
+
+
+def _agree(owners: IntArray, owned: Numbers, theirs: IntArray, images: Numbers) -> NDArray[np.bool_]:
+    """Whether the first of the known owners of each image is the one given."""
+    if not len(owned):
+        return np.zeros(len(images), dtype=bool)
+    same: NDArray[np.bool_] = owners[np.minimum(np.searchsorted(owned, images), len(owned) - 1)] == theirs
+    return same
 
 
 def _declared(names: Numbers, mine: Party, naming: Iterable[Party]) -> IntArray:
