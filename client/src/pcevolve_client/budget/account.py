@@ -223,7 +223,7 @@ class Account:
 
     @cached_property
     def _party(self) -> Party:
-        return self.run.party()
+        return self.records.read(self.run)
 
     def _others(self) -> list[Enrolment]:
         """All other runs."""

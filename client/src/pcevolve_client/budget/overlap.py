@@ -159,11 +159,11 @@ class Reach:
             enrolled: All other runs, which tell who else belongs to a name.
         """
         naming = [each for each in (*enrolled, mine) if each.cut.named]
-        promises = [each.cut for each in (*promising, mine)]
+        promises = _distinct((*promising, mine))
         own = mine.cut.images
         touched = mine.cut.names
-        for each in naming:
-            touched = _joined(touched, each.cut.bearing(own))
+        for cut in _distinct(naming):
+            touched = _joined(touched, cut.bearing(own))
         names = touched[_in_any(touched, [cut.names for cut in promises])]
         owners, owned = _extents(names, naming)
         return cls(
@@ -198,9 +198,11 @@ def exposures(
     Raises:
         LedgerError: How many images a subject may have must be declared, or is more than was declared.
     """
-    columns = [
-        np.concatenate([_of_singles(reach, run, relation), _of_named(reach, run, relation)]) for run in runs
-    ]
+    of_cut = {
+        id(cut): np.concatenate([_of_singles(reach, cut, relation), _of_named(reach, cut, relation)])
+        for cut in _distinct(runs)
+    }
+    columns = [of_cut[id(run.cut)] for run in runs]
     if not columns or not len(columns[0]):
         return []
     sizes = _exchanged(np.stack(columns, axis=1).astype(np.int32), [done[run.run_id] for run in runs])
@@ -230,22 +232,22 @@ def _changing(named: bool, relation: Relation) -> int:
     return 2 if named and relation == "add-remove" else 1
 
 
-def _of_singles(reach: Reach, run: Party, relation: Relation) -> IntArray:
+def _of_singles(reach: Reach, cut: Cut, relation: Relation) -> IntArray:
     """Size of every single image in a run."""
-    return _in(reach.singles, run.cut.images) * largest_group(1, run.cut.named, relation)
+    return _in(reach.singles, cut.images) * largest_group(1, cut.named, relation)
 
 
-def _of_named(reach: Reach, run: Party, relation: Relation) -> IntArray:
+def _of_named(reach: Reach, cut: Cut, relation: Relation) -> IntArray:
     """Size of every named subject in a run."""
-    subject, unit, shared = _touched(reach, run.cut)
+    subject, unit, shared = _touched(reach, cut)
     total = len(reach.names)
     count = np.bincount(subject, minlength=total)
-    own = run.cut.names[unit] == reach.names[subject] if run.cut.named else np.zeros(len(unit), dtype=bool)
+    own = cut.names[unit] == reach.names[subject] if cut.named else np.zeros(len(unit), dtype=bool)
     mixed = (count > 0) & ~((count == 1) & (np.bincount(subject, weights=own, minlength=total) == 1))
     _require_bounds(reach, count, mixed, relation)
-    removed = (relation == "replace-one") | (shared == run.cut.sizes[unit])
+    removed = (relation == "replace-one") | (shared == cut.sizes[unit])
     counted = np.bincount(subject, weights=np.where(removed, 1, 2), minlength=total).astype(np.int64)
-    least = reach.most * _changing(run.cut.named, relation)
+    least = reach.most * _changing(cut.named, relation)
     return np.where(mixed, np.maximum(counted, least), count)
 
 
@@ -282,8 +284,8 @@ def _extents(names: Numbers, naming: Iterable[Party]) -> tuple[IntArray, Numbers
     Runs on the same data bring the same pairs, which are recognised before anything is sorted.
     """
     owners, owned = np.empty(0, np.int64), np.empty(0, np.uint64)
-    for each in naming:
-        theirs, images = _owners(names, each.cut)
+    for cut in _distinct(naming):
+        theirs, images = _owners(names, cut)
         new = ~(_in(images, owned) & _agree(owners, owned, theirs, images))
         if new.any():
             owned = np.concatenate([owned, images[new]])
@@ -294,6 +296,11 @@ def _extents(names: Numbers, naming: Iterable[Party]) -> tuple[IntArray, Numbers
     first = np.ones(len(order), dtype=bool)
     first[1:] = (owners[1:] != owners[:-1]) | (owned[1:] != owned[:-1])
     return owners[first], owned[first]
+
+
+def _distinct(runs: Iterable[Party]) -> list[Cut]:
+    """The cuts of some runs; one that several of them share is there once."""
+    return list({id(run.cut): run.cut for run in runs}.values())
 
 
 def _owners(names: Numbers, cut: Cut) -> tuple[IntArray, Numbers]:

@@ -57,10 +57,6 @@ class Enrolment:
     units: Units
     terms: Terms = Terms()
 
-    def party(self) -> Party:
-        """Its units, ready to be compared with those of other runs."""
-        return Party(self.run_id, self.unit, Cut.of(self.units), self.terms.unit_size)
-
 
 @dataclass(frozen=True)
 class Access:
@@ -87,6 +83,7 @@ class Records:
         self._clock = clock
         self._enrolments: dict[str, Enrolment] = {}
         self._parties: dict[str, Party] = {}
+        self._cuts: dict[Units, Cut] = {}
         self._accesses: dict[int, Access] = {}  # rows never change, and their seals were verified
 
     def run_ids(self) -> tuple[str, ...]:
@@ -102,10 +99,16 @@ class Records:
                 self._enrolments[run_id] = _enrolment(self.book.row(number))
         return self._enrolments.get(run_id)
 
+    def read(self, run: Enrolment) -> Party:
+        """The units of any run, ready to be compared with others'; runs on the same units share one ``Cut``."""
+        if run.units not in self._cuts:
+            self._cuts[run.units] = Cut.of(run.units)
+        return Party(run.run_id, run.unit, self._cuts[run.units], run.terms.unit_size)
+
     def party(self, run: Enrolment) -> Party:
         """The units of a run that is on record, ready to be compared with others'."""
         if run.run_id not in self._parties:
-            self._parties[run.run_id] = run.party()
+            self._parties[run.run_id] = self.read(run)
         return self._parties[run.run_id]
 
     def receipt(self, query: Query) -> Receipt | None:
