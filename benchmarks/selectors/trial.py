@@ -123,7 +123,7 @@ def _evolved(
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.sqlite")
         account = ledger.account(
-            plan.run_id, private.unit_digests(), plan.relation, Limits(plan.budget, plan.budget)
+            plan.run_id, private.privacy_units(), plan.relation, Limits(plan.budget, plan.budget)
         ).enrol()
         judge = (
             UniformJudge(account, noise, plan)

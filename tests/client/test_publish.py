@@ -9,8 +9,9 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from pcevolve_client.methods import method
+from pcevolve_client.plan import Earlier
 from pcevolve_client.privacy import Event
-from pcevolve_client.publish import Release, card, clean_image, publish
+from pcevolve_client.publish import Release, assumptions, card, clean_image, publish
 from pcevolve_client.release import Candidate, Receipt
 from pcevolve_shared import images
 from support.provider import png
@@ -66,6 +67,45 @@ def test_an_insecure_run_is_marked_everywhere(tmp_path):
     publish(tmp_path / "release", release(noise="INSECURE-seeded"), BYTES.__getitem__)
     assert "INSECURE" in (tmp_path / "release" / "README.md").read_text()
     assert "INSECURE" in json.loads((tmp_path / "release" / "manifest.json").read_text())["marks"][0]
+
+
+def test_an_insecure_run_promises_nothing(tmp_path):
+    insecure = release(noise="INSECURE-seeded")
+    publish(tmp_path / "release", insecure, BYTES.__getitem__)
+    written = json.loads((tmp_path / "release" / "manifest.json").read_text())["guarantee"]
+    text = (tmp_path / "release" / "README.md").read_text()
+    assert (insecure.guarantee["epsilon_spent"], written["epsilon_spent"]) == (None, None)
+    assert written["statement"].startswith("none: the noise came from a seed")
+    assert "There is none: the noise came from a seed" in text
+    assert "epsilon =" not in text
+    assert "differential privacy" not in text
+
+
+def test_a_run_that_forgets_insecure_runs_says_so():
+    text = card(release(forgets_insecure=True), 2)
+    assert "> **INSECURE runs on the same data are left out of the account (--forget-insecure)" in text
+    assert "epsilon = 5" in text
+
+
+def test_the_card_says_what_all_releases_to_the_provider_add_up_to():
+    earlier = Earlier(releases=1, events=(Event("exponential", "2"),))
+    text = card(release(earlier=earlier), 2)
+    assert "one image that is in all of them and in this one bears epsilon <= 7 at delta 0 in all." in text
+    assert "in all of them" not in card(release(), 2)
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"unit": "patient"}, ["how many images each patient has"]),
+        ({"unit": "patient", "unit_size": 5}, ["at most 5 images per patient"]),
+        ({"unit_size": 5}, ["at most 5 images per unit of any run on these data"]),
+        ({"unit": "patient", "relation": "add-remove"}, []),
+        ({}, []),
+    ],
+)
+def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
+    assert [each for each in assumptions(small_plan(**plan)) if " images " in each] == said
 
 
 def test_a_crash_while_writing_leaves_no_release(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leaks.attempts import Attempt
 from leaks.families import (
+    across_runs,
     address,
     disk,
     images,
@@ -31,6 +32,7 @@ CORPUS: tuple[Attempt, ...] = tuple(
         objects,
         disk,
         spoken,
+        across_runs,
     )
     for attempt in family.ATTEMPTS
 )

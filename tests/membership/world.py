@@ -194,7 +194,11 @@ def played(setting: Setting, side: int, noise: Noise, folder: Path, selector: Se
     ledger, transcript = Ledger(folder / "ledger.sqlite"), Transcript(folder / "transcript")
     data, spoken = setting.datasets[side], dialect(plan.dialect)
     account = ledger.account(
-        plan.run_id, data.unit_digests(), plan.relation, Limits(setting.budget, setting.budget)
+        plan.run_id,
+        data.privacy_units(),
+        plan.relation,
+        Limits(setting.budget, setting.budget),
+        data.unit_name,
     ).enrol()
     gate = Gate(transcript, spoken, ADDRESS, provider, Patience(seconds=1, first=1))
     gate.hello(plan.run_id)

@@ -7,11 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pcevolve_client.budget.ledger import Account, Ledger, Limits, Paid
+from pcevolve_client.budget.ledger import Account, Ledger, Limits, Paid, PrivateUnit, Terms
 from pcevolve_client.privacy import Budget, Event, Relation
 from pcevolve_client.release import Choice, Chosen, Query, Receipt
 
-UNITS = ((b"unit 1",), (b"unit 2",), (b"unit 3",))
+UNITS = tuple(PrivateUnit((each,)) for each in (b"unit 1", b"unit 2", b"unit 3"))
 ONE = Event("exponential", "1")
 
 
@@ -26,18 +26,30 @@ def gaussian(lifetime: int) -> dict[str, Any]:
     return {"limit": lifetime, "lifetime": lifetime, "delta": 1e-5}
 
 
+def images(*digests: bytes) -> tuple[PrivateUnit, ...]:
+    """Single images."""
+    return tuple(PrivateUnit((each,)) for each in digests)
+
+
+def patients(**of: Sequence[bytes]) -> tuple[PrivateUnit, ...]:
+    """Units with names, and the images of each."""
+    return tuple(PrivateUnit(tuple(digests), name) for name, digests in of.items())
+
+
 def account(
     path: Path,
     run: str = "a",
-    units: Sequence[Sequence[bytes]] = UNITS,
+    units: Sequence[PrivateUnit] = UNITS,
     limit: Fraction | int = 3,
     lifetime: Fraction | int = 3,
     delta: float = 0.0,
     relation: Relation = "replace-one",
     unit: str = "image",
+    **terms: Any,
 ) -> Account:
-    """An account in a ledger that is opened for it."""
-    return Ledger(path).account(run, units, relation, budget(limit, lifetime, delta), unit).enrol()
+    """An account in a ledger that is opened for it; more keywords are its terms."""
+    limits = budget(limit, lifetime, delta)
+    return Ledger(path).account(run, units, relation, limits, unit, Terms(**terms)).enrol()
 
 
 def query(iteration: int, run: str = "a") -> Query:

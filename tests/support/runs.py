@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pcevolve_client.budget.ledger import Account, Ledger, Limits
+from pcevolve_client.budget.ledger import Account, Ledger, Limits, PrivateUnit
 from pcevolve_client.budget.mechanisms import SecureNoise
 from pcevolve_client.egress.gate import Gate
 from pcevolve_client.egress.pace import Pace
@@ -111,7 +111,8 @@ class SmallRun:
         plan = plan or small_plan()
         ledger = Ledger(root / "private" / "ledger.sqlite")
         limits = Limits(Budget(Fraction(10), plan.delta), Budget(Fraction(10), plan.delta))
-        account = ledger.account(plan.run_id, [[b"unit 1"], [b"unit 2"]], plan.relation, limits).enrol()
+        units = [PrivateUnit((b"unit 1",)), PrivateUnit((b"unit 2",))]
+        account = ledger.account(plan.run_id, units, plan.relation, limits).enrol()
         transcript = Transcript(root / "transcript")
         patience = Patience(seconds=5, first=1, sleep=sleep)
         meter = Meter(allowance, dialect(plan.dialect), transcript)

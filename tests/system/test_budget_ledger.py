@@ -12,11 +12,12 @@ import pytest
 from pcevolve_client.budget.accountants import epsilon
 from pcevolve_client.budget.ledger import Ledger
 from pcevolve_client.privacy import Event
-from support.accounts import ONE, UNITS, budget, outcome, query
+from support.accounts import ONE, budget, outcome, patients, query
 from system.conftest import Client
 
 pytestmark = pytest.mark.system
 
+PATIENTS = patients(p1=[b"1", b"2"], p2=[b"3"], p3=[b"4"])
 NOISE = Event("gaussian", "1234567890123/400000000000", 2)
 
 
@@ -32,25 +33,27 @@ def ledger(tmp_path: Path) -> Path:
     path = tmp_path / "data" / "ledger.sqlite"
     times = iter((1.8e9, 1.8e9, 4e18, 0.0, 60.0))
     with closing(Ledger(path, clock=lambda: next(times))) as book:
-        first = book.account("first", UNITS, "replace-one", budget(8, 20), "patient").enrol()
+        first = book.account("first", PATIENTS, "replace-one", budget(8, 20), "patient").enrol()
         for number in (1, 2):
             first.pay(query(number, "first"), [ONE], outcome("x", b"noised sums"))
-        second = book.account("second", UNITS, "replace-one", budget(12, 20, 1e-5), "patient").enrol()
+        second = book.account("second", PATIENTS, "replace-one", budget(12, 20, 1e-5), "patient").enrol()
         second.pay(query(1, "second"), [NOISE], outcome("y"))
     return path
 
 
 def test_show_lists_every_run_with_its_unit_and_what_it_spent(client, ledger):
     rows = json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
-    assert [(row["run_id"], row["unit"], row["units"], row["rounds"], row["draws"]) for row in rows] == [
-        ("first", "patient", 3, 2, 2),
-        ("second", "patient", 3, 1, 2),
+    told = ("run_id", "unit", "units", "images", "named", "noise", "rounds", "draws")
+    assert [tuple(row[name] for name in told) for row in rows] == [
+        ("first", "patient", 3, 4, True, "os-csprng", 2, 2),
+        ("second", "patient", 3, 4, True, "os-csprng", 1, 2),
     ]
     assert [row["epsilon"] for row in rows] == [2.0, epsilon([NOISE], 1e-5)]
     assert [row["delta"] for row in rows] == [0.0, 1e-5]
     table = client("budget", "show", "--ledger", ledger).stdout
     assert all(
-        word in table for word in ("Privacy ledger", "first", "second", "patient", "replace-one", "1e-05")
+        word in table
+        for word in ("Privacy ledger", "first", "second", "3 by patient", "replace-one", "1e-05")
     )
 
 
@@ -87,8 +90,8 @@ def test_an_export_lets_an_accountant_elsewhere_recompute_and_holds_nothing_priv
     assert epsilon(events, second["budget"]["delta"]) == second["epsilon"]["gdp"]
     assert second["epsilon"]["pure"] is None
     with closing(sqlite3.connect(ledger)) as db:
-        content = db.execute("SELECT content FROM rows WHERE name = ''").fetchone()[0]
-    prints = [each for unit in json.loads(content)["units"] for each in unit]
+        blob = db.execute("SELECT private FROM rows WHERE name = ''").fetchone()[0]
+    prints = [blob[start : start + 32].hex() for start in range(0, 4 * 32, 32)]
     assert not any(each in shown for each in [*prints, "noised sums", b"noised sums".hex(), '"units"'])
 
 
@@ -127,7 +130,7 @@ def test_the_history_of_an_unknown_run_is_one_clear_line(client, ledger):
 
 def test_a_ledger_can_be_read_while_a_run_is_drawing(client, ledger):
     with closing(Ledger(ledger)) as book:
-        mine = book.account("first", UNITS, "replace-one", budget(8, 20, 1e-5), "patient").enrol()
+        mine = book.account("first", PATIENTS, "replace-one", budget(8, 20, 1e-5), "patient").enrol()
         shown = []
 
         def draw():

@@ -166,6 +166,20 @@ def test_ledger_outlives_the_containers() -> None:
     assert any("PCEVOLVE_LEDGER=/state/ledger.sqlite" in line for line in instructions("client"))
 
 
+def test_client_refuses_to_run_where_the_ledgers_folder_is_no_mount() -> None:
+    text = " ".join(instructions("client"))
+    volume = re.search(r"PCEVOLVE_LEDGER_VOLUME=(\S+)", text)
+    ledger = re.search(r"PCEVOLVE_LEDGER=(\S+)", text)
+    assert volume is not None
+    assert ledger is not None
+    assert volume[1] in mounts("client")
+    assert Path(ledger[1]).parent == Path(volume[1])
+    assert "LEDGER" not in str(SERVICES["client"]["environment"]), "nothing may turn it off"
+    assert not [line for line in instructions("client") if line.startswith("VOLUME")], (
+        "docker would make one and drop it"
+    )
+
+
 def test_clients_command_is_one_that_the_client_understands() -> None:
     name, *options = SERVICES["client"]["command"]
     command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]

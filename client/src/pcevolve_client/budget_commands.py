@@ -103,10 +103,10 @@ def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps([_plain(row) for row in rows], indent=1))
         return
-    headings = ("run", "relation", "unit", "units", "rounds", "draws", "epsilon spent", "delta")
-    numbers = [(str(row.units), str(row.rounds), str(row.draws)) for row in rows]
+    headings = ("run", "relation", "units", "images", "rounds", "draws", "noise", "epsilon spent", "delta")
+    numbers = [(_units(row), str(row.images), str(row.rounds), str(row.draws)) for row in rows]
     cells = [
-        (row.run_id, row.relation, row.unit, *counts, loss(row.epsilon), f"{row.delta:g}")
+        (row.run_id, row.relation, *counts, _noise(row), loss(row.epsilon), f"{row.delta:g}")
         for row, counts in zip(rows, numbers, strict=True)
     ]
     print_table("Privacy ledger", headings, cells)
@@ -124,11 +124,11 @@ def budget_history(
     if as_json:
         typer.echo(json.dumps([_plain(row) for row in rows], indent=1))
         return
-    headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "epsilon so far")
+    headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "noise", "epsilon so far")
     cells = [
         (
             *(str(row.number), _date(row.time), row.run_id, str(row.iteration)),
-            *(row.mechanism, _short(row.parameter), str(row.count), loss(row.epsilon)),
+            *(row.mechanism, _short(row.parameter), str(row.count), row.noise, loss(row.epsilon)),
         )
         for row in rows
     ]
@@ -165,6 +165,15 @@ def _opened(path: Path | None) -> Iterator[Ledger]:
 def _plain(row: RunRow | HistoryRow) -> dict[str, Any]:
     """A row for JSON, which has no infinity: an unbounded ε is null."""
     return {**asdict(row), "epsilon": row.epsilon if math.isfinite(row.epsilon) else None}
+
+
+def _units(row: RunRow) -> str:
+    """How many units, and by what the ledger knows them again: their names, or their images alone."""
+    return f"{row.units} by {row.unit}"
+
+
+def _noise(row: RunRow) -> str:
+    return f"{row.noise}, forgets INSECURE runs" if row.forgets_insecure else row.noise
 
 
 def _date(seconds: float) -> str:

@@ -68,7 +68,8 @@ class RunProgress:
         place = (
             f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
         )
-        stage = f"{self._title}: {place}, ε {spent:.3g} spent"
+        told = f"ε {spent:.3g} spent" if self._plan.secure else "INSECURE"
+        stage = f"{self._title}: {place}, {told}"
         self._bar.update(self._task, completed=self._done, description=stage)
         if not self._console.is_terminal and time.monotonic() - self._said > LINE_SECONDS:
             self._said = time.monotonic()
@@ -95,8 +96,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},
         "method": summary["method"],
         "iterations": summary["iterations"],
-        "epsilon": f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
-        f"(delta {summary['delta']:g}, {summary['relation']})",
+        "epsilon": _spent(summary),
         "images released": released,
         "requests": summary["requests"],
         **({"cost": f"{summary['cost']:g}, as far as the API says"} if summary.get("cost") else {}),
@@ -107,6 +107,15 @@ def summary_table(summary: dict[str, Any]) -> Table:
         **{name: summary[name] for name in ("dataset", "report") if name in summary},
     }
     return facts("Result", rows)
+
+
+def _spent(summary: dict[str, Any]) -> str:
+    if summary["epsilon_spent"] is None:
+        return "no guarantee: the noise came from a seed"
+    return (
+        f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
+        f"(delta {summary['delta']:g}, {summary['relation']})"
+    )
 
 
 def _accuracy(value: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from .privacy import Budget
 from .private.dataset import PrivateDataset, load_folder, load_unlabelled
 from .private.judge import PrivateJudge, UniformJudge
 from .private.sources import DigitsSource, parse_source
-from .private.units import with_units
+from .private.units import require_unit_size, with_units
 from .providers import dialect as find_dialect
 from .providers.dialect import Dialect, require
 from .selectors import SELECTORS
@@ -146,6 +146,8 @@ def _load(settings: RunSettings) -> tuple[PrivateDataset, PrivateDataset | None,
     data = load_unlabelled(source.path, settings.domain) if settings.unlabelled else load_folder(source.path)
     if settings.unit_map:
         data = with_units(data, settings.unit_map)
+    if settings.unit_size:
+        require_unit_size(data, settings.unit_size)
     return data, _load_test(settings.test, data), False
 
 

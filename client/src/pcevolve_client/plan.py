@@ -17,7 +17,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from .labels import label_faults
-from .privacy import Budget, Relation
+from .privacy import Budget, Event, Relation
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
@@ -66,6 +66,26 @@ class Call:
         return f"{stage}-{of_class}-{self.first + index:06d}"
 
 
+class Earlier(BaseModel):
+    """What the ledger knew, when a run began, of releases that the same provider had seen before.
+
+    It counts all runs with noise that had paid for something and sent it to that provider, **on whatever data**: which
+    runs share images or patients is private, and a statement that depended on it would tell. So it does not say that
+    any unit is in all of these runs, only what one that is in all of them bears. A run that is still under way counts
+    as far as it has come; what it does later, its own statement counts.
+
+    Attributes:
+        releases: How many such runs there were.
+        events: What they did, on the group of their units that changes with one unit of this run; None where that
+            cannot be said: another neighbour relation, or units of another kind and no ``unit_size``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    releases: Annotated[int, Field(ge=0)] = 0
+    events: tuple[Event, ...] | None = ()
+
+
 class PublicPlan(BaseModel):
     """Everything about a run that the provider, an auditor and the reader of the result may see."""
 
@@ -101,6 +121,7 @@ class PublicPlan(BaseModel):
     batch: Annotated[int, Field(ge=1, le=64)] = 32
     relation: Relation = "replace-one"
     unit: str = "image"
+    unit_size: Annotated[int, Field(ge=1)] | None = None
     shots: Annotated[int, Field(ge=1)]
     epsilon: ExactEpsilon
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -108,6 +129,8 @@ class PublicPlan(BaseModel):
     weights: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     image_hosts: Annotated[tuple[ImageHost, ...], Field(max_length=20)] = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
+    forgets_insecure: bool = False
+    earlier: Earlier = Earlier()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -134,6 +157,11 @@ class PublicPlan(BaseModel):
     def budget(self) -> Budget:
         """Total privacy budget of the run, exact."""
         return Budget(Fraction(self.epsilon), self.delta)
+
+    @property
+    def secure(self) -> bool:
+        """Whether the noise protects anybody; a run for which it does not is INSECURE and promises nothing."""
+        return self.noise == "os-csprng"
 
     @property
     def releases(self) -> tuple[int, ...]:

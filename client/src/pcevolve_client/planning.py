@@ -8,13 +8,24 @@ from .encoders import weights_digest
 from .errors import UsageError
 from .methods.method import Look, Method, Schedule
 from .parts import Parts
-from .plan import TEMPLATE, UNLABELLED_TEMPLATE, PublicPlan
+from .plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
 from .providers.dialect import ModelSize
 from .settings import RunSettings, first_fault
 
+NOTHING_EARLIER = Earlier()
 
-def resolved_plan(settings: RunSettings, parts: Parts, run_id: str, size: ModelSize) -> PublicPlan:
+
+def resolved_plan(
+    settings: RunSettings, parts: Parts, run_id: str, size: ModelSize, earlier: Earlier = NOTHING_EARLIER
+) -> PublicPlan:
     """Resolve the options into the public plan, from public facts only.
+
+    Args:
+        settings: The options.
+        parts: What the run is made of.
+        run_id: Public id of the run.
+        size: Pixels of the API's images.
+        earlier: What the provider had seen when the run began; no part of any price.
 
     Raises:
         UsageError: An option is out of bounds.
@@ -47,6 +58,8 @@ def resolved_plan(settings: RunSettings, parts: Parts, run_id: str, size: ModelS
         "delta": parts.limits.run.delta,
         "noise": parts.noise.source,
         "weights": None if settings.encoder_weights is None else weights_digest(settings.encoder_weights),
+        "forgets_insecure": settings.forget_insecure,
+        "earlier": earlier,
     }
     try:
         return PublicPlan(**values)

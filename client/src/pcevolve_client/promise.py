@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 from .budget.accountants import epsilon
@@ -11,7 +12,8 @@ from .figures import loss
 from .methods.method import first_selection, scope_of
 from .parts import Parts
 from .plan import PublicPlan
-from .publish import assumptions, marks
+from .privacy import Event
+from .publish import NO_GUARANTEE, assumptions, in_all, marks
 
 
 def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
@@ -22,9 +24,8 @@ def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
     lift = (parts.method.lift if first else uniform_lift)(first, scope_of(plan))
     return {
         "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),
-        "guarantee": f"epsilon {loss(epsilon(paid, plan.delta))}, delta {plan.delta:g}, "
-        f"{plan.relation}, unit: one {plan.unit}",
-        "spent before on these data": _before(account),
+        "guarantee": _guarantee(plan, paid),
+        **_known(account, plan, paid),
         "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
         "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
         f"(luck: {uniform_lift((), scope_of(plan)):.1%})",
@@ -34,6 +35,12 @@ def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
         **_shots(parts, plan),
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(marks(plan))},
     }
+
+
+def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
+    if not plan.secure:
+        return NO_GUARANTEE
+    return f"epsilon {loss(epsilon(paid, plan.delta))}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
 
 
 def _shots(parts: Parts, plan: PublicPlan) -> dict[str, str]:
@@ -49,11 +56,25 @@ def _shots(parts: Parts, plan: PublicPlan) -> dict[str, str]:
     }
 
 
+def _known(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[str, str]:
+    """Which ledger keeps count, what it knows of these data, and what it knows of this provider."""
+    new = (
+        "; it is new: nothing is known of earlier runs on these data. Another user, another machine, a container and "
+        "sudo each have a ledger of their own"
+    )
+    together = in_all(plan, events)
+    return {
+        "ledger": f"{account.ledger}{new if account.is_first else ''}",
+        "spent before on these data": _before(account) if events else "no matter: this run spends nothing",
+        **({"all releases": together} if together else {}),
+    }
+
+
 def _before(account: Account) -> str:
-    """What other runs spent, as far as this run's δ can say."""
+    """What other runs spent on the worst-off unit, as far as this run's δ can say."""
     spent = account.spent_before()
     return (
-        f"epsilon {loss(spent)}"
+        f"epsilon {loss(spent)}, counted for whoever is worst off"
         if isfinite(spent)
-        else "Gaussian noise, which delta 0 cannot say: see budget show"
+        else "more than any epsilon can say at this delta: see budget show"
     )

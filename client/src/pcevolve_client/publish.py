@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,18 @@ from pcevolve_shared import images
 
 from .appearance import Appearance, appearance_in
 from .budget.accountants import epsilon
+from .budget.units import IMAGE
 from .durable import sync_folder
 from .figures import loss
 from .methods.method import Method
 from .plan import PublicPlan
+from .privacy import Event
 from .release import Candidate, Chosen, Receipt
 
 FORMAT = "pcevolve-manifest/3"
 MANIFEST = "manifest.json"
 CARD = "README.md"
+NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take the noise away"
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,12 @@ class Release:
 
 
 def guarantee(plan: PublicPlan, receipts: Iterable[Receipt]) -> dict[str, Any]:
-    """The promise in figures, as plan and receipts give it; ``epsilon_spent`` holds at ``delta``."""
+    """The promise in figures, as plan and receipts give it; ``epsilon_spent`` holds at ``delta``, None if none does."""
     in_order = sorted(receipts, key=lambda receipt: receipt.iteration)
     events = [event for receipt in in_order for event in receipt.events]
     return {
         "epsilon_budget": float(plan.budget.epsilon),
-        "epsilon_spent": epsilon(events, plan.delta),
+        "epsilon_spent": epsilon(events, plan.delta) if plan.secure else None,
         "delta": plan.delta,
         "relation": plan.relation,
         "unit": plan.unit,
@@ -80,6 +84,7 @@ def _look(plan: PublicPlan, found: Appearance | None) -> str:
 def assumptions(plan: PublicPlan) -> list[str]:
     """What the guarantee takes to be public already."""
     return [
+        *_unit_sizes(plan),
         f"class names: {', '.join(plan.labels)}",
         f"domain words: {plan.domain}",
         f"nominal shots per class: {plan.shots}",
@@ -88,9 +93,49 @@ def assumptions(plan: PublicPlan) -> list[str]:
     ]
 
 
+def _unit_sizes(plan: PublicPlan) -> list[str]:
+    """What is taken to be public about how many images belong to one unit, where runs may count images or patients."""
+    if plan.unit_size is not None:
+        whose = "unit of any run on these data" if plan.unit == IMAGE else plan.unit
+        return [f"at most {plan.unit_size} images per {whose}"]
+    known = plan.unit != IMAGE and plan.relation == "replace-one"
+    return [f"how many images each {plan.unit} has"] if known else []
+
+
 def marks(plan: PublicPlan) -> list[str]:
     """Warnings that nobody can switch off."""
-    return [] if plan.noise == "os-csprng" else ["INSECURE: noise came from a seed; this run has no privacy"]
+    found = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
+    if plan.forgets_insecure:
+        found.append(
+            "INSECURE runs on the same data are left out of the account (--forget-insecure): what they revealed comes "
+            "on top of what is said here"
+        )
+    return found
+
+
+def in_all(plan: PublicPlan, events: Iterable[Event]) -> str:
+    """What all releases to one provider add up to, in a sentence; empty if there were none, or nothing is promised.
+
+    It is a function of public facts alone and the same whether or not the releases have any data in common: it does
+    not say that they have, because that is private, only what a unit bears that is in all of them.
+
+    Args:
+        plan: Of this run.
+        events: What this run does to its private data.
+    """
+    if not (plan.secure and plan.earlier.releases):
+        return ""
+    number = plan.earlier.releases
+    known = f"This ledger knows {number} earlier release{'s' if number > 1 else ''} to this provider"
+    if plan.earlier.events is None:
+        return (
+            f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "
+            "that is in all of them and in this one cannot be added up."
+        )
+    total = epsilon((*plan.earlier.events, *events), plan.delta)
+    bears = f"epsilon <= {loss(total)}" if isfinite(total) else "more than any epsilon bounds"
+    everywhere = f"one {plan.unit} that is in all of them and in this one"
+    return f"{known}; {everywhere} bears {bears} at delta {plan.delta:g} in all."
 
 
 def publish(folder: Path, release: Release, received: Callable[[str], bytes]) -> None:
@@ -161,7 +206,7 @@ def manifest(release: Release, files: Sequence[dict[str, str]], unreadable: Sequ
         "plan": plan.model_dump(mode="json"),
         "guarantee": {
             **release.guarantee,
-            "statement": release.method.statement(plan),
+            "statement": release.method.statement(plan) if plan.secure else NO_GUARANTEE,
             "assumed_public": assumptions(plan),
         },
         "how_made": how_made(release),
@@ -173,6 +218,20 @@ def manifest(release: Release, files: Sequence[dict[str, str]], unreadable: Sequ
     return json.dumps(content, indent=1, sort_keys=True).encode() + b"\n"
 
 
+def _promised(release: Release) -> str:
+    """The guarantee in words, and what it adds up to with earlier ones."""
+    plan = release.plan
+    if not plan.secure:
+        return f"There is {NO_GUARANTEE}."
+    events = [event for receipt in release.receipts for event in receipt.events]
+    together = in_all(plan, events)
+    return (
+        f"epsilon = {loss(release.guarantee['epsilon_spent'])}, delta = {plan.delta:g}, neighbour relation "
+        f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
+        f"{release.method.statement(plan)}." + (f"\n\n{together}" if together else "")
+    )
+
+
 def card(release: Release, images_released: int) -> str:
     """The dataset card: what this is, what it promises, what it assumes."""
     plan = release.plan
@@ -181,12 +240,10 @@ def card(release: Release, images_released: int) -> str:
     return (
         f"# Synthetic dataset: {plan.domain}\n\n{warning}"
         f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
-        f"and selected by private images under differential privacy. No private image is in here, and none was "
-        f"sent to the API.\n\n"
+        f"and selected by private images{' under differential privacy' if plan.secure else ''}. No private image is "
+        f"in here, and none was sent to the API.\n\n"
         f"The dataset is {how_made(release)}.\n\n"
-        f"## Guarantee\n\nepsilon = {loss(release.guarantee['epsilon_spent'])}, delta = {plan.delta:g}, neighbour "
-        f"relation `{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
-        f"{release.method.statement(plan)}.\n\n"
+        f"## Guarantee\n\n{_promised(release)}\n\n"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"## How to load\n\n```python\ntorchvision.datasets.ImageFolder(DIR)\n"
         f'datasets.load_dataset("imagefolder", data_dir=DIR)\n```\n\n'

@@ -13,7 +13,8 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from .budget.ledger import Account, Ledger
+from .budget.founding import require_volume
+from .budget.ledger import Account, Ledger, Terms
 from .console import RunProgress, error_console, facts
 from .egress.bodies import write_durably
 from .egress.gate import Gate
@@ -27,7 +28,7 @@ from .errors import LedgerError, UsageError
 from .evolve import Evolved, evolve
 from .folder import RunFolder
 from .parts import Parts
-from .plan import Call, PublicPlan
+from .plan import Call, Earlier, PublicPlan
 from .planning import resolved_plan
 from .promise import promise
 from .providers.dialect import ModelSize
@@ -35,7 +36,7 @@ from .providers.remote import RemoteGenerator
 from .publish import Release, publish
 from .release import Receipt
 from .report import write_report
-from .settings import RunSettings, option
+from .settings import RunSettings, ledger_volume, option
 from .summary import spelled, summary
 
 FALLBACK_SIZE = ModelSize(512, 512)
@@ -119,7 +120,7 @@ def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Co
         run_id = _run_id(transcript)
         account = _affordable(settings, parts, run_id, ledger, begun=transcript.plan() is not None)
         size = parts.dialect.native_size(settings.model, gate.hello(run_id)) or FALLBACK_SIZE
-        plan = resolved_plan(settings, parts, run_id, size)
+        plan = resolved_plan(settings, parts, run_id, size, _earlier(transcript, account))
         console.print(facts("Before anything is spent", promise(parts, plan, account)))
         _approve(settings, parts, plan, gate, meter)
         settings.save(folder.config)
@@ -128,12 +129,19 @@ def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Co
         yield _Session(parts, folder, plan, gate, transcript, account, meter)
 
 
+def _earlier(transcript: Transcript, account: Account) -> Earlier:
+    """What the provider had seen when the run began, which a run that goes on does not count anew."""
+    recorded = transcript.plan()
+    return account.earlier() if recorded is None else recorded.earlier
+
+
 def _ledger(settings: RunSettings, begun: bool) -> Ledger:
     """The run's ledger, which is new only if the run is.
 
     Raises:
-        LedgerError: It is gone, and with it the memory of what the run has drawn.
+        LedgerError: It is gone, and with it the memory of what the run has drawn; or it would not outlive a container.
     """
+    require_volume(settings.ledger, ledger_volume())
     if begun and not settings.ledger.exists():
         raise LedgerError(
             f"the ledger of this run is gone from {settings.ledger}: restore it and its key, or begin a new run; with "
@@ -153,8 +161,9 @@ def _affordable(settings: RunSettings, parts: Parts, run_id: str, ledger: Ledger
         LedgerError: The run cannot be paid from this ledger.
     """
     plan = resolved_plan(settings, parts, run_id, FALLBACK_SIZE)
-    units = parts.data.unit_digests()
-    account = ledger.account(run_id, units, plan.relation, parts.limits, plan.unit)
+    terms = Terms(plan.api, plan.secure, plan.unit_size, plan.forgets_insecure)
+    units = parts.data.privacy_units()
+    account = ledger.account(run_id, units, plan.relation, parts.limits, plan.unit, terms)
     if begun and not account.enrolled:
         raise LedgerError(
             f"the ledger {ledger.path} does not know this run, which has begun: restore the one that it began with"

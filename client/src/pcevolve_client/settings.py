@@ -17,6 +17,7 @@ from .plan import TEMPLATE, ImageHost
 from .privacy import Relation
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
+VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
 DAY = 86400.0
 """Seconds: longer than anybody waits, and short enough for every clock."""
 SHORTEST_TICK = 0.001
@@ -37,6 +38,12 @@ def default_ledger() -> Path:
     return Path(os.environ.get("PCEVOLVE_LEDGER") or Path(state) / "pcevolve" / "ledger.sqlite").absolute()
 
 
+def ledger_volume() -> Path | None:
+    """The folder that keeps ledgers where everything else is thrown away, as in a container; None elsewhere."""
+    folder = os.environ.get(VOLUME_VARIABLE)
+    return Path(folder) if folder else None
+
+
 class RunSettings(BaseModel):
     """All options of ``pcevolve run``; stored as ``config.toml`` in the run's folder.
 
@@ -52,6 +59,7 @@ class RunSettings(BaseModel):
     delta: Annotated[float, Field(ge=0, lt=1)] | None = None
     relation: Relation = "replace-one"
     unit_map: Path | None = None
+    unit_size: Annotated[int, Field(ge=1)] | None = None
     unlabelled: bool = False
     method: str = "auto"
     calibration: Literal["tight", "published"] = "tight"
@@ -86,6 +94,7 @@ class RunSettings(BaseModel):
     ledger: Annotated[Path, AfterValidator(Path.absolute)] = Field(default_factory=default_ledger)
     lifetime_epsilon: Annotated[str | None, AfterValidator(lambda text: text or None)] = None
     lifetime_delta: Annotated[float, Field(ge=0, lt=1)] | None = None
+    forget_insecure: bool = False
     timeout: Annotated[Seconds, Field(gt=0)] = 600.0
     patience: Seconds = 300.0
     first_contact: Seconds = 10.0

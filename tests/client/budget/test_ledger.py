@@ -13,7 +13,19 @@ from pcevolve_client.budget.ledger import Ledger
 from pcevolve_client.errors import BudgetError, LedgerError
 from pcevolve_client.privacy import FREE, Event
 from pcevolve_client.release import Query, Receipt
-from support.accounts import ONE, UNITS, account, budget, gaussian, never, outcome, paid, query
+from support.accounts import (
+    ONE,
+    UNITS,
+    account,
+    budget,
+    gaussian,
+    images,
+    never,
+    outcome,
+    paid,
+    patients,
+    query,
+)
 
 
 @pytest.fixture
@@ -146,15 +158,15 @@ def test_a_second_run_on_the_same_data_sees_what_was_spent(path):
 
 def test_a_run_that_shares_one_unit_sees_what_was_spent(path):
     paid(account(path), 1)
-    assert account(path, run="b", units=[[b"unit 3"], [b"unit 9"]]).spent_before() == 1
-    assert account(path, run="c", units=[[b"unit 8"]]).spent_before() == 0
+    assert account(path, run="b", units=images(b"unit 3", b"unit 9")).spent_before() == 1
+    assert account(path, run="c", units=images(b"unit 8")).spent_before() == 0
 
 
 def test_the_worst_unit_decides_and_not_the_sum_over_units(path):
-    paid(account(path, run="a", units=[[b"1"], [b"2"]]), 1, "a")
-    paid(account(path, run="b", units=[[b"2"], [b"3"]]), 1, "b")
-    assert account(path, run="c", units=[[b"1"], [b"3"]]).spent_before() == 1
-    assert account(path, run="d", units=[[b"1"], [b"2"], [b"3"]]).spent_before() == 2
+    paid(account(path, run="a", units=images(b"1", b"2")), 1, "a")
+    paid(account(path, run="b", units=images(b"2", b"3")), 1, "b")
+    assert account(path, run="c", units=images(b"1", b"3")).spent_before() == 1
+    assert account(path, run="d", units=images(b"1", b"2", b"3")).spent_before() == 2
 
 
 @pytest.mark.parametrize("total", ["1/3", "7/9", "1000001/1000000", "22/7"])
@@ -194,25 +206,34 @@ def test_earlier_gaussian_noise_is_not_forgotten_by_a_run_at_delta_zero(path):
 def test_a_run_cannot_be_continued_with_other_data(path):
     account(path)
     with pytest.raises(LedgerError, match="not those that this run began with"):
-        account(path, units=[[b"unit 1"]])
+        account(path, units=images(b"unit 1"))
 
 
 def test_a_run_cannot_be_continued_with_the_same_images_in_other_units(path):
     account(path)
     with pytest.raises(LedgerError, match="not those that this run began with"):
-        account(path, units=[[b"unit 1", b"unit 2"], [b"unit 3"]])
+        account(path, units=patients(p=[b"unit 1", b"unit 2"], q=[b"unit 3"]), unit="patient")
 
 
 def test_a_run_is_recognised_whatever_the_order_of_its_data(path):
-    account(path, units=[[b"1", b"2"], [b"3"]])
-    account(path, units=[[b"3"], [b"2", b"1"]])
+    account(path, units=patients(p=[b"1", b"2"], q=[b"3"]), unit="patient")
+    account(path, units=patients(q=[b"3"], p=[b"2", b"1"]), unit="patient")
     assert len(Ledger(path).runs()) == 1
 
 
-@pytest.mark.parametrize("other", [{"relation": "add-remove"}, {"unit": "patient"}])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"relation": "add-remove"},
+        {"unit_size": 4},
+        {"secure": False},
+        {"forgets_insecure": True},
+        {"provider": "https://else.example"},
+    ],
+)
 def test_a_run_cannot_be_continued_under_another_promise(path, other):
     account(path)
-    with pytest.raises(LedgerError, match="began with --relation replace-one and one image"):
+    with pytest.raises(LedgerError, match="began with --relation replace-one, one image as its privacy unit"):
         account(path, **other)
 
 
@@ -224,7 +245,7 @@ def test_relations_cannot_be_mixed_on_the_same_data(path):
         other.require([ONE])
     with pytest.raises(LedgerError, match=refusal):
         other.pay(query(1, "b"), [ONE], never)
-    paid(account(path, run="c", relation="add-remove", units=[[b"other"]]), 1, "c")
+    paid(account(path, run="c", relation="add-remove", units=images(b"other")), 1, "c")
 
 
 def test_a_run_that_spent_nothing_does_not_settle_the_relation(path):
@@ -247,24 +268,24 @@ def test_an_account_leaves_no_trace_until_it_is_enrolled_and_cannot_pay_before(p
     assert (len(Ledger(path).runs()), mine.enrolled) == (1, True)
 
 
+def prints_in(path):
+    """The fingerprints of a run on single images."""
+    blob = sqlite3.connect(path).execute("SELECT private FROM rows WHERE name = ''").fetchone()[0]
+    return {blob[start : start + 32] for start in range(0, len(blob), 32)}
+
+
 def test_fingerprints_reveal_nothing_without_the_key(path):
     account(path)
-    content = sqlite3.connect(path).execute("SELECT content FROM rows").fetchone()[0]
-    prints = [bytes.fromhex(each) for unit in json.loads(content)["units"] for each in unit]
-    assert len(set(prints)) == 3
-    assert all(len(each) == 32 for each in prints)
+    prints = prints_in(path)
+    assert len(prints) == 3
     for image in (b"unit 1", b"unit 1".hex().encode()):
         assert image not in path.read_bytes()
 
 
 def test_two_ledgers_know_the_same_image_by_different_fingerprints(tmp_path):
-    contents = []
     for name in ("one", "two"):
         account(tmp_path / f"{name}.sqlite")
-        contents.append(
-            sqlite3.connect(tmp_path / f"{name}.sqlite").execute("SELECT content FROM rows").fetchone()[0]
-        )
-    one, two = ({each for unit in json.loads(content)["units"] for each in unit} for content in contents)
+    one, two = (prints_in(tmp_path / f"{name}.sqlite") for name in ("one", "two"))
     assert not one & two
 
 
@@ -283,15 +304,16 @@ def test_files_are_for_the_owner_alone(tmp_path):
 def test_runs_are_listed_with_what_they_spent(path):
     paid(account(path), 1)
     account(path).pay(query(2), [FREE], outcome())
-    account(path, run="b", units=[[b"x", b"y"]], unit="patient")
+    account(path, run="b", units=patients(p=[b"x", b"y"]), unit="patient")
     rows = [
-        (row.run_id, row.unit, row.units, row.rounds, row.draws, row.epsilon) for row in Ledger(path).runs()
+        (row.run_id, row.unit, row.units, row.named, row.images, row.rounds, row.draws, row.epsilon)
+        for row in Ledger(path).runs()
     ]
-    assert rows == [("a", "image", 3, 2, 1, 1.0), ("b", "patient", 1, 0, 0, 0.0)]
+    assert rows == [("a", "image", 3, False, 3, 2, 1, 1.0), ("b", "patient", 1, True, 2, 0, 0, 0.0)]
 
 
 def test_history_tells_every_access_in_the_order_of_payment(path):
-    first, second = account(path), account(path, run="b", units=[[b"other"]])
+    first, second = account(path), account(path, run="b", units=images(b"other"))
     paid(first, 1)
     paid(second, 1, "b")
     first.pay(query(2), [Event("exponential", "1/2", 2), FREE], outcome())
@@ -318,9 +340,8 @@ def test_an_export_holds_every_receipt_and_nothing_private(path):
     receipts = [paid(mine, 1), mine.pay(query(2), [ONE], outcome("y", b"secret"))]
     exported = json.loads(json.dumps(Ledger(path).export()))
     assert [Receipt.from_dict(each) for each in exported["runs"][0]["receipts"]] == receipts
-    content = sqlite3.connect(path).execute("SELECT content FROM rows WHERE name = ''").fetchone()[0]
-    prints = [each for unit in json.loads(content)["units"] for each in unit]
-    assert not any(each in json.dumps(exported) for each in [*prints, "secret", '"units"', '"time"'])
+    hidden = [each.hex() for each in prints_in(path)]
+    assert not any(each in json.dumps(exported) for each in [*hidden, "secret", '"units"', '"time"'])
 
 
 def test_an_export_says_what_every_accountant_proves(path):
@@ -338,10 +359,10 @@ def test_an_export_says_what_every_accountant_proves(path):
 def test_a_clock_that_jumps_changes_nothing_but_what_people_read(path, times):
     clock = iter((times[0], *times))
     ledger = Ledger(path, clock=lambda: next(clock))
-    mine = ledger.account("a", [[b"1"]], "replace-one", budget(3)).enrol()
+    mine = ledger.account("a", images(b"1"), "replace-one", budget(3)).enrol()
     for number in (1, 2):
         paid(mine, number)
     reopened = Ledger(path)
     assert [row.time for row in reopened.history()] == list(times)
     assert [row.number for row in reopened.history()] == [2, 3]
-    assert account(path, run="b", units=[[b"1"]]).spent_before() == 2
+    assert account(path, run="b", units=images(b"1")).spent_before() == 2

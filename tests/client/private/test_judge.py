@@ -75,7 +75,7 @@ def account(path: Path, epsilon: int = 10_000, delta: float = 0.0) -> Account:
     limit = Budget(Fraction(epsilon), delta)
     return (
         Ledger(path / "ledger.sqlite")
-        .account(RUN, DATA.unit_digests(), "replace-one", Limits(limit, limit))
+        .account(RUN, DATA.privacy_units(), "replace-one", Limits(limit, limit))
         .enrol()
     )
 

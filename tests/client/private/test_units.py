@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pcevolve_client.budget.units import PrivateUnit
 from pcevolve_client.errors import DataError
 from pcevolve_client.private.dataset import PrivateDataset, load_folder, load_unlabelled
-from pcevolve_client.private.units import MAX_BYTES, with_units
+from pcevolve_client.private.units import MAX_BYTES, require_unit_size, with_units
 
 NAMES = ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
 ROWS = "file,patient\n" + "".join(f"{name},p{place % 2}\n" for place, name in enumerate(NAMES))
@@ -40,7 +41,7 @@ def grouped(folder: Path, tmp_path: Path):
 def test_every_image_is_a_unit_of_its_own_unless_told_otherwise(folder):
     dataset = load_folder(folder)
     assert (dataset.unit_of.tolist(), dataset.unit_name) == ([0, 1, 2, 3], "image")
-    assert dataset.unit_digests() == tuple((digest,) for digest in dataset.digests)
+    assert dataset.privacy_units() == tuple(PrivateUnit((digest,)) for digest in dataset.digests)
 
 
 def test_images_are_grouped_across_classes_and_the_header_names_the_unit(grouped):
@@ -49,7 +50,7 @@ def test_images_are_grouped_across_classes_and_the_header_names_the_unit(grouped
     assert dataset.names == NAMES
     assert dataset.unit_of.tolist() == [0, 1, 0, 1]
     assert dataset.unit_name == "patient"
-    assert dataset.unit_digests() == ((a, c), (b, d))
+    assert dataset.privacy_units() == (PrivateUnit((a, c), "p0"), PrivateUnit((b, d), "p1"))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,8 @@ def test_ways_in_which_programs_write_the_same_table_mean_the_same(grouped, text
 
 def test_a_subset_keeps_its_units(grouped):
     part = grouped(ROWS).subset([1, 2, 3])
-    assert part.unit_digests() == ((part.digests[1],), (part.digests[0], part.digests[2]))
+    one, two = (part.digests[1],), (part.digests[0], part.digests[2])
+    assert part.privacy_units() == (PrivateUnit(one, "p0"), PrivateUnit(two, "p1"))
     assert (part.unit_name, part.names) == ("patient", NAMES[1:])
 
 
@@ -102,6 +104,7 @@ def test_images_that_are_not_listed_are_named_up_to_five(folder, grouped):
         ),
         (ROWS.replace("patient", ""), "does not say what a unit is: it needs a first line like file,patient"),
         (ROWS.replace("patient", "pa\x1btient"), "does not say what a unit is"),
+        (ROWS.replace("patient", "Image"), "calls a unit an image: name what its images have in common"),
         (b"file,patient\n\xff\xfe,p0\n", "cannot be read: it is not a CSV file in UTF-8"),
         ('file,patient\n"bad/a.png,p0\n', "cannot be read: it is not a CSV file in UTF-8"),
         ("file,patient\n" + "x" * 200_000 + ",p0\n", "cannot be read: it is not a CSV file in UTF-8"),
@@ -112,6 +115,27 @@ def test_what_is_wrong_with_the_table_is_told_in_one_line(grouped, text, fault):
         grouped(text)
     assert str(caught.value).startswith("--unit-map ")
     assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_unicode_spells_in_two_ways_is_one_unit(grouped):
+    dataset = grouped(ROWS.replace("good/a.png,p0", "good/a.png,Zoe\u0301").replace("p0", "Zo\u00e9"))
+    assert dataset.unit_of.tolist()[0] == dataset.unit_of.tolist()[2]
+
+
+def test_a_unit_of_more_images_than_declared_is_refused_by_its_files_and_not_by_its_name(grouped):
+    dataset = grouped(ROWS)
+    require_unit_size(dataset, 2)
+    with pytest.raises(
+        DataError,
+        match=r"a patient has more images than --unit-size 1 says, such as the one of bad/a\.png, bad/b",
+    ) as caught:
+        require_unit_size(dataset, 1)
+    assert not {"p0", "p1"} & set(str(caught.value).replace(",", " ").split())
+
+
+def test_names_of_units_do_not_show(grouped):
+    assert repr(grouped(ROWS)) == "PrivateDataset"
+    assert "p0" not in repr(grouped(ROWS).privacy_units())
 
 
 def test_no_error_names_a_unit(grouped):

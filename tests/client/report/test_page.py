@@ -216,7 +216,7 @@ def test_a_marked_run_is_marked_at_the_top(finished: Make):
     first = next(index for index, (tag, _) in enumerate(shown.elements) if tag == "main")
     assert shown.elements[first + 1][1] == {"class": "banner", "role": "alert"}
     assert "INSECURE: noise came from a seed; this run has no privacy" in shown.text
-    assert "The promise below does not hold for this run" in shown.text
+    assert "Nothing was promised." in shown.text
 
 
 def test_an_honest_run_has_no_banner(finished: Make):

@@ -14,6 +14,7 @@ from leaks.world import ECHOES, VARIES, World
 from pcevolve_client.budget.ledger import Limits, Paid
 from pcevolve_client.privacy import Budget, Event
 from pcevolve_client.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
+from support.accounts import images
 
 NO_RECEIPT = "no receipt for its class and iteration"
 UNKNOWN = "the ledger knows no receipt"
@@ -52,7 +53,9 @@ def _naming(world: World, candidate: Candidate) -> Receipt:
 def _of_other_run(world: World) -> Receipt:
     """A receipt that another run in the same ledger has paid for."""
     limits = Limits(Budget(Fraction(10), 0.0), Budget(Fraction(10), 0.0))
-    other = world.run.ledger.account("f" * 32, [[b"somebody else"]], world.run.plan.relation, limits).enrol()
+    other = world.run.ledger.account(
+        "f" * 32, images(b"somebody else"), world.run.plan.relation, limits
+    ).enrol()
     choices = world.receipt.choices
     return other.pay(Query("f" * 32, world.call.iteration), (Event("uniform"),), lambda: Paid(choices))
 

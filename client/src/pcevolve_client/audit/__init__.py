@@ -11,16 +11,19 @@ from .checks import Finding, audit
 from .evidence import Evidence
 from .pages import WIRE, wire_faults
 
-__all__ = ["Finding", "audit", "insecurities", "reconciled", "wire_page_finding"]
+__all__ = ["Finding", "audit", "marks_of", "reconciled", "wire_page_finding"]
 
 
-def insecurities(root: Path) -> list[str]:
-    """What a run's plan says against its own privacy; nothing where no plan can be read, which the audit tells."""
+def marks_of(root: Path) -> tuple[list[str], bool]:
+    """What a run's plan says against its privacy, and whether its noise came from where noise comes from.
+
+    Where no plan can be read there are no marks; the audit tells that.
+    """
     try:
         plan = Evidence.of(root).plan
     except ClientError:
-        return []
-    return [] if plan is None else marks(plan)
+        return [], True
+    return ([], True) if plan is None else (marks(plan), plan.secure)
 
 
 def reconciled(root: Path, capture: Path) -> list[Finding]:

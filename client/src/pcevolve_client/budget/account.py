@@ -10,15 +10,20 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
 from ..errors import BudgetError, LedgerError
 from ..figures import loss, upwards
+from ..plan import Earlier
 from ..privacy import Budget, Event
 from ..release import Choice, Query, Receipt
 from .accountants import epsilon, merged, within
-from .overlap import Exposure, exposures
+from .overlap import Exposure, Party, Reach, exposures, largest_group
 from .records import Enrolment, Records
+from .units import IMAGE
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,16 @@ class Account:
     limits: Limits
 
     @property
+    def ledger(self) -> Path:
+        """The ledger's file."""
+        return self.records.book.path
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the ledger knows of no other run, on whatever data."""
+        return not self._others()
+
+    @property
     def enrolled(self) -> bool:
         """Whether the run is on record here."""
         return self.records.enrolment(self.run.run_id) is not None
@@ -96,10 +111,10 @@ class Account:
             return
         if known.units != self.run.units:
             raise LedgerError("the private data are not those that this run began with: nothing was spent")
-        if (known.relation, known.unit) != (self.run.relation, self.run.unit):
+        if (known.relation, known.unit, known.terms) != (self.run.relation, self.run.unit, self.run.terms):
             raise LedgerError(
-                f"this run began with --relation {known.relation} and one {known.unit} as its privacy unit: "
-                "resume it so"
+                f"this run began with --relation {known.relation}, one {known.unit} as its privacy unit, --unit-size "
+                f"{known.terms.unit_size or 'not given'}, and noise and provider of its own: resume it so"
             )
 
     def pay(self, query: Query, events: Iterable[Event], draw: Callable[[], Paid]) -> Receipt:
@@ -155,11 +170,32 @@ class Account:
         return self.records.receipts(self.run.run_id)
 
     def spent_before(self) -> float:
-        """ε of all other runs on the worst privacy unit that this run touches, at the lifetime limit's δ."""
+        """ε of all other runs on the worst subject that this run concerns, at the lifetime limit's δ; may be inf.
+
+        Raises:
+            LedgerError: It cannot be said, for the reasons for which ``require`` refuses.
+        """
         with self.records.book.reading():
-            return max(
-                epsilon(self._by_others(each), self.limits.lifetime.delta) for each in self._exposures()
+            reach, others = self._concerned()
+            if any(not each.terms.secure for each in others):
+                return math.inf
+            found = self._exposures(reach, others)
+            return max(epsilon(self._by_others(each), self.limits.lifetime.delta) for each in found)
+
+    def earlier(self) -> Earlier:
+        """What the same provider has seen of other runs with noise, on whatever data; see ``Earlier``."""
+        with self.records.book.reading():
+            runs = [run for run in self._others() if self._is_earlier(run)]
+            groups = [_group(self.run, run) for run in runs]
+            if None in groups:
+                return Earlier(releases=len(runs), events=None)
+            events = (
+                event.on_group(size)
+                for run, size in zip(runs, groups, strict=True)
+                for event in self.records.events(run.run_id)
+                if size is not None
             )
+            return Earlier(releases=len(runs), events=merged(events))
 
     def require(self, events: Iterable[Event]) -> None:
         """Refuse a plan that does not fit, before anything is spent; the run need not be on record yet.
@@ -168,8 +204,9 @@ class Account:
             events: Those of the whole plan; what this run has already paid of them is not counted again.
 
         Raises:
-            BudgetError: The plan costs more than the run's or the lifetime limit.
-            LedgerError: What was spent on these data was spent under another relation.
+            BudgetError: The plan costs more than the run's or the lifetime limit, or an INSECURE run used these data.
+            LedgerError: What was spent on these data was spent under another relation, or how many images a patient
+                has must be declared.
         """
         with self.records.book.reading():
             self._afford(_without(events, self.records.events(self.run.run_id)))
@@ -180,51 +217,96 @@ class Account:
         own = self.records.events(self.run.run_id)
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
-        for exposure in self._exposures():
-            others, size = self._by_others(exposure), exposure.get(self.run.run_id, 1)
-            mine = tuple(event.on_group(size) for event in own + new)
-            if not within(others + mine, self.limits.lifetime):
-                raise BudgetError(_over_lifetime(others, mine, self.limits.lifetime))
+        reach, others = self._concerned()
+        _refuse_insecure(others)
+        found = [
+            (self._by_others(each), self._own(each, own + new), each)
+            for each in self._exposures(reach, others)
+        ]
+        over = [each for each in found if not within(each[0] + each[1], self.limits.lifetime)]
+        if over:
+            delta = self.limits.lifetime.delta
+            theirs, mine, exposure = max(over, key=lambda each: epsilon(each[0] + each[1], delta))
+            raise BudgetError(_over_lifetime(theirs, mine, self.limits.lifetime, exposure.kind))
 
-    def _exposures(self) -> list[Exposure]:
-        """Of each privacy unit that may be the worst off: this run's own, and those that paying runs promised to."""
-        paying = self._paying()
-        mine = frozenset().union(*self.run.units)
-        theirs = {unit for run in paying for unit in run.units if not mine.isdisjoint(unit)}
-        runs = {run.run_id: run.units for run in (*paying, self.run)}
-        return exposures([*theirs.union(self.run.units)], runs, self.run.relation)
+    @cached_property
+    def _party(self) -> Party:
+        return self.records.read(self.run)
 
-    def _paying(self) -> list[Enrolment]:
-        """Other runs that have spent something on some of these data.
+    def _others(self) -> list[Enrolment]:
+        """All other runs."""
+        ids = self.records.run_ids()
+        return [_known(self.records, run_id) for run_id in ids if run_id != self.run.run_id]
+
+    def _pays(self, run: Enrolment) -> bool:
+        """Whether a run has looked at its private data, and so has promised something."""
+        return not all(event.free for event in self.records.events(run.run_id))
+
+    def _counts(self, run: Enrolment) -> bool:
+        """Whether a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
+        left_out = self.run.terms.forgets_insecure or not self.run.terms.secure
+        return self._pays(run) and (run.terms.secure or not left_out)
+
+    def _is_earlier(self, run: Enrolment) -> bool:
+        host, theirs = (urlsplit(each.terms.provider).netloc.lower() for each in (self.run, run))
+        return host == theirs and run.terms.secure and self._pays(run)
+
+    def _concerned(self) -> tuple[Reach, list[Enrolment]]:
+        """The subjects that this run concerns, and the other runs that touch them and count."""
+        enrolled = self._others()
+        counted = [run for run in enrolled if self._counts(run)]
+        parties = {run.run_id: self.records.party(run) for run in enrolled}
+        promising = [parties[run.run_id] for run in counted]
+        reach = Reach.of(self._party, promising, list(parties.values()))
+        return reach, [run for run in counted if reach.touches(parties[run.run_id].cut)]
+
+    def _exposures(self, reach: Reach, others: list[Enrolment]) -> list[Exposure]:
+        """What the subjects bear of these runs and of this one.
 
         Raises:
-            LedgerError: It was spent under another relation.
+            LedgerError: One of the runs was under another relation, or a bound on images must be declared.
         """
-        mine = frozenset().union(*self.run.units)
-        others = [
-            _known(self.records, run_id) for run_id in self.records.run_ids() if run_id != self.run.run_id
-        ]
-        found = [
-            run
-            for run in others
-            if not all(event.free for event in self.records.events(run.run_id))
-            and not mine.isdisjoint(frozenset().union(*run.units))
-        ]
-        for run in found:
+        for run in others:
             if run.relation != self.run.relation:
                 raise LedgerError(
                     "earlier runs on these data used another neighbour relation: use the same, "
                     f"--relation {run.relation}"
                 )
-        return found
+        done = {run.run_id: merged(self.records.events(run.run_id)) for run in others}
+        parties = [*map(self.records.party, others), self._party]
+        return exposures(reach, parties, self.run.relation, {**done, self.run.run_id: self.run.run_id})
 
     def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
-        """What other runs did to a unit."""
+        """What other runs did to a subject."""
         return tuple(
             event.on_group(size)
-            for run_id, size in sorted(exposure.items())
+            for run_id, size in sorted(exposure.sizes.items())
             for event in self.records.events(run_id)
             if run_id != self.run.run_id
+        )
+
+    def _own(self, exposure: Exposure, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        """What this run does to a subject; every subject that it concerns is touched by it or promised to by it."""
+        size = exposure.sizes.get(self.run.run_id)
+        return tuple(event.on_group(size) for event in events) if size else ()
+
+
+def _group(mine: Enrolment, other: Enrolment) -> int | None:
+    """How many units of another run can change with one unit of this run, by public facts; None if nobody can say."""
+    if mine.relation != other.relation:
+        return None
+    if mine.unit.casefold() == other.unit.casefold():
+        return 1
+    most = 1 if mine.unit == IMAGE else mine.terms.unit_size
+    return None if most is None else largest_group(most, other.unit != IMAGE, mine.relation)
+
+
+def _refuse_insecure(runs: Iterable[Enrolment]) -> None:
+    if any(not run.terms.secure for run in runs):
+        raise BudgetError(
+            "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
+            "reveal. Use data that no such run has seen, or leave such runs out of the sum knowingly, with "
+            "--forget-insecure; card and report will say so"
         )
 
 
@@ -257,14 +339,15 @@ def _over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> 
     )
 
 
-def _over_lifetime(others: tuple[Event, ...], own: tuple[Event, ...], limit: Budget) -> str:
+def _over_lifetime(others: tuple[Event, ...], own: tuple[Event, ...], limit: Budget, kind: str) -> str:
     total = epsilon(others + own, limit.delta)
     if math.isinf(total):
         return _unbounded(limit)
     return (
-        f"earlier runs already spent epsilon={loss(epsilon(others, limit.delta))} on these data, whose lifetime limit "
-        f"is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it {upwards(total)}. Use the dataset "
-        f"that is already paid for, or raise the limit knowingly with --lifetime-epsilon {upwards(total)}"
+        f"earlier runs already spent epsilon={loss(epsilon(others, limit.delta))} on these data, for the one {kind} "
+        f"that is worst off, whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would "
+        f"make it {upwards(total)}. Use the dataset that is already paid for, or raise the limit knowingly with "
+        f"--lifetime-epsilon {upwards(total)}"
     )
 
 

@@ -18,7 +18,7 @@ from ..errors import LedgerError
 from .keys import Key
 
 APPLICATION_ID = 0x50434576  # "PCEv": tells a ledger from any other SQLite file
-VERSION = 2
+VERSION = 3
 SCHEMA = (
     "CREATE TABLE rows (number INTEGER PRIMARY KEY, run_id TEXT NOT NULL, name TEXT NOT NULL,"
     " content BLOB NOT NULL, private BLOB NOT NULL, seal BLOB NOT NULL, UNIQUE (run_id, name))",

@@ -51,6 +51,27 @@ def open_book(path: Path, create: bool) -> Book:
         raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
 
 
+def require_volume(path: Path, volume: Path | None) -> None:
+    """Refuse a ledger that would vanish with the container that it is in, and with it the memory of what was spent.
+
+    Args:
+        path: The ledger.
+        volume: Folder that a container keeps ledgers in, which must be a mount of its own; None outside containers.
+
+    Raises:
+        LedgerError: As it says.
+    """
+    if volume is None:
+        return
+    if not os.path.ismount(volume):
+        raise LedgerError(
+            f"{volume} is no volume, so the ledger would be gone with this container, and with it what was spent on "
+            f"whom: mount a named volume there, as docker compose does (docker run -v pcevolve-ledger:{volume})"
+        )
+    if not path.resolve().is_relative_to(volume.resolve()):
+        raise LedgerError(f"ledger {path} is not on the volume {volume} and may be gone with this container")
+
+
 def _complete(path: Path, key: Path, create: bool) -> None:
     """Make what is missing, alone."""
     if not path.exists() and not create:

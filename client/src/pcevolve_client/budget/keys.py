@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -55,6 +56,14 @@ class Key:
         """What the ledger knows of an image: 32 bytes, the same for the same image."""
         return self._mac(b"fingerprint", (digest,))
 
+    def name_fingerprint(self, kind: str, name: str) -> bytes:
+        """What the ledger knows of a unit's name: 32 bytes, the same for the same name of the same kind.
+
+        Blanks around the words, the case of the kind, and the ways in which Unicode spells one letter do not count.
+        """
+        spelled = _composed(_composed(kind).casefold()), _composed(name)
+        return self._mac(b"name", tuple(each.encode() for each in spelled))
+
     def seal(self, *parts: bytes) -> bytes:
         """32 bytes that only this key makes of these parts, in this order."""
         return self._mac(b"seal", parts)
@@ -62,3 +71,8 @@ class Key:
     def _mac(self, purpose: bytes, parts: tuple[bytes, ...]) -> bytes:
         framed = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose, *parts))
         return hmac.digest(self.secret, framed, "sha256")
+
+
+def _composed(text: str) -> str:
+    """One spelling of a text for all that look alike to Unicode's canonical equivalence."""
+    return unicodedata.normalize("NFC", text).strip()

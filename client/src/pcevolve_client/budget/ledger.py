@@ -13,24 +13,48 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import LedgerError
+from ..errors import DataError, LedgerError
 from ..privacy import FREE, Event, Relation
 from .account import Account, Limits, Paid
 from .accountants import ACCOUNTANTS, epsilon, merged
 from .founding import open_book
-from .records import Enrolment, Records
+from .records import Enrolment, Records, Terms
+from .units import IMAGE, PrivateUnit, Units
 
-__all__ = ["Account", "Ledger", "Limits", "Paid"]
+__all__ = ["Account", "Ledger", "Limits", "Paid", "PrivateUnit", "Terms"]
+
+NO_TERMS = Terms()
+NOISE = {True: "os-csprng", False: "INSECURE"}
+"""What tables and exports call a run's noise, by whether it protects anybody."""
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run in the ledger; ε is what it spent, at its own δ."""
+    """A run in the ledger.
+
+    Attributes:
+        run_id: Public id of the run.
+        relation: Neighbour relation of its events.
+        unit: What one privacy unit is, in a word.
+        units: How many units it has.
+        named: Whether the ledger knows them by name as well as by image.
+        images: How many images they have together.
+        noise: ``os-csprng``, or ``INSECURE``.
+        forgets_insecure: Whether INSECURE runs on the same data were left out of what they bear.
+        rounds: Releases that were paid for.
+        draws: Accesses to the private data.
+        epsilon: What it spent, at its own δ; inf for an INSECURE run that looked at private data.
+        delta: The run's δ.
+    """
 
     run_id: str
     relation: Relation
     unit: str
     units: int
+    named: bool
+    images: int
+    noise: str
+    forgets_insecure: bool
     rounds: int
     draws: int
     epsilon: float
@@ -39,11 +63,12 @@ class RunRow:
 
 @dataclass(frozen=True)
 class HistoryRow:
-    """An access to private data; ε is what its run had spent after it, at the run's δ."""
+    """An access to private data; ε is what its run had spent after it, at the run's δ, and inf for an INSECURE run."""
 
     number: int
     time: float
     run_id: str
+    noise: str
     iteration: int
     mechanism: str
     parameter: str
@@ -67,26 +92,32 @@ class Ledger:
     def account(
         self,
         run_id: str,
-        units: Sequence[Sequence[bytes]],
+        units: Sequence[PrivateUnit],
         relation: Relation,
         limits: Limits,
-        unit: str = "image",
+        unit: str = IMAGE,
+        terms: Terms = NO_TERMS,
     ) -> Account:
         """A run's account with its privacy units; of a new run nothing is on record until it enrols.
 
         Args:
             run_id: Public id of the run.
-            units: Content digests of the images of each privacy unit; stored only as keyed fingerprints.
+            units: The privacy units, with names or without; stored only as keyed fingerprints.
             relation: Neighbour relation of the run's events.
             limits: What this run may spend, and what may ever be spent on one unit.
             unit: What a privacy unit is: ``"image"``, ``"patient"``.
+            terms: How the run uses the data, besides.
 
         Raises:
             LedgerError: The run was begun with other data, or under another promise.
+            DataError: A unit has more images than ``terms`` say, or the units cannot be told apart.
         """
-        prints = [frozenset(map(self._book.key.fingerprint, images)) for images in units]
-        ordered = tuple(sorted(prints, key=sorted))
-        account = Account(self._records, Enrolment(run_id, relation, unit, limits.run, ordered), limits)
+        prints = Units.of(self._book.key, units, unit)
+        if terms.unit_size is not None and prints.largest > terms.unit_size:
+            raise DataError(
+                f"a {unit} has more images than --unit-size {terms.unit_size} says: nothing was spent"
+            )
+        account = Account(self._records, Enrolment(run_id, relation, unit, limits.run, prints, terms), limits)
         account.recognise()
         return account
 
@@ -109,7 +140,7 @@ class Ledger:
         """All runs as plain values for an accountant elsewhere; nothing in it is private.
 
         Each run's events are given as they were paid for, in its receipts, and added up. ε is what each accountant
-        proves for them at the run's δ, and null where it proves nothing.
+        proves for them at the run's δ, and null where it proves nothing, as for an INSECURE run.
 
         It leaves out what the private side keeps, fingerprints, numbers of units, which runs share data, and times.
         """
@@ -139,9 +170,13 @@ class Ledger:
             relation=run.relation,
             unit=run.unit,
             units=len(run.units),
+            named=run.units.named,
+            images=run.units.image_count,
+            noise=NOISE[run.terms.secure],
+            forgets_insecure=run.terms.forgets_insecure,
             rounds=len(self._records.accesses(run.run_id)),
             draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
-            epsilon=epsilon(events, run.budget.delta),
+            epsilon=_loss(run, events),
             delta=run.budget.delta,
         )
 
@@ -151,9 +186,19 @@ class Ledger:
         for access in self._records.accesses(run.run_id):
             for event in access.events or (FREE,):
                 done.append(event)
-                spent = epsilon(done, run.budget.delta)
-                what = (event.mechanism, event.parameter, event.count, spent)
-                rows.append(HistoryRow(access.number, access.time, run.run_id, access.iteration, *what))
+                rows.append(
+                    HistoryRow(
+                        number=access.number,
+                        time=access.time,
+                        run_id=run.run_id,
+                        noise=NOISE[run.terms.secure],
+                        iteration=access.iteration,
+                        mechanism=event.mechanism,
+                        parameter=event.parameter,
+                        count=event.count,
+                        epsilon=_loss(run, done),
+                    )
+                )
         return rows
 
     def _exported(self, run: Enrolment) -> dict[str, Any]:
@@ -162,11 +207,24 @@ class Ledger:
             "run_id": run.run_id,
             "relation": run.relation,
             "unit": run.unit,
+            "unit_size": run.terms.unit_size,
+            "provider": run.terms.provider,
+            "noise": NOISE[run.terms.secure],
+            "forgets_insecure": run.terms.forgets_insecure,
             "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
-            "epsilon": {each.name: _provable(each.epsilon(events, delta)) for each in ACCOUNTANTS},
+            "epsilon": {each.name: _provable(_loss(run, events, each.epsilon)) for each in ACCOUNTANTS},
             "events": [asdict(event) for event in merged(events)],
             "receipts": [receipt.as_dict() for receipt in self._records.receipts(run.run_id)],
         }
+
+
+def _loss(
+    run: Enrolment, events: Sequence[Event], measure: Callable[[Sequence[Event], float], float] = epsilon
+) -> float:
+    """ε of a run's events at its δ; noise from a seed bounds nothing, unless nothing was looked at."""
+    if not run.terms.secure and merged(events):
+        return math.inf
+    return measure(events, run.budget.delta)
 
 
 def _provable(value: float) -> float | None:

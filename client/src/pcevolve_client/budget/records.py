@@ -5,19 +5,36 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..errors import LedgerError
 from ..privacy import Budget, Event, Relation
 from ..release import Query, Receipt
 from .book import Book, Row
-
-Unit: TypeAlias = frozenset[bytes]
-"""A privacy unit: the keyed fingerprints of its images."""
+from .keys import SIZE
+from .overlap import Cut, Party
+from .units import COUNT, Units
 
 ENROLMENT = ""  # name of a run's first row; a query's key is never empty
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a run uses the data, besides its budget; public, and fixed when it begins.
+
+    Attributes:
+        provider: Address of the API that sees what it releases.
+        secure: Whether its noise comes from the operating system's CSPRNG; if not, the run is INSECURE.
+        unit_size: Most images that one privacy unit may have, as declared; None if nobody did.
+        forgets_insecure: Whether INSECURE runs on the same data are left out of what they bear.
+    """
+
+    provider: str = ""
+    secure: bool = True
+    unit_size: int | None = None
+    forgets_insecure: bool = False
 
 
 @dataclass(frozen=True)
@@ -29,14 +46,16 @@ class Enrolment:
         relation: Neighbour relation of its events.
         unit: What one privacy unit is, in a word.
         budget: What the run was allowed to spend when it began.
-        units: Its privacy units, in the order of their fingerprints.
+        units: Its privacy units.
+        terms: How it uses them.
     """
 
     run_id: str
     relation: Relation
     unit: str
     budget: Budget
-    units: tuple[Unit, ...]
+    units: Units
+    terms: Terms = Terms()
 
 
 @dataclass(frozen=True)
@@ -63,6 +82,8 @@ class Records:
         self.book = book
         self._clock = clock
         self._enrolments: dict[str, Enrolment] = {}
+        self._parties: dict[str, Party] = {}
+        self._cuts: dict[Units, Cut] = {}
         self._accesses: dict[int, Access] = {}  # rows never change, and their seals were verified
 
     def run_ids(self) -> tuple[str, ...]:
@@ -77,6 +98,18 @@ class Records:
             if number is not None and run_id not in self._enrolments:
                 self._enrolments[run_id] = _enrolment(self.book.row(number))
         return self._enrolments.get(run_id)
+
+    def read(self, run: Enrolment) -> Party:
+        """The units of any run, ready to be compared with others'; runs on the same units share one ``Cut``."""
+        if run.units not in self._cuts:
+            self._cuts[run.units] = Cut.of(run.units)
+        return Party(run.run_id, run.unit, self._cuts[run.units], run.terms.unit_size)
+
+    def party(self, run: Enrolment) -> Party:
+        """The units of a run that is on record, ready to be compared with others'."""
+        if run.run_id not in self._parties:
+            self._parties[run.run_id] = self.read(run)
+        return self._parties[run.run_id]
 
     def receipt(self, query: Query) -> Receipt | None:
         """What was paid for a query, if it was."""
@@ -116,9 +149,12 @@ class Records:
             "unit": enrolment.unit,
             "epsilon": str(enrolment.budget.epsilon),
             "delta": enrolment.budget.delta,
-            "units": [sorted(each.hex() for each in unit) for unit in enrolment.units],
+            "terms": asdict(enrolment.terms),
+            "images": enrolment.units.image_count,
+            "names": len(enrolment.units.names) // SIZE,
         }
-        self.book.append(enrolment.run_id, ENROLMENT, _encoded(content))
+        prints = enrolment.units.images + enrolment.units.sizes + enrolment.units.names
+        self.book.append(enrolment.run_id, ENROLMENT, _encoded(content), prints)
 
     def pay(self, query: Query, receipt: Receipt, measured: bytes) -> None:
         """Record a release; within ``book.writing()``."""
@@ -140,11 +176,19 @@ def _encoded(content: dict[str, Any]) -> bytes:
 def _enrolment(row: Row) -> Enrolment:
     try:
         values = json.loads(row.content)
-        units = tuple(frozenset(map(bytes.fromhex, unit)) for unit in values["units"])
-        budget = Budget(Fraction(values["epsilon"]), values["delta"])
-        return Enrolment(row.run_id, values["relation"], values["unit"], budget, units)
+        budget, terms = Budget(Fraction(values["epsilon"]), values["delta"]), Terms(**values["terms"])
+        units = _units(row.private, values["images"], values["names"])
+        return Enrolment(row.run_id, values["relation"], values["unit"], budget, units, terms)
     except (ValueError, KeyError, TypeError) as error:
         raise _unreadable(row) from error
+
+
+def _units(prints: bytes, images: int, names: int) -> Units:
+    sizes = images * SIZE
+    ends = sizes + names * COUNT.itemsize
+    if len(prints) != ends + names * SIZE:
+        raise ValueError("fingerprints are missing")
+    return Units(prints[:sizes], prints[sizes:ends], prints[ends:])
 
 
 def _receipt(row: Row) -> Receipt:

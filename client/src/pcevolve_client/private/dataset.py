@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from pcevolve_client.budget.units import IMAGE, PrivateUnit
 from pcevolve_client.errors import DataError, UsageError
 from pcevolve_client.labels import SYSTEM_FILES, label_fault, label_faults
 from pcevolve_client.private.images import SUFFIXES, RejectedImageError, read_image
@@ -37,6 +38,7 @@ class PrivateDataset:
         digests: SHA-256 of each record's pixels, for the ledger's keyed fingerprints only.
         unit_of: int64 ``(records,)``, the privacy unit of each record; one of its own for each unless given.
         unit_name: What a unit is; public.
+        unit_names: What the owner calls each unit, by its number in ``unit_of``; empty for units that are one image.
         names: Path of each record's file inside the folder it was read from; empty for data without files.
     """
 
@@ -45,7 +47,8 @@ class PrivateDataset:
     targets: IntArray
     digests: tuple[bytes, ...]
     unit_of: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    unit_name: str = "image"
+    unit_name: str = IMAGE
+    unit_names: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -55,6 +58,8 @@ class PrivateDataset:
             object.__setattr__(self, "unit_of", np.arange(len(self.images)))
         if len(self.unit_of) != len(self.images) or (self.names and len(self.names) != len(self.images)):
             raise ValueError("images, units and names differ in length")
+        if self.unit_names and self.unit_of.max(initial=-1) >= len(self.unit_names):
+            raise ValueError("a unit has no name")
         self.targets.setflags(write=False)
         self.unit_of.setflags(write=False)
 
@@ -64,12 +69,13 @@ class PrivateDataset:
     def __len__(self) -> int:
         return len(self.images)
 
-    def unit_digests(self) -> tuple[tuple[bytes, ...], ...]:
-        """Return the digests of each privacy unit's images; for the ledger only."""
+    def privacy_units(self) -> tuple[PrivateUnit, ...]:
+        """Return the privacy units, by their images' digests and their names; for the ledger only."""
         found: dict[int, list[bytes]] = {}
         for unit, digest in zip(self.unit_of.tolist(), self.digests, strict=True):
             found.setdefault(unit, []).append(digest)
-        return tuple(tuple(found[unit]) for unit in sorted(found))
+        names = self.unit_names or (None,) * (max(found, default=-1) + 1)
+        return tuple(PrivateUnit(tuple(found[unit]), names[unit]) for unit in sorted(found))
 
     def indices_of(self, label: str) -> IntArray:
         """Return the record indices of one class, int64 ``(records of the class,)``."""
@@ -93,6 +99,7 @@ class PrivateDataset:
             digests=tuple(self.digests[index] for index in chosen),
             unit_of=self.unit_of[chosen],
             unit_name=self.unit_name,
+            unit_names=self.unit_names,
             names=tuple(self.names[index] for index in chosen) if self.names else (),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pcevolve_client.budget.units import IMAGE
 from pcevolve_client.errors import DataError
 from pcevolve_client.labels import label_fault
 from pcevolve_client.private.dataset import PrivateDataset
@@ -21,6 +23,8 @@ _NAMED = 5  # files or lines named in one error
 
 def with_units(data: PrivateDataset, path: Path) -> PrivateDataset:
     """Group the records of a dataset into privacy units.
+
+    A name that Unicode can spell in several ways is one name.
 
     Args:
         data: Loaded from a folder.
@@ -34,15 +38,33 @@ def with_units(data: PrivateDataset, path: Path) -> PrivateDataset:
         DataError: The file cannot be read, or does not list every image of the folder exactly once.
     """
     header, *lines = _rows(path)
-    files, units = [_plain(file) for file, _ in lines], [unit for _, unit in lines]
+    files, units = [_plain(file) for file, _ in lines], [_composed(unit) for _, unit in lines]
     _check_header(path, header, set(data.names))
     _refuse(path, "has no unit for", [file for file, unit in zip(files, units, strict=True) if not unit])
     _refuse(path, "lists twice:", [file for file, count in Counter(files).items() if count > 1])
     listed, there = dict(zip(files, units, strict=True)), set(data.names)
     _refuse(path, "does not list", [name for name in data.names if name not in listed])
     _refuse(path, "lists what is not in the private folder:", [file for file in files if file not in there])
-    _, places = np.unique([listed[name] for name in data.names], return_inverse=True)
-    return replace(data, unit_of=places.astype(np.int64), unit_name=header[1])
+    names, places = np.unique([listed[name] for name in data.names], return_inverse=True)
+    return replace(
+        data, unit_of=places.astype(np.int64), unit_name=header[1], unit_names=tuple(map(str, names))
+    )
+
+
+def require_unit_size(data: PrivateDataset, most: int) -> None:
+    """Refuse data in which a privacy unit has more images than the owner declares.
+
+    Raises:
+        DataError: Up to five files, each the first of a unit that is too large.
+    """
+    _, first, counts = np.unique(data.unit_of, return_index=True, return_counts=True)
+    files = sorted(data.names[place] if data.names else "" for place in first[counts > most])
+    if files:
+        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+        raise DataError(
+            f"a {data.unit_name} has more images than --unit-size {most} says, such as the one of "
+            f"{', '.join(files[:_NAMED])}{more}: say a larger number, or leave images out"
+        )
 
 
 def _rows(path: Path) -> list[list[str]]:
@@ -69,6 +91,12 @@ def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
         raise DataError(f"--unit-map {path} begins with an image: it needs {_EXAMPLE}")
     if label_fault(header[1]) is not None:
         raise DataError(f"--unit-map {path} does not say what a unit is: it needs {_EXAMPLE}")
+    if header[1].casefold() == IMAGE:
+        raise DataError(f"--unit-map {path} calls a unit an image: name what its images have in common")
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name).strip()
 
 
 def _plain(file: str) -> str:

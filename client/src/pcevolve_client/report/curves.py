@@ -47,10 +47,11 @@ def spent(records: RunRecords) -> list[float]:
 
 
 def curves(records: RunRecords, traffic: Traffic, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
-    """All charts of the page; a run without evolution has no curve but accuracy."""
+    """All charts of the page; a run without evolution has no curve but accuracy, an INSECURE one none of ε."""
     charts = [_accuracy(accuracy)] if accuracy else []
     if records.plan.iterations:
-        charts += [_epsilon(records), _strength(records), *_bytes(traffic)]
+        charts += [_epsilon(records)] if records.plan.secure else []
+        charts += [_strength(records), *_bytes(traffic)]
     return charts
 
 

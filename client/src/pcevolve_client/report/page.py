@@ -14,6 +14,7 @@ from ..figures import factor, loss
 from ..methods import method
 from ..methods.method import first_selection, scope_of
 from ..pages import base_style, inline, own_file, rendered, size
+from ..publish import in_all
 from .curves import AccuracyPoint, curves, percent, spent
 from .records import RunRecords
 from .sheets import ROWS, contact_sheets, evenly
@@ -69,7 +70,8 @@ def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str
         "manifest": records.manifest,
         "guarantee": guarantee,
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
-        "factor": factor(guarantee.epsilon_spent),
+        "factor": None if guarantee.epsilon_spent is None else factor(guarantee.epsilon_spent),
+        "in_all": in_all(plan, events),
         "draws": len(events),
         "accesses": sum(event.count for event in paid),
         "mechanisms": ", ".join(dict.fromkeys(f"{each.mechanism} mechanism" for each in paid)),

@@ -23,10 +23,10 @@ class _Part(BaseModel):
 
 
 class Guarantee(_Part):
-    """What the manifest promises."""
+    """What the manifest promises; nothing where ``epsilon_spent`` is None, for an INSECURE run."""
 
     epsilon_budget: float
-    epsilon_spent: float
+    epsilon_spent: float | None
     delta: float
     relation: Relation
     unit: str
