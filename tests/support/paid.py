@@ -24,6 +24,9 @@ class LastOne:
     plan: PublicPlan
     account: Account
 
+    def show(self, query: Query, pool: Pool) -> None:
+        """See ``Judge.show``."""
+
     def release(self, query: Query, pool: Pool) -> Receipt:
         """See ``Judge.release``."""
         events = method(self.plan.method).planned(self.plan)[query.iteration]

@@ -13,6 +13,7 @@ from pcevolve_client.budget.ledger import Account, Ledger, Limits
 from pcevolve_client.budget.mechanisms import SecureNoise
 from pcevolve_client.egress.gate import Gate
 from pcevolve_client.egress.pace import Pace
+from pcevolve_client.egress.paced import PacedJudge
 from pcevolve_client.egress.retry import Patience
 from pcevolve_client.egress.spending import Allowance, Meter
 from pcevolve_client.egress.transcript import Transcript
@@ -111,13 +112,11 @@ class SmallRun:
         generator = RemoteGenerator(
             self.plan, dialect(self.plan.dialect), self.gate, self.transcript.bodies.file
         )
-        return evolve(self.plan, generator, self.judge, Silent())
+        return evolve(self.plan, generator, PacedJudge(self.judge, self.gate), Silent())
 
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""
         evolved = self.evolve()
-        for receipt in evolved.receipts:
-            self.gate.record(receipt)
         self.gate.finish()
         facts = (evolved.receipts, self.transcript.head, len(self.transcript.entries))
         release = Release(self.plan, method(self.plan.method), evolved.dataset, *facts)

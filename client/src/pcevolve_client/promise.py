@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isfinite
+from typing import Self
 
 from .budget.accountants import epsilon
 from .budget.ledger import Account
@@ -14,7 +16,25 @@ from .plan import PublicPlan
 from .publish import assumptions, marks
 
 
-def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
+@dataclass(frozen=True)
+class Aside:
+    """What only the owner is told; worked out before the API is greeted, because it looks at private things.
+
+    Attributes:
+        spent: What other runs spent on these data.
+        notes: By title.
+    """
+
+    spent: str
+    notes: dict[str, str]
+
+    @classmethod
+    def of(cls, parts: Parts, plan: PublicPlan, account: Account) -> Self:
+        """Look at ledger and data."""
+        return cls(_before(account), _shots(parts, plan))
+
+
+def promise(parts: Parts, plan: PublicPlan, aside: Aside) -> dict[str, str]:
     """What the owner should know before a run: price, guarantee, what it is worth."""
     planned = parts.method.planned(plan)
     paid = tuple(event for each in planned.values() for event in each if not event.free)
@@ -24,14 +44,14 @@ def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
         "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),
         "guarantee": f"epsilon {loss(epsilon(paid, plan.delta))}, delta {plan.delta:g}, "
         f"{plan.relation}, unit: one {plan.unit}",
-        "spent before on these data": _before(account),
+        "spent before on these data": aside.spent,
         "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
         "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
         f"(luck: {uniform_lift((), scope_of(plan)):.1%})",
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
         f"{sum(call.count for call in plan.calls.values())} images",
-        **_shots(parts, plan),
+        **aside.notes,
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(marks(plan))},
     }
 
