@@ -104,7 +104,8 @@ class SmallRun:
             transcript, dialect(plan.dialect), address, provider or FakeProvider(), patience, pace, meter
         )
         gate.hello(plan.run_id)
-        gate.begin(plan, account.committed)
+        with gate.private_section():
+            gate.begin(plan, account.committed)
         return cls(root, plan, ledger, account, transcript, gate, UniformJudge(account, SecureNoise(), plan))
 
     def evolve(self) -> Evolved:
