@@ -14,6 +14,7 @@ from leaks.families import (
     receipts,
     spelling,
     spoken,
+    timing,
     words,
 )
 
@@ -31,6 +32,7 @@ CORPUS: tuple[Attempt, ...] = tuple(
         objects,
         disk,
         spoken,
+        timing,
     )
     for attempt in family.ATTEMPTS
 )
