@@ -20,9 +20,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 from scipy import stats
 
+from pcevolve_client.egress.gate import Gate
+from pcevolve_client.parts import Parts
 from pcevolve_client.run import execute
 from pcevolve_client.settings import RunSettings
 
@@ -30,8 +33,8 @@ TESTS = Path(__file__).parents[1]
 MEMORY = Path("/dev/shm")
 LABELS = ("cut", "good")
 SMALL = (64, 64)
-LARGE = (2000, 1500)
-PATIENT = 40
+LARGE = (3000, 2000)
+PATIENT = 60
 ERROR = 1e-3
 """Probability with which an attacker who knows nothing is taken for one who knows something."""
 
@@ -58,7 +61,7 @@ class Pair:
 
 IMAGE_SIZE = Pair("image size", size=LARGE)
 PATIENT_SIZE = Pair("patient size", images=PATIENT)
-BOTH = Pair("image and patient size", LARGE, PATIENT)
+BOTH = Pair("image and patient size", LARGE, images=20)
 
 
 def _dataset(folder: Path, first: tuple[tuple[int, int], ...]) -> Path:
@@ -222,6 +225,15 @@ class Verdict:
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "limits": self.limits, "knows_nothing": self.knows_nothing}
+
+
+@contextmanager
+def undefended() -> Iterator[None]:
+    """A client whose connection stays open until the run ends, and that looks at images when it needs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Gate, "_close_after_the_last", lambda gate: None)
+        patch.setattr(Parts, "prepare", lambda parts, plan: None)
+        yield
 
 
 def timed(pair: Pair, client: Client, training: int, judged: int, name: str = "as it is") -> Verdict:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import pytest
 
-from membership.stopwatch import BOTH, ERROR, Bet, Client, Verdict, silences, timed, trained
-from pcevolve_client.egress.gate import Gate
-from pcevolve_client.parts import Parts
+from membership.stopwatch import BOTH, ERROR, Bet, Client, Verdict, silences, timed, trained, undefended
 
 TRAINING, JUDGED = 4, 14
-TICK = 0.25
+TICK = 0.2
 
 
 @pytest.mark.parametrize("rounds", [0, 1])
@@ -24,11 +22,10 @@ def test_a_provider_with_a_clock_guesses(rounds: int):
 
 
 @pytest.mark.parametrize("rounds", [0, 1])
-def test_without_the_defence_he_knows(rounds: int, monkeypatch: pytest.MonkeyPatch):
+def test_without_the_defence_he_knows(rounds: int):
     """No tick, a connection that stays open until the run ends, and images that are looked at when they are needed."""
-    monkeypatch.setattr(Gate, "_close_after_the_last", lambda gate: None)
-    monkeypatch.setattr(Parts, "prepare", lambda parts, plan: None)
-    verdict = timed(BOTH, Client(rounds, tick=0), TRAINING, JUDGED, "no defence")
+    with undefended():
+        verdict = timed(BOTH, Client(rounds, tick=0), TRAINING, JUDGED, "no defence")
     assert not verdict.knows_nothing, verdict
 
 
