@@ -12,7 +12,8 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,7 +25,9 @@ import pytest
 from PIL import Image
 from scipy import stats
 
+from pcevolve_client import parts
 from pcevolve_client.egress.gate import Gate
+from pcevolve_client.encoders import Encoder, load_encoder
 from pcevolve_client.parts import Parts
 from pcevolve_client.run import execute
 from pcevolve_client.settings import RunSettings
@@ -33,8 +36,10 @@ TESTS = Path(__file__).parents[1]
 MEMORY = Path("/dev/shm")
 LABELS = ("cut", "good")
 SMALL = (64, 64)
-LARGE = (3000, 2000)
-PATIENT = 60
+LARGE = (1500, 1000)
+SECONDS_PER_MEGAPIXEL, SECONDS_PER_IMAGE = 0.8, 0.04
+"""How slow the encoder is made: far above what a busy machine adds, and asleep, so that it adds nothing itself."""
+PATIENT = 20
 ERROR = 1e-3
 """Probability with which an attacker who knows nothing is taken for one who knows something."""
 
@@ -61,7 +66,7 @@ class Pair:
 
 IMAGE_SIZE = Pair("image size", size=LARGE)
 PATIENT_SIZE = Pair("patient size", images=PATIENT)
-BOTH = Pair("image and patient size", LARGE, images=20)
+BOTH = Pair("image and patient size", LARGE, PATIENT)
 
 
 def _dataset(folder: Path, first: tuple[tuple[int, int], ...]) -> Path:
@@ -78,6 +83,35 @@ def _dataset(folder: Path, first: tuple[tuple[int, int], ...]) -> Path:
     lines = [f"{label}/{name}.png,{unit}" for label, name, unit, _ in named]
     (folder / "units.csv").write_text("\n".join(["file,patient", *lines]))
     return folder
+
+
+@dataclass(frozen=True)
+class SlowEncoder:
+    """An encoder that takes its time over large images, as large encoders do, and a little over each."""
+
+    inner: Encoder
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
+
+    def embed(self, images: Sequence[Image.Image | None]) -> np.ndarray:
+        if len(images) > 1:  # the owner's; candidates are embedded one at a time
+            pixels = sum(each.width * each.height for each in images if each is not None)
+            time.sleep(SECONDS_PER_MEGAPIXEL * pixels / 1e6 + SECONDS_PER_IMAGE * len(images))
+        return self.inner.embed(images)
+
+
+@contextmanager
+def _slow() -> Iterator[None]:
+    """Every client's encoder is slow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "load_encoder", lambda *given: SlowEncoder(load_encoder(*given)))
+        yield
 
 
 @dataclass
@@ -240,7 +274,7 @@ def timed(pair: Pair, client: Client, training: int, judged: int, name: str = "a
     """Let the attacker train on some runs, and judge him by others."""
     coin = random.Random(f"{pair.name}/{client.rounds}")
     sides = [coin.randrange(2) for _ in range(training + judged)]
-    with _memory() as folder, listening() as listener:
+    with _memory() as folder, listening() as listener, _slow():
         datasets = pair.write(folder)
         seen = [
             _seen(client, datasets[side], listener, folder / str(run)) for run, side in enumerate([0, *sides])
