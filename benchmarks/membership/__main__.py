@@ -2,7 +2,10 @@
 
     .venv/bin/python benchmarks/membership
 
-It writes docs/results/membership.{md,json}. Every bet follows a whole run of the client's own loop, judge, ledger and
+    .venv/bin/python benchmarks/membership --timing 40
+
+It writes docs/results/membership.{md,json}. With ``--timing`` the attacker has nothing but a clock, and the rows of the
+other attack stay as they are. Every bet follows a whole run of the client's own loop, judge, ledger and
 gate, against a provider that chooses its images for the attack (tests/membership). Noise is seeded, so that the
 figures can be made again.
 """
@@ -15,19 +18,23 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from membership.attack import Bare, Bet, Result, attacked, rehearsed, too_quiet
+from membership.stopwatch import IMAGE_SIZE, LARGE, PATIENT, PATIENT_SIZE, Verdict, timed, undefended
+from membership.stopwatch import Client as Timed
 from membership.world import Setting
 from pcevolve_client.budget.mechanisms import Noise, SeededNoise
 
 METHODS = ("random", "pcevolve", "jvem", "pe", "dp-means")
 EPSILONS = (1, 2, 4, 10)
+TICK = 1.0  # --pad-selection's default
 ROUNDS = {"dp-means": 1}  # it looks at the data once, whatever the rounds
 
 
@@ -56,15 +63,22 @@ CLIENTS = (
 
 
 def main() -> None:
-    """Attack every method and write the tables."""
+    """Attack every method, or play with a clock, and write the tables."""
     given = _arguments()
-    started = time.monotonic()
-    results = list(_results(given))
     given.out.mkdir(parents=True, exist_ok=True)
-    facts = {"runs": given.runs, "seconds": round(time.monotonic() - started)}
-    rows = [each.as_dict() for each in results]
-    (given.out / "membership.json").write_text(json.dumps({**facts, "results": rows}, indent=1) + "\n")
-    (given.out / "membership.md").write_text(_page(results, given.runs))
+    path = given.out / "membership.json"
+    facts = json.loads(path.read_text()) if path.exists() else {"runs": 0, "seconds": 0, "results": []}
+    started = time.monotonic()
+    if given.timing:
+        facts["timing"] = [each.as_dict() for each in _timed(given.timing)]
+    else:
+        facts |= {"runs": given.runs, "results": [each.as_dict() for each in _results(given)]}
+        facts["seconds"] = round(time.monotonic() - started)
+    path.write_text(json.dumps(facts, indent=1) + "\n")
+    names = {each.name for each in fields(Result)}
+    results = [Result(**{k: v for k, v in row.items() if k in names}) for row in facts["results"]]
+    page = _page(results, facts["runs"]) + _timing(facts.get("timing", []))
+    (given.out / "membership.md").write_text(page)
 
 
 def _arguments() -> argparse.Namespace:
@@ -75,6 +89,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--epsilons", nargs="+", type=int, default=EPSILONS)
     parser.add_argument("--rounds", type=int, default=2, help="T")
+    parser.add_argument("--timing", type=int, help="judge an attacker with a clock by so many runs, per row")
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     return parser.parse_args()
 
@@ -98,6 +113,59 @@ def _attacked(setting: Setting, client: Client, runs: int, bet: Bet, off: Bet) -
     many = max(int(client.share * runs), 1)
     off_if_noisy = off if client.share == 1 else None
     return attacked(setting, many, bet, off_if_noisy, client.noise_of, client.name)
+
+
+def _timed(judged: int) -> Iterator[Verdict]:
+    """Both pairs, without rounds and with one, against the client as it is and without its defence."""
+    for pair in (IMAGE_SIZE, PATIENT_SIZE):
+        for rounds in (0, 1):
+            yield _told(timed(pair, Timed(rounds, TICK), max(judged // 3, 4), judged))
+            with undefended():
+                yield _told(timed(pair, Timed(rounds, 0), max(judged // 3, 4), judged, "no defence"))
+
+
+def _told(verdict: Verdict) -> Verdict:
+    print(_timing_row(verdict.as_dict()), file=sys.stderr, flush=True)
+    return verdict
+
+
+def _timing(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return ""
+    head = "differs | client | T | tick | right | 99.9 % limits | median silence | verdict"
+    lines = [
+        "",
+        "## Nothing but a clock",
+        "",
+        "Made by `.venv/bin/python benchmarks/membership --timing "
+        f"{rows[0]['judged']}`. The attacker sees only when requests arrive and when the connection closes. Two "
+        "neighbouring datasets differ in one patient: one image of 64 x 64 against one of "
+        f"{LARGE[0]} x {LARGE[1]}, or one image against {PATIENT}. The client is whole, but for an encoder that is slow "
+        "on purpose. He trains a threshold on some runs, and is judged by others; 50 % is chance. *Median silence*: of the "
+        "pause that he chose to look at, on the first and on the second dataset, in seconds. *No defence*: no tick, the "
+        "connection stays open until the run ends, and images are looked at when they are needed.",
+        "",
+        f"| {head} |",
+        "|" + "---|" * 8,
+        *map(_timing_row, rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _timing_row(row: dict[str, Any]) -> str:
+    low, high = row["limits"]
+    first, second = row["medians"][row["bet"]["silence"]]
+    cells = (
+        row["pair"],
+        row["client"],
+        str(row["rounds"]),
+        f"{row['tick']:g} s",
+        f"{row['right']} of {row['judged']}",
+        f"{low:.0%} … {high:.0%}",
+        f"{first:.3f} / {second:.3f}",
+        "knows nothing" if row["knows_nothing"] else "**knows**",
+    )
+    return "| " + " | ".join(cells) + " |"
 
 
 def _page(results: list[Result], runs: int) -> str:

@@ -32,6 +32,7 @@ from pcevolve_client.plan import Call, PublicPlan
 from pcevolve_client.privacy import Budget
 from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.private.judge import PrivateJudge, UniformJudge
+from pcevolve_client.private.views import PrivateViews
 from pcevolve_client.release import Receipt
 from pcevolve_client.selectors import SELECTORS
 from pcevolve_server.diffusion.generator import DiffusionGenerator
@@ -129,7 +130,7 @@ def _evolved(
             UniformJudge(account, noise, plan)
             if method.selector is None
             else PrivateJudge(
-                data=private,
+                views=PrivateViews(private, encoder(plan.encoder)),
                 chooser=Chooser(
                     plan, encoder(plan.encoder), generator.received, SELECTORS[method.selector]()
                 ),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pcevolve_client import cli
 from pcevolve_client.audit import audit
-from pcevolve_client.budget.ledger import Ledger
-from pcevolve_client.errors import BudgetError, EgressError, LedgerError, ProviderError, UsageError
+from pcevolve_client.budget.ledger import Account, Ledger
+from pcevolve_client.egress.transport import HttpTransport
+from pcevolve_client.encoders.frozen import FrozenEncoder
+from pcevolve_client.errors import BudgetError, DataError, EgressError, LedgerError, ProviderError, UsageError
+from pcevolve_client.private import views
+from pcevolve_client.private.judge import PrivateJudge
 from pcevolve_client.settings import RunSettings
 from support import online
 from support.provider import png
@@ -28,12 +34,37 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., None]:
     given = ["--private", tmp_path / "private", "--domain", "scratch", "--method", "pcevolve", "--yes"]
     given += ["--api", server.address, "--dialect", "a1111", "--model", "v1-5", "--patience", "0"]
     given += ["--candidates", "2", "--batch", "2", "--size", "16", "--iterations", "2"]
+    given += ["--pad-selection", "0.1"]
 
     def command(*more: object, out: str = "run", ledger: str | None = "ledger.sqlite") -> None:
         options = ["run", *given, "--out", tmp_path / out, *(["--ledger", ledger] if ledger else []), *more]
         cli.app([str(each) for each in options], standalone_mode=False)
 
     return command
+
+
+@pytest.fixture
+def events(server, monkeypatch) -> list[str]:
+    """What the API hears and what private work is done, in order."""
+    seen: list[str] = []
+
+    def noted(name: str, owner: object, method: str) -> None:
+        honest = getattr(owner, method)
+
+        def noting(*arguments: object, **named: object) -> object:
+            seen.append(name)
+            return honest(*arguments, **named)
+
+        monkeypatch.setattr(owner, method, noting)
+
+    noted("request", online.LocalServer, "answer")
+    noted("embedding", views.PrivateViews, "_usable")
+    noted("appearances", views, "appearances")
+    noted("price", Account, "require")
+    noted("earlier runs", Account, "spent_before")
+    noted("enrolment", Account, "enrol")
+    noted("closed", HttpTransport, "close")
+    return seen
 
 
 @pytest.fixture
@@ -63,6 +94,75 @@ def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run
         run("--relation", "add-remove", "--lifetime-epsilon", "99", out="third")
     assert server.heard == []
     assert len(Ledger(Path("ledger.sqlite")).runs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "prepared"),
+    [
+        (("--method", "pcevolve"), {"embedding"}),
+        (("--method", "dp-means", "--appearance", "matched"), {"embedding", "appearances"}),
+        (("--method", "random"), set()),
+    ],
+)
+def test_private_images_are_looked_at_and_the_ledger_is_asked_before_the_greeting(
+    run, events, options, prepared
+):
+    run(*options)
+    greeting = events.index("request")
+    assert set(events[:greeting]) == {"price", "earlier runs", *prepared}
+    assert "appearances" not in events[greeting:]
+    assert "price" not in events[greeting:]
+    assert "earlier runs" not in events[greeting:]
+
+
+def test_a_private_image_that_cannot_be_embedded_stops_a_run_before_the_greeting(run, server, monkeypatch):
+    monkeypatch.setattr(FrozenEncoder, "_forward", lambda encoder, pixels: np.nan)
+    with pytest.raises(DataError, match="cannot embed a private image"):
+        run()
+    assert server.heard == []
+
+
+def test_the_connection_closes_before_the_dataset_is_selected(run, events, monkeypatch):
+    honest = PrivateJudge.release
+    monkeypatch.setattr(PrivateJudge, "release", lambda *given: events.append("release") or honest(*given))
+    run("--method", "dp-means")
+    last = len(events) - events[::-1].index("request")
+    assert events[last:] == ["closed", "release", "closed"]
+
+
+def test_a_run_is_enrolled_between_the_greeting_and_the_first_prompt(run, events):
+    run()
+    assert events[events.index("request") :][:3] == ["request", "enrolment", "request"]
+
+
+def said_by(capsys: pytest.CaptureFixture[str]) -> str:
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_the_owner_is_told_the_tick_before_and_whether_it_was_kept_after(run, capsys):
+    run("--pad-selection", "2")
+    told = said_by(capsys)
+    assert "padded to whole multiples of 2 s (--pad-selection)" in told
+    assert re.search(r"Time: the longest private work between two requests took [0-9.e-]+ s of the 2 s", told)
+    assert "WARNING: the longest" not in told
+
+
+def test_the_owner_is_warned_where_a_tick_was_too_short_and_nobody_else_is(run, capsys, tmp_path):
+    run("--pad-selection", "0.001")
+    told = said_by(capsys)
+    assert re.search(
+        r"WARNING: the longest private work between two requests took [0-9.]+ s of the 0.001 s that one tick lasts, "
+        r"so the provider saw that it was more: give --pad-selection [1-9]\d* next time, or with --resume",
+        told,
+    )
+    for file in (tmp_path / "run").rglob("*"):
+        assert file.is_dir() or b"longest private work" not in file.read_bytes()
+
+
+def test_the_owner_is_told_that_nothing_is_padded_without_a_tick(run, capsys):
+    run("--pad-selection", "0")
+    told = said_by(capsys)
+    assert told.count("not hidden: --pad-selection 0 lets the provider time all private work") == 2
 
 
 def test_a_run_that_does_not_begin_leaves_nothing_in_the_ledger(run, server):

@@ -15,6 +15,7 @@ from leaks.families import (
     receipts,
     spelling,
     spoken,
+    timing,
     words,
 )
 
@@ -33,6 +34,7 @@ CORPUS: tuple[Attempt, ...] = tuple(
         disk,
         spoken,
         across_runs,
+        timing,
     )
     for attempt in family.ATTEMPTS
 )

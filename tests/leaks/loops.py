@@ -13,17 +13,24 @@ import numpy as np
 
 from leaks import secrets
 from leaks.families.images import unchecked_prototype
+from pcevolve_client.egress.paced import PacedJudge
 from pcevolve_client.egress.policy import Source
 from pcevolve_client.egress.transport import Outgoing
 from pcevolve_client.evolve import Evolved, Watcher, evolve
 from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.private.judge import PrivateJudge
+from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.providers.dialect import WireRequest
 from pcevolve_client.providers.remote import RemoteGenerator
 from pcevolve_client.release import Candidate, PublicPrompt
 
 Given = tuple[WireRequest, Call, Source]
 Bend = Callable[["Bent", WireRequest, Call, Source], Given]
+
+
+def data_of(judge: PacedJudge) -> PrivateDataset:
+    """The owner's images, as any code in the client's process can get at them."""
+    inner: Any = judge.judge
+    return inner.views.data
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class Bent:
     """
 
     generator: RemoteGenerator
-    judge: PrivateJudge
+    judge: PacedJudge
     purpose: str
     bend: Bend
 
@@ -55,7 +62,7 @@ class Bent:
 
     def private(self) -> bytes:
         """One of the owner's images."""
-        return secrets.encoded(np.asarray(self.judge.data.images[0]))
+        return secrets.encoded(np.asarray(data_of(self.judge).images[0]))
 
 
 def _fields(**changes: object) -> Bend:
@@ -78,21 +85,21 @@ def _stored_pixels(bent: Bent, request: WireRequest, call: Call, source: Source)
 
 
 def _name(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
-    return bent.spelled(call, None, " " + bent.judge.data.names[0]), call, source
+    return bent.spelled(call, None, " " + data_of(bent.judge).names[0]), call, source
 
 
 def _path(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
-    return dataclasses.replace(request, path=request.path + "?" + bent.judge.data.names[0]), call, source
+    return dataclasses.replace(request, path=request.path + "?" + data_of(bent.judge).names[0]), call, source
 
 
 def _seed(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
-    bits = int.from_bytes(bent.judge.data.images[0].tobytes()[:4], "big")
+    bits = int.from_bytes(data_of(bent.judge).images[0].tobytes()[:4], "big")
     changed = dataclasses.replace(call, seed=bits)
     return bent.spelled(changed, None), changed, source
 
 
 def _plan(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
-    bent.generator.plan.__dict__["domain"] = bent.judge.data.names[0]
+    bent.generator.plan.__dict__["domain"] = data_of(bent.judge).names[0]
     return bent.spelled(call, None), call, source
 
 
@@ -124,7 +131,7 @@ BENDS: dict[str, tuple[str, Bend, str]] = {
 
 
 def bent(
-    name: str, plan: PublicPlan, generator: RemoteGenerator, judge: PrivateJudge, watcher: Watcher
+    name: str, plan: PublicPlan, generator: RemoteGenerator, judge: PacedJudge, watcher: Watcher
 ) -> Evolved:
     """``evolve``, but one kind of request is bent."""
     purpose, bend, _ = BENDS[name]
@@ -132,28 +139,28 @@ def bent(
     return evolve(plan, dataclasses.replace(generator, channel=channel), judge, watcher)
 
 
-def stopping(plan: PublicPlan, generator: RemoteGenerator, judge: PrivateJudge, watcher: Watcher) -> Evolved:
+def stopping(plan: PublicPlan, generator: RemoteGenerator, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """Ends before the plan does: a bit in the number of requests."""
     made = dict.fromkeys(plan.labels, ())
     return Evolved((made,), made, ())
 
 
-def crashing(plan: PublicPlan, generator: RemoteGenerator, judge: PrivateJudge, watcher: Watcher) -> Evolved:
+def crashing(plan: PublicPlan, generator: RemoteGenerator, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """Breaks down in the middle, with private things in its last words."""
     for call in plan.round(0):
         generator.create(call, PublicPrompt.of(plan, call.label))
-    raise ValueError(f"cannot embed {judge.data.names[0]}: {judge.data.images[0].tobytes().hex()}")
+    raise ValueError(f"cannot embed {data_of(judge).names[0]}: {data_of(judge).images[0].tobytes().hex()}")
 
 
-def leaking(plan: PublicPlan, generator: RemoteGenerator, judge: PrivateJudge, watcher: Watcher) -> Evolved:
+def leaking(plan: PublicPlan, generator: RemoteGenerator, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """Goes around the gate."""
     channel: Any = generator.channel
     channel._transport.send(Outgoing("POST", plan.api + "/", (("Content-Length", "48"),), _row(judge)))
     raise KeyboardInterrupt
 
 
-def _row(judge: PrivateJudge) -> bytes:
-    return judge.data.images[0].tobytes()[:48]
+def _row(judge: PacedJudge) -> bytes:
+    return data_of(judge).images[0].tobytes()[:48]
 
 
 LOOPS: dict[str, Callable[..., Evolved]] = {

@@ -8,12 +8,15 @@ import pytest
 
 from leaks.attempts import Attempt, tried
 from leaks.corpus import CORPUS
+from leaks.families import timing
 from leaks.world import World
 from pcevolve_client.egress.gate import Gate
-from pcevolve_client.egress.policy import Source
+from pcevolve_client.egress.policy import Policy, Source
 from pcevolve_client.egress.retry import Patience
+from pcevolve_client.evolve import Pool
 from pcevolve_client.plan import Call
 from pcevolve_client.providers.dialect import WireRequest
+from pcevolve_client.release import Query
 from support.runs import ADDRESS
 
 THROUGH_EXCHANGE = (
@@ -70,6 +73,40 @@ def test_a_gate_that_believes_any_receipt_lets_it_escape(name: str, folder: Path
     world.run.gate._policy._committed = lambda receipt: True
     verdict = tried(attempt, world)
     assert (verdict.refused, verdict.left) == (False, 1)
+
+
+def clock_reads_differently(folder: Path, name: str) -> bool:
+    attempt = next(each for each in CORPUS if each.family == "timing" and each.name == name)
+    return "the clock reads differently" in tried(attempt, World.at(attempt.moment, folder)).said
+
+
+@pytest.mark.parametrize(
+    "name", ["a selection that takes longer", "resuming", "a slow record", "a slow beginning"]
+)
+def test_a_client_that_pads_nothing_is_told_by_the_clock(name: str, folder: Path, monkeypatch):
+    monkeypatch.setattr(timing, "TICK", 0.0)
+    assert clock_reads_differently(folder, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["a selection after the last request", "finishing late", "resuming after the last request"]
+)
+def test_a_gate_that_leaves_the_connection_open_is_told_by_the_clock(name: str, folder: Path, monkeypatch):
+    monkeypatch.setattr(Gate, "_close_after_the_last", lambda gate: None)
+    assert clock_reads_differently(folder, name)
+
+
+def test_a_judge_that_does_private_work_in_public_is_told_by_the_clock(folder: Path, monkeypatch):
+    def show(judge: timing.Working, query: Query, pool: Pool) -> None:
+        judge.clock.now += judge.took
+
+    monkeypatch.setattr(timing.Working, "show", show)
+    assert clock_reads_differently(folder, "a selection that takes longer")
+
+
+def test_a_gate_that_asks_the_ledger_at_every_request_is_told_by_the_clock(folder: Path, monkeypatch):
+    monkeypatch.setattr(Policy, "_is_paid", lambda policy, receipt: policy._committed(receipt))
+    assert clock_reads_differently(folder, "a slow ledger")
 
 
 def test_a_refusal_for_another_reason_does_not_count(folder: Path):

@@ -61,6 +61,9 @@ class _Until:
         self.world.made.update((each.id, each) for each in made)
         return made
 
+    def show(self, query: Query, pool: Pool) -> None:
+        self.world.run.judge.show(query, pool)
+
     def release(self, query: Query, pool: Pool) -> Receipt:
         if self.stop == f"release {query.iteration}":
             raise _ReachedError

@@ -33,6 +33,7 @@ from pcevolve_client.privacy import Budget, Event, Relation
 from pcevolve_client.privacy_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
 from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.private.judge import PrivateJudge, UniformJudge
+from pcevolve_client.private.views import PrivateViews
 from pcevolve_client.providers import dialect
 from pcevolve_client.providers.remote import RemoteGenerator
 from pcevolve_client.selectors import SELECTORS, Selector
@@ -221,7 +222,7 @@ def _judge(
     if setting.parts.selector is None:
         return UniformJudge(account, noise, setting.plan)
     return PrivateJudge(
-        data=data,
+        views=PrivateViews(data, setting.encoder),
         chooser=Chooser(
             setting.plan,
             setting.encoder,

@@ -39,6 +39,9 @@ class LastOne:
     chooser: Chooser
     account: Account
 
+    def show(self, query: Query, pool: Pool) -> None:
+        """See ``Judge.show``."""
+
     def release(self, query: Query, pool: Pool) -> Receipt:
         """See ``Judge.release``."""
         plan = self.chooser.plan

@@ -36,11 +36,15 @@ class FakeProvider:
 
     def __init__(self, meddle: Answer = lambda request: None) -> None:
         self.requests: list[Outgoing] = []
+        self.closed = False
         self._meddle = meddle
 
     def send(self, request: Outgoing) -> Incoming:
         self.requests.append(request)
         return self._meddle(request) or self.answer(request)
+
+    def close(self) -> None:
+        self.closed = True
 
     def answer(self, request: Outgoing) -> Incoming:
         """What an honest server says."""

@@ -65,6 +65,10 @@ class Recorded:
             raise ConnectionTroubleError("the answer took too long")
         return answer
 
+    def close(self) -> None:
+        """Close the way to the provider."""
+        self.provider.close()
+
     def _lost(self, flow: SimpleNamespace) -> ConnectionTroubleError:
         flow.error = SimpleNamespace(msg="Client disconnected.")
         self.recorder.error(flow)

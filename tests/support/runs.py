@@ -13,6 +13,7 @@ from pcevolve_client.budget.ledger import Account, Ledger, Limits, PrivateUnit
 from pcevolve_client.budget.mechanisms import SecureNoise
 from pcevolve_client.egress.gate import Gate
 from pcevolve_client.egress.pace import Pace
+from pcevolve_client.egress.paced import PacedJudge
 from pcevolve_client.egress.retry import Patience
 from pcevolve_client.egress.spending import Allowance, Meter
 from pcevolve_client.egress.transcript import Transcript
@@ -120,7 +121,8 @@ class SmallRun:
             transcript, dialect(plan.dialect), address, provider or FakeProvider(), patience, pace, meter
         )
         gate.hello(plan.run_id)
-        gate.begin(plan, account.committed, account.measured)
+        with gate.private_section():
+            gate.begin(plan, account.committed, account.measured)
         return cls(root, plan, ledger, account, transcript, gate, UniformJudge(account, SecureNoise(), plan))
 
     def evolve(self) -> Evolved:
@@ -128,7 +130,7 @@ class SmallRun:
         generator = RemoteGenerator(
             self.plan, dialect(self.plan.dialect), self.gate, self.transcript.bodies.file
         )
-        return evolve(self.plan, generator, self.judge, Recording(self.gate))
+        return evolve(self.plan, generator, PacedJudge(self.judge, self.gate), Recording(self.gate))
 
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""

@@ -120,6 +120,12 @@ class Appearance:
         return np.asarray(soft)
 
 
+def common_appearance(shown: Iterable[Appearance | None]) -> Appearance:
+    """Mean of some images' appearances; the middle if none is an image."""
+    seen = [each.vector for each in shown if each is not None]
+    return Appearance.nearest(np.mean(seen, axis=0) if seen else np.full(NUMBERS, MIDDLE))
+
+
 def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
     """The appearance that the dataset is given: what a run's receipts released, unless the last of them says as-is."""
     in_order = sorted(receipts, key=lambda each: each.iteration)

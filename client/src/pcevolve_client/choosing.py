@@ -12,10 +12,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .appearance import AS_IS, MATCHED, Appearance, developed
+from .appearance import AS_IS, MATCHED, Appearance, common_appearance, developed
 from .budget.mechanisms import FloatArray
 from .encoders import Encoder
 from .evolve import Pool, Population
+from .pictures import picture
 from .plan import PublicPlan
 from .release import Candidate, Choice, Chosen, Receipt
 from .selectors import Measurement, Scene, Selector
@@ -59,6 +60,12 @@ class Chooser:
     received: Callable[[str], bytes]
     selector: Selector
     _embedded: dict[tuple[str, Look], FloatArray] = field(default_factory=dict)
+    _appearing: dict[str, Appearance | None] = field(default_factory=dict)
+
+    def common_look(self, pool: Pool) -> Appearance:
+        """How the candidates of all classes look on the whole."""
+        shown = [each.digest for of_class in pool.candidates.values() for each in of_class]
+        return common_appearance([self._appearance(digest) for digest in shown])
 
     def scenes(self, iteration: int, pool: Pool, looks: Iterable[Look]) -> tuple[Scene, ...]:
         """What the selector is shown: one scene for each look."""
@@ -123,6 +130,13 @@ class Chooser:
         rows = np.stack([self._one(digest, look) for digest in digests])
         usable = rows[np.isfinite(rows).all(axis=1)]
         return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
+
+    def _appearance(self, digest: str) -> Appearance | None:
+        """None for what is not an image."""
+        if digest not in self._appearing:
+            image = picture(self.received(digest))
+            self._appearing[digest] = None if image is None else Appearance.of(image)
+        return self._appearing[digest]
 
     def _one(self, digest: str, look: Look) -> FloatArray:
         if (digest, look) not in self._embedded:

@@ -214,7 +214,11 @@ def run(
     first_contact: Annotated[float, typer.Option(help="The same for the first request.")] = 10.0,
     pad_selection: Annotated[
         float,
-        typer.Option(min=0, help="Round the pause before each round up to a multiple of this; 0: do not."),
+        typer.Option(
+            min=0,
+            help="Seconds: private work between two requests lasts a whole multiple of this, so that its length does "
+            "not show; longer than any of it, if the console warns. 0: not hidden.",
+        ),
     ] = 1.0,
     pace: Annotated[float, typer.Option(min=0, help="Least seconds between an answer and a request.")] = 0.0,
     insecure_noise_seed: Annotated[

@@ -1,7 +1,8 @@
-"""What a person sees while a run goes on: on stderr, and nothing that the provider does not learn too."""
+"""What a person sees while a run goes on: on stderr, and but for the figures of ``padding_kept`` public."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ from .privacy import Event
 from .release import Receipt
 
 LINE_SECONDS = 10.0
+ROOM_FOR_SLOW_DAYS = 1.5
+"""How many times the longest private section a tick should last that is to cover the next run's."""
 
 
 def error_console() -> Console:
@@ -87,6 +90,35 @@ def facts(title: str, rows: dict[str, Any]) -> Table:
     for name, value in rows.items():
         table.add_row(name, str(value))
     return table
+
+
+def padding(tick: float) -> str:
+    """What the owner is told about the tick before a run."""
+    if not tick:
+        return "not hidden: --pad-selection 0 lets the provider time all private work between two requests"
+    return f"private work between two requests is padded to whole multiples of {tick:g} s (--pad-selection)"
+
+
+def padding_kept(longest: float, tick: float) -> str:
+    """Whether all private sections of a run fitted into one tick: private, so for the owner's screen alone.
+
+    Args:
+        longest: Seconds of work in the longest section.
+        tick: Seconds; 0: sections were not padded.
+
+    Returns:
+        One line; it begins with WARNING if the provider saw more than one tick.
+    """
+    said = f"the longest private work between two requests took {longest:.2g} s of the {tick:g} s"
+    if not tick:
+        return f"Time: {padding(0)}"
+    if longest <= tick:
+        return f"Time: {said} that it was padded to"
+    enough = math.ceil(longest * ROOM_FOR_SLOW_DAYS)
+    return (
+        f"WARNING: {said} that one tick lasts, so the provider saw that it was more: "
+        f"give --pad-selection {enough} next time, or with --resume"
+    )
 
 
 def summary_table(summary: dict[str, Any]) -> Table:

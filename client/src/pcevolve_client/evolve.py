@@ -56,6 +56,13 @@ class Generator(Protocol):
 class Judge(Protocol):
     """The private side: looks at all candidates, releases a few under differential privacy."""
 
+    def show(self, query: Query, pool: Pool) -> None:
+        """Do the public part of the work, of which anybody may see how long it takes.
+
+        It comes before ``release``, which gives the same receipt without it and only takes longer.
+        """
+        ...
+
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose the prototypes of every class; the same query always gets the same receipt."""
         ...
@@ -112,7 +119,9 @@ class _Evolution:
         """Let the private side choose from the pool."""
         shown = self.populations if self.plan.pool == "all" else self.populations[-1:]
         pool = Pool(joined(self.plan.labels, shown), self.views)
-        receipt = self.judge.release(Query(self.plan.run_id, iteration), pool)
+        query = Query(self.plan.run_id, iteration)
+        self.judge.show(query, pool)
+        receipt = self.judge.release(query, pool)
         self.watcher.released(receipt)
         self.receipts.append(receipt)
         return receipt

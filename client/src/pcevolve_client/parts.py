@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from . import methods
@@ -22,6 +23,7 @@ from .private.dataset import PrivateDataset, load_folder, load_unlabelled
 from .private.judge import PrivateJudge, UniformJudge
 from .private.sources import DigitsSource, parse_source
 from .private.units import require_unit_size, with_units
+from .private.views import PrivateViews
 from .providers import dialect as find_dialect
 from .providers.dialect import Dialect, require
 from .selectors import SELECTORS
@@ -102,13 +104,27 @@ class Parts:
             limits=limits,
         )
 
+    @cached_property
+    def views(self) -> PrivateViews:
+        """The private images as selectors see them."""
+        return PrivateViews(self.data, self.encoder)
+
+    def prepare(self, plan: PublicPlan) -> None:
+        """Do all that a plan will need of the private images and that does not wait for the API's answers.
+
+        Raises:
+            DataError: A private image has no embedding.
+        """
+        if self.method.selector is not None:
+            self.views.prepare(with_appearances=0 in plan.releases)
+
     def judge(self, plan: PublicPlan, account: Account, transcript: Transcript) -> Judge:
         """The side that looks at candidates: the private one, or the control's blind one."""
         if self.method.selector is None:
             return UniformJudge(account, self.noise, plan)
         selector = SELECTORS[self.method.selector]()
         return PrivateJudge(
-            data=self.data,
+            views=self.views,
             chooser=Chooser(plan, self.encoder, transcript.bodies.file, selector),
             account=account,
             noise=self.noise,

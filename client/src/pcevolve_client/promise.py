@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isfinite
+from typing import Self
 
 from .budget.accountants import epsilon
 from .budget.ledger import Account
@@ -16,25 +18,47 @@ from .privacy import Event
 from .publish import NO_GUARANTEE, assumptions, in_all, marks
 
 
-def promise(parts: Parts, plan: PublicPlan, account: Account) -> dict[str, str]:
+@dataclass(frozen=True)
+class Aside:
+    """What only the owner is told; worked out before the API is greeted, because it looks at private things.
+
+    Attributes:
+        known: Which ledger keeps count, and what it knows of these data and of this provider, by title.
+        notes: What seems odd, by title.
+    """
+
+    known: dict[str, str]
+    notes: dict[str, str]
+
+    @classmethod
+    def of(cls, parts: Parts, plan: PublicPlan, account: Account) -> Self:
+        """Look at ledger and data."""
+        return cls(_known(account, plan, _paid(parts, plan)), _shots(parts, plan))
+
+
+def promise(parts: Parts, plan: PublicPlan, aside: Aside) -> dict[str, str]:
     """What the owner should know before a run: price, guarantee, what it is worth."""
-    planned = parts.method.planned(plan)
-    paid = tuple(event for each in planned.values() for event in each if not event.free)
-    first = first_selection(planned)
+    paid = _paid(parts, plan)
+    first = first_selection(parts.method.planned(plan))
     lift = (parts.method.lift if first else uniform_lift)(first, scope_of(plan))
     return {
         "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),
         "guarantee": _guarantee(plan, paid),
-        **_known(account, plan, paid),
+        **aside.known,
         "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
         "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
         f"(luck: {uniform_lift((), scope_of(plan)):.1%})",
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
         f"{sum(call.count for call in plan.calls.values())} images",
-        **_shots(parts, plan),
+        **aside.notes,
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(marks(plan))},
     }
+
+
+def _paid(parts: Parts, plan: PublicPlan) -> tuple[Event, ...]:
+    """What the whole plan does to the private data."""
+    return tuple(event for each in parts.method.planned(plan).values() for event in each if not event.free)
 
 
 def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:

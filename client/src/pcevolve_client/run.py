@@ -15,10 +15,11 @@ from rich.console import Console
 
 from .budget.founding import require_volume
 from .budget.ledger import Account, Ledger, Terms
-from .console import RunProgress, error_console, facts
+from .console import RunProgress, error_console, facts, padding, padding_kept
 from .egress.bodies import write_durably
 from .egress.gate import Gate
 from .egress.pace import Pace
+from .egress.paced import PacedJudge
 from .egress.records import Opened
 from .egress.retry import Patience
 from .egress.spending import Allowance, Meter
@@ -28,13 +29,12 @@ from .errors import LedgerError, UsageError
 from .evolve import Evolved, evolve
 from .folder import RunFolder
 from .parts import Parts
-from .plan import Call, Earlier, PublicPlan
+from .plan import Earlier, PublicPlan
 from .planning import resolved_plan
-from .promise import promise
+from .promise import Aside, promise
 from .providers.dialect import ModelSize
 from .providers.remote import RemoteGenerator
 from .publish import Release, publish
-from .release import Receipt
 from .report import write_report
 from .settings import RunSettings, ledger_volume, option
 from .summary import spelled, summary
@@ -64,23 +64,7 @@ class _Session:
     transcript: Transcript
     account: Account
     meter: Meter
-
-
-@dataclass(frozen=True)
-class _Recorder:
-    """A watcher that puts every receipt on record as soon as it is paid for."""
-
-    gate: Gate
-    progress: RunProgress
-
-    def generated(self, call: Call) -> None:
-        """See ``Watcher``."""
-        self.progress.generated(call)
-
-    def released(self, receipt: Receipt) -> None:
-        """See ``Watcher``."""
-        self.gate.record(receipt)
-        self.progress.released(receipt)
+    pace: Pace
 
 
 def execute(settings: RunSettings, resume: bool = False) -> Outcome:
@@ -103,7 +87,10 @@ def execute(settings: RunSettings, resume: bool = False) -> Outcome:
 
 @contextmanager
 def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Console) -> Iterator[_Session]:
-    """Make sure that the budget allows all of the plan, greet the API, and fix the plan."""
+    """Make sure that the budget allows all of the plan, greet the API, and fix the plan.
+
+    What private work can be done before the greeting is; the rest, which waits for the plan, takes whole ticks.
+    """
     patience = Patience(
         settings.patience,
         settings.first_contact,
@@ -117,16 +104,17 @@ def _session(settings: RunSettings, parts: Parts, folder: RunFolder, console: Co
         pace = Pace(settings.pad_selection, settings.pace)
         meter = Meter(_allowance(settings), parts.dialect, transcript)
         gate = Gate(transcript, parts.dialect, parts.address, transport, patience, pace, meter)
-        run_id = _run_id(transcript)
-        account = _affordable(settings, parts, run_id, ledger, begun=transcript.plan() is not None)
-        size = parts.dialect.native_size(settings.model, gate.hello(run_id)) or FALLBACK_SIZE
-        plan = resolved_plan(settings, parts, run_id, size, _earlier(transcript, account))
-        console.print(facts("Before anything is spent", promise(parts, plan, account)))
+        account, draft, aside = _prepared(settings, parts, ledger, transcript)
+        size = parts.dialect.native_size(settings.model, gate.hello(draft.run_id)) or FALLBACK_SIZE
+        plan = resolved_plan(settings, parts, draft.run_id, size, draft.earlier)
+        told = {**promise(parts, plan, aside), "time": padding(pace.tick)}
+        console.print(facts("Before anything is spent", told))
         _approve(settings, parts, plan, gate, meter)
         settings.save(folder.config)
-        account.enrol()
-        gate.begin(plan, account.committed, account.measured)
-        yield _Session(parts, folder, plan, gate, transcript, account, meter)
+        with gate.private_section():
+            account.enrol()
+            gate.begin(plan, account.committed, account.measured)
+        yield _Session(parts, folder, plan, gate, transcript, account, meter, pace)
 
 
 def _earlier(transcript: Transcript, account: Account) -> Earlier:
@@ -150,16 +138,21 @@ def _ledger(settings: RunSettings, begun: bool) -> Ledger:
     return Ledger(settings.ledger)
 
 
-def _affordable(settings: RunSettings, parts: Parts, run_id: str, ledger: Ledger, begun: bool) -> Account:
-    """The run's account, if all of the plan can be paid for.
+def _prepared(
+    settings: RunSettings, parts: Parts, ledger: Ledger, transcript: Transcript
+) -> tuple[Account, PublicPlan, Aside]:
+    """The run's account, its plan but for sizes, and what the owner is told, once all of it can be paid for.
 
-    Asked before the API is greeted, which would learn from a refusal that these data were used before. The sizes of
-    images, which only the API knows, have no part in prices.
+    Private images are embedded too. All of it comes before the API is greeted, which would learn from a refusal that
+    these data were used before, and from a delay how large they are. The sizes of the API's images, which only it
+    knows, have no part in any of this.
 
     Raises:
         BudgetError: Not enough is left.
+        DataError: A private image has no embedding.
         LedgerError: The run cannot be paid from this ledger.
     """
+    run_id, begun = _run_id(transcript), transcript.plan() is not None
     plan = resolved_plan(settings, parts, run_id, FALLBACK_SIZE)
     terms = Terms(plan.api, plan.secure, plan.unit_size, plan.forgets_insecure)
     units = parts.data.privacy_units()
@@ -169,7 +162,9 @@ def _affordable(settings: RunSettings, parts: Parts, run_id: str, ledger: Ledger
             f"the ledger {ledger.path} does not know this run, which has begun: restore the one that it began with"
         )
     account.require([event for each in parts.method.planned(plan).values() for event in each])
-    return account
+    parts.prepare(plan)
+    draft = plan.model_copy(update={"earlier": _earlier(transcript, account)})
+    return account, draft, Aside.of(parts, draft, account)
 
 
 def _approve(settings: RunSettings, parts: Parts, plan: PublicPlan, gate: Gate, meter: Meter) -> None:
@@ -220,9 +215,12 @@ def _evolved(session: _Session, console: Console) -> Evolved:
     parts, plan, received = session.parts, session.plan, session.transcript.bodies.file
     generator = RemoteGenerator(plan, parts.dialect, session.gate, received)
     progress = RunProgress(plan, parts.method.name, console)
-    judge, watcher = parts.judge(plan, session.account, session.transcript), _Recorder(session.gate, progress)
-    with progress.shown():
-        return evolve(plan, generator, judge, watcher)
+    judge = PacedJudge(parts.judge(plan, session.account, session.transcript), session.gate)
+    try:
+        with progress.shown():
+            return evolve(plan, generator, judge, progress)
+    finally:
+        console.print(padding_kept(session.pace.longest, session.pace.tick))
 
 
 def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, Any]:

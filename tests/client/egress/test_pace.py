@@ -40,19 +40,69 @@ def pause(pace: Pace, clock: Clock, took: float, opens_round: bool = True) -> fl
     return clock.now - before
 
 
+def section(pace: Pace, clock: Clock, took: float) -> float:
+    """Seconds that a private section takes in all, if its work takes ``took``."""
+    before = clock.now
+    with pace.section():
+        clock.now += took
+    return clock.now - before
+
+
 @given(took=st.floats(0, 1000), tick=st.floats(0.01, 100))
-def test_a_pause_before_a_round_is_a_whole_number_of_ticks_and_covers_the_selection(took, tick):
+def test_a_private_section_is_a_whole_number_of_ticks_and_covers_its_work(took, tick):
     clock = Clock()
-    passed = pause(paced(clock, tick), clock, took)
+    passed = section(paced(clock, tick), clock, took)
     assert took - 1e-9 <= passed <= took + tick + 1e-9
     assert passed >= tick - 1e-9
     assert passed / tick == pytest.approx(round(passed / tick), abs=1e-6)
 
 
 @pytest.mark.parametrize("took", [0.0, 0.01, 1.3, 4.99])
-def test_selections_of_any_length_within_a_tick_look_the_same(took):
+def test_private_work_of_any_length_within_a_tick_looks_the_same(took):
     clock = Clock()
-    assert pause(paced(clock, tick=5.0), clock, took) == pytest.approx(5.0)
+    assert section(paced(clock, tick=5.0), clock, took) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("public", [0.0, 0.4, 0.8, 7.3])
+@pytest.mark.parametrize("private", [0.0, 0.5, 0.9])
+def test_how_long_public_work_took_does_not_carry_private_work_over_a_tick(public, private):
+    clock = Clock()
+    pace = paced(clock, tick=1.0)
+    pace.answered()
+    clock.now += public
+    section(pace, clock, private)
+    pace.await_turn(opens_round=True)
+    assert clock.now - 100.0 == pytest.approx(public + 1.0)
+
+
+def test_private_work_that_fails_ends_at_a_tick_too():
+    clock = Clock()
+
+    def failing() -> None:
+        with paced(clock, tick=2.0).section():
+            clock.now += 0.5
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        failing()
+    assert clock.now == pytest.approx(102.0)
+
+
+def test_the_longest_private_section_is_remembered_without_its_padding():
+    clock = Clock()
+    pace = paced(clock, tick=2.0)
+    for took in (0.25, 3.5, 1.0):
+        section(pace, clock, took)
+    assert pace.longest == pytest.approx(3.5)
+    assert "3.5" not in repr(pace)
+
+
+@given(took=st.floats(0, 1000), tick=st.floats(0.01, 100))
+def test_a_round_that_opens_without_a_private_section_has_its_whole_pause_rounded_up(took, tick):
+    clock = Clock()
+    passed = pause(paced(clock, tick), clock, took)
+    assert took - 1e-9 <= passed <= took + tick + 1e-9
+    assert passed / tick == pytest.approx(round(passed / tick), abs=1e-6)
 
 
 def test_within_a_round_only_the_gap_is_kept():
@@ -61,9 +111,9 @@ def test_within_a_round_only_the_gap_is_kept():
     assert pause(paced(clock, tick=5.0, gap=0.5), clock, 0.75, opens_round=False) == pytest.approx(0.75)
 
 
-def test_without_a_tick_a_round_begins_when_its_selection_is_done():
+def test_without_a_tick_private_work_takes_as_long_as_it_takes():
     clock = Clock()
-    assert pause(paced(clock), clock, 1.25) == pytest.approx(1.25)
+    assert section(paced(clock), clock, 1.25) == pytest.approx(1.25)
 
 
 def test_the_first_request_of_a_process_leaves_at_once():

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve_client.appearance import Appearance
+from pcevolve_client.appearance import Appearance, common_appearance
 from pcevolve_client.budget.mechanisms import SecureNoise
 from pcevolve_client.privacy import Event
-from pcevolve_client.private.appearance import appearances, common_appearance, released_appearance
+from pcevolve_client.private.appearance import appearances, released_appearance
 from pcevolve_client.private.dataset import PrivateDataset
 
 PRIOR = Appearance(*[0.5] * 6)
@@ -138,5 +138,7 @@ def test_noise_beyond_measure_leaves_the_public_guess():
 
 
 def test_the_public_guess_is_how_the_providers_images_look():
-    assert common_appearance([PICTURES[0], None]) == Appearance.nearest(Appearance.of(PICTURES[0]).vector)
+    assert common_appearance([Appearance.of(PICTURES[0]), None]) == Appearance.nearest(
+        Appearance.of(PICTURES[0]).vector
+    )
     assert common_appearance([None]) == PRIOR

@@ -20,6 +20,7 @@ from pcevolve_client.methods import method
 from pcevolve_client.privacy import FREE, Budget, Event
 from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.private.judge import PrivateJudge, UniformJudge
+from pcevolve_client.private.views import PrivateViews
 from pcevolve_client.release import Candidate, Query
 from pcevolve_client.selectors import SELECTORS
 from pcevolve_shared import images
@@ -87,9 +88,10 @@ def judge(
     public = small_plan(
         run_id=RUN, method=name, labels=DATA.labels, epsilon=str(epsilon), delta=chosen.delta, shots=2, **plan
     )
+    encoder = encoder or MeanColour()
     return PrivateJudge(
-        data=DATA,
-        chooser=Chooser(public, encoder or MeanColour(), BYTES.__getitem__, SELECTORS[chosen.selector]()),
+        views=PrivateViews(DATA, encoder),
+        chooser=Chooser(public, encoder, BYTES.__getitem__, SELECTORS[chosen.selector]()),
         account=account(path, delta=chosen.delta),
         noise=SecureNoise(),
         events=chosen.planned(public),
@@ -120,7 +122,9 @@ def test_later_rounds_and_the_dataset_follow_from_what_was_measured_once(tmp_pat
     assert not first.events[0].free
     forgetful = dataclasses.replace(DATA, images=tuple(plain(BLUE) for _ in DATA.images))
     for iteration, wanted in ((2, 1), (3, 2)):
-        again = dataclasses.replace(judge(tmp_path, 5000, "dp-means", **shape), data=forgetful)
+        again = dataclasses.replace(
+            judge(tmp_path, 5000, "dp-means", **shape), views=PrivateViews(forgetful, MeanColour())
+        )
         receipt = again.release(Query(RUN, iteration), POOL)
         assert receipt.events == (FREE,)
         assert chosen(receipt, "red")[0] == "red"
@@ -137,7 +141,7 @@ def settled(path: Path, colours: list[tuple[int, int, int]]) -> list[tuple[float
     answered = {**BYTES, "green": images.encode(plain(PALE))}
     asked = judge(path, 8000, "dp-means", **AUTO)
     shown = dataclasses.replace(asked.chooser, received=answered.__getitem__)
-    asked = dataclasses.replace(asked, data=data, chooser=shown)
+    asked = dataclasses.replace(asked, views=PrivateViews(data, MeanColour()), chooser=shown)
     return [asked.release(Query(RUN, t), POOL).values for t in range(3)][1:]
 
 

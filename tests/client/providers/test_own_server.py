@@ -23,6 +23,9 @@ class InProcess:
         )
         return Incoming(answer.status_code, tuple(answer.headers.items()), answer.content)
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 @pytest.fixture
 def server():

@@ -6,7 +6,8 @@ turn, lets it go, and names what comes back. Retries resend the recorded bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
@@ -75,6 +76,7 @@ class Gate:
         self._policy = Policy(dialect, address, transcript.bodies.file)
         self._round: int | None = None
         self._measured: Callable[[int], bytes] = lambda iteration: b""
+        self._closed = False
 
     def hello(self, run_id: str) -> bytes:
         """Ask who is there; the same request for everybody. Answers from the record when there is one.
@@ -141,7 +143,8 @@ class Gate:
     def exchange(self, request: WireRequest, call: Call, source: Source) -> tuple[Candidate, ...]:
         """Let one call of the plan out and name what comes back.
 
-        A call that was answered before is answered from the record; nothing is sent.
+        A call that was answered before is answered from the record; nothing is sent. When the last call of the plan
+        is answered, all connections are closed: how long the client works after that is nobody's to see.
 
         Raises:
             EgressError: These are not the bytes that plan and release give; nothing was sent.
@@ -157,7 +160,22 @@ class Gate:
         self._round = call.iteration
         named = self._named(call, made, None if source is None else source.candidate.id)
         self._policy.learn(call, named)
+        self._close_after_the_last()
         return named
+
+    @contextmanager
+    def private_section(self) -> Iterator[None]:
+        """Where private work belongs: it takes whole ticks of the schedule, and any time once nothing can be sent."""
+        if self._closed:
+            yield
+            return
+        with self._pace.section():
+            yield
+
+    def has_receipt(self, iteration: int) -> bool:
+        """Whether the release of an iteration is on record."""
+        released = (entry.record for entry in self._transcript.entries if isinstance(entry.record, Released))
+        return any(record.receipt.iteration == iteration for record in released)
 
     def record(self, receipt: Receipt) -> None:
         """Put a committed receipt on record, with what was measured for it.
@@ -188,6 +206,12 @@ class Gate:
         if not isinstance(self._transcript.entries[-1].record, Finished):
             self._transcript.prune()
             self._transcript.append(Finished(sent=len(self._transcript.sent())))
+
+    def _close_after_the_last(self) -> None:
+        """Close all connections once the plan's last call is answered; nothing is sent from then on."""
+        if self._policy.complete and not self._closed:
+            self._transport.close()
+            self._closed = True
 
     def _require_beginning(self) -> None:
         if self._policy.fixed:
@@ -232,6 +256,13 @@ class Gate:
         )
 
     def _post(self, slot: str, outgoing: Outgoing, patience: Patience) -> Incoming:
+        """Send, and send again as long as patience lasts.
+
+        Raises:
+            EgressError: The last request of the plan was answered.
+        """
+        if self._closed:
+            raise EgressError("the last request of the plan was answered: nothing more is sent")
         return patience.insist(lambda: self._once(slot, outgoing))
 
     def _once(self, slot: str, outgoing: Outgoing) -> Incoming:

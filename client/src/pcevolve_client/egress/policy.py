@@ -50,6 +50,7 @@ class Policy:
         self._order: dict[str, int] = {}
         self._next = 0
         self._known: dict[str, Candidate] = {}
+        self._paid: set[str] = set()
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Say once and for all what the run will send, and who knows what was paid for.
@@ -127,7 +128,7 @@ class Policy:
             EgressError: The ledger does not know it.
         """
         require_plain(receipt)
-        if not self._committed(receipt):
+        if not self._is_paid(receipt):
             raise EgressError(
                 f"the ledger knows no receipt for iteration {receipt.iteration}: is it the one that the run began with?"
             )
@@ -136,6 +137,16 @@ class Policy:
         """Take note that a call was answered, and by what."""
         self._known.update((each.id, replace(each)) for each in brought)  # copies, for the same reason
         self._next = max(self._next, self._order[call.slot] + 1)
+
+    def _is_paid(self, receipt: Receipt) -> bool:
+        """Whether the ledger knows exactly this receipt.
+
+        It is asked once for each: how long it takes to answer depends on what others spend meanwhile, and shall not
+        show between two requests of a round.
+        """
+        if receipt.id not in self._paid and self._committed(receipt):
+            self._paid.add(receipt.id)
+        return receipt.id in self._paid
 
     def _image(self, plan: PublicPlan, call: Call, source: Source) -> bytes | None:
         """The received bytes that a call may carry: they have a reason to leave, or the call carries none."""
@@ -153,7 +164,7 @@ class Policy:
     def _allow(self, plan: PublicPlan, call: Call, prototype: Prototype) -> None:
         """Refuse a prototype that no committed receipt allows for this call."""
         candidate, receipt = prototype.candidate, prototype.receipt
-        if not self._committed(receipt):
+        if not self._is_paid(receipt):
             raise EgressError(f"request {call.slot}: the ledger knows no receipt for {candidate.id}")
         if (receipt.run_id, receipt.iteration, candidate.label) != (plan.run_id, call.iteration, call.label):
             raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")

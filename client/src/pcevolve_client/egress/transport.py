@@ -13,7 +13,7 @@ import httpx
 
 from pcevolve_shared import limits
 
-from ..errors import UsageError
+from ..errors import EgressError, UsageError
 from ..providers.dialect import Scheme, WireRequest
 from .bounds import MAX_PLAIN_BYTES, bounded, lean
 from .deadline import Deadline
@@ -88,6 +88,10 @@ class Transport(Protocol):
             ConnectionTroubleError: No complete answer came.
             ProviderReplyError: The answer is larger than any honest one.
         """
+        ...
+
+    def close(self) -> None:
+        """Close every connection, to whatever host; nothing can be sent afterwards."""
         ...
 
 
@@ -183,9 +187,16 @@ class HttpTransport:
         self._seconds = seconds
         self._http = httpx.HTTPTransport(retries=0, trust_env=False)
         self._deadline = Deadline()
+        self._closed = False
 
     def send(self, request: Outgoing) -> Incoming:
-        """See ``Transport.send``."""
+        """See ``Transport.send``.
+
+        Raises:
+            EgressError: The transport was closed.
+        """
+        if self._closed:
+            raise EgressError("the connections of this run were closed for good: nothing more can be sent")
         timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
         sending = httpx.Request(
             request.method,
@@ -210,7 +221,8 @@ class HttpTransport:
         return answer
 
     def close(self) -> None:
-        """Close the connection."""
+        """See ``Transport.close``."""
+        self._closed = True
         self._http.close()
 
     def _received(self, sending: httpx.Request) -> Incoming:

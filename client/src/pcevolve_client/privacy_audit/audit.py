@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from ..appearance import common_appearance
 from ..budget.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from ..errors import UsageError
 from ..methods import method as method_named
 from ..methods.method import Method
 from ..privacy import Event
-from ..private.appearance import common_appearance, released_appearance
+from ..private.appearance import released_appearance
 from ..selectors import SELECTORS, Measurement, Records, Selector
 from .bound import AnyMechanism, GaussianMechanism, Inference
 from .claim import Claim, Verdict

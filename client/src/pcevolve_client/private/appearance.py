@@ -59,12 +59,6 @@ def released_appearance(
     return Appearance.nearest(prior.vector + trust * (noisy - prior.vector))
 
 
-def common_appearance(images: Sequence[Image.Image | None]) -> Appearance:
-    """Mean appearance of the provider's images; the middle if none is one."""
-    seen = [Appearance.of(image).vector for image in images if image is not None]
-    return Appearance.nearest(np.mean(seen, axis=0) if seen else np.full(NUMBERS, MIDDLE))
-
-
 def _sum(rows: FloatArray, unit_of: IntArray) -> FloatArray:
     weighted = clipped(rows - MIDDLE, RADIUS * (1 - ROOM)) * unit_shares(unit_of)[:, None]
     return np.array([math.fsum(column) for column in weighted.T])

@@ -9,22 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 
-import numpy as np
 from safetensors.numpy import load, save
 
 from ..budget.ledger import Account, Paid
 from ..budget.mechanisms import Noise
 from ..choosing import Chooser, Look, choice, looks_of
-from ..errors import DataError
 from ..evolve import Pool, Population
-from ..pictures import picture
 from ..plan import PublicPlan
 from ..privacy import Event
 from ..release import Query, Receipt
 from ..selectors import Measurement, Records, Scene
 from ..selectors.scene import united
-from .appearance import appearances, common_appearance, released_appearance
-from .dataset import PrivateDataset
+from .appearance import released_appearance
+from .views import PrivateViews
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,14 +29,14 @@ class PrivateJudge:
     """Releases prototypes that the private data prefer; private by the events that it pays for.
 
     Attributes:
-        data: The private images.
+        views: The private images.
         chooser: Shows candidates to the selector, and names what it picks.
         account: Pays.
         noise: Draws.
         events: What each release does to the data, by iteration.
     """
 
-    data: PrivateDataset
+    views: PrivateViews
     chooser: Chooser
     account: Account
     noise: Noise
@@ -49,6 +46,13 @@ class PrivateJudge:
         """Nothing about the data."""
         return "PrivateJudge"
 
+    def show(self, query: Query, pool: Pool) -> None:
+        """Look at the candidates, and at nothing else; ``release`` finds the results where they were kept."""
+        if query.iteration == 0:
+            self.chooser.common_look(pool)
+        else:
+            self.chooser.scenes(query.iteration, pool, self._looks)
+
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose the prototypes of all classes and pay for them; what was paid for is answered from record.
 
@@ -57,29 +61,30 @@ class PrivateJudge:
             DataError: A private image has no embedding; nothing was drawn.
         """
         known = self.account.recorded(query)
-        if known is not None:
-            return known
-        events = self.events[query.iteration]
+        receipt = known or self._released(query, pool, self.events[query.iteration])
+        if query.iteration == 0:
+            _ = self._looks  # asks the ledger, and ``show`` shall not have to
+        return receipt
+
+    def _released(self, query: Query, pool: Pool, events: tuple[Event, ...]) -> Receipt:
         if query.iteration == 0:
             return self._release_appearance(query, pool, events[0])
         scenes = self.chooser.scenes(query.iteration, pool, self._looks)
         if all(event.free for event in events):
             measured = load(self.account.measured(self._last_measured(query)))
             return self.account.pay(query, events, lambda: self._paid(measured, scenes, pool, b""))
-        records = self._records
+        records = self.views.records(self._looks[0])
         return self.account.pay(query, events, lambda: self._drawn(records, scenes, pool, events[0]))
 
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
         """Pay for what the private images look like on the whole; the provider's images are the public guess."""
-        plan = self.chooser.plan
-        shown = [each for of_class in pool.candidates.values() for each in of_class]
-        prior = common_appearance([picture(self.chooser.received(each.digest)) for each in shown])
+        plan, views = self.chooser.plan, self.views
+        prior = self.chooser.common_look(pool)
         expected = plan.shots * len(plan.labels)
 
         def draw() -> Paid:
-            rows = appearances(self.data.images)
             found = released_appearance(
-                rows, self.data.unit_of, expected, prior, event, plan.relation, self.noise
+                views.appearances, views.data.unit_of, expected, prior, event, plan.relation, self.noise
             )
             return Paid((), values=astuple(found))
 
@@ -99,26 +104,11 @@ class PrivateJudge:
         return next(t for t in earlier if not all(event.free for event in self.events[t]))
 
     @cached_property
-    def _records(self) -> Records:
-        """Embeddings of the private images.
-
-        Raises:
-            DataError: A private image has no embedding; nothing was drawn.
-        """
-        look, encoder = self._looks[0], self.chooser.encoder
-        shown = [image if look is None else look.given_to(image) for image in self.data.images]
-        embedded = encoder.embed(shown)
-        if not np.isfinite(embedded).all():
-            raise DataError(
-                f"encoder '{encoder.name}' cannot embed a private image: choose another --encoder"
-            )
-        return Records(embedded, self.data.targets, self.data.unit_of)
-
-    @cached_property
     def _looks(self) -> tuple[Look, ...]:
         """The looks in which candidates are judged; the private images are given the first."""
         plan = self.chooser.plan
-        return looks_of(plan, self.account.recorded(Query(plan.run_id, 0)))
+        released = 0 in plan.releases
+        return looks_of(plan, self.account.recorded(Query(plan.run_id, 0)) if released else None)
 
 
 @dataclass(frozen=True)
@@ -128,6 +118,9 @@ class UniformJudge:
     account: Account
     noise: Noise
     plan: PublicPlan
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Nothing: this judge is blind."""
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose any candidates of each class, none twice while there are others."""

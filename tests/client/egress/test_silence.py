@@ -1,0 +1,157 @@
+"""The end of a run on the wire: the connection closes with the last answer, and nothing that follows can be seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pcevolve_client.egress.transport import Address, HttpTransport
+from pcevolve_client.errors import EgressError, ProviderReplyError
+from pcevolve_client.private.judge import UniformJudge
+from pcevolve_client.providers.dialect import WireRequest
+from pcevolve_client.release import PublicPrompt
+from support import online
+from support.provider import FakeProvider, ok
+from support.runs import SmallRun, small_plan
+
+NO_ROUNDS = {"iterations": 0, "strengths": (), "keep": "selected", "pool": "all"}
+"""All that is released is released after the last request."""
+
+
+class Watching:
+    """A judge that looks at the connection whenever it is asked."""
+
+    def __init__(self, judge: UniformJudge, provider: FakeProvider) -> None:
+        self.judge, self.provider = judge, provider
+        self.closed: list[bool] = []
+
+    def show(self, query, pool):
+        self.closed.append(self.provider.closed)
+
+    def release(self, query, pool):
+        self.closed.append(self.provider.closed)
+        return self.judge.release(query, pool)
+
+
+def watched(root, provider: FakeProvider, **plan: object) -> tuple[SmallRun, Watching]:
+    run = SmallRun.open(root, small_plan(**plan), provider)
+    run.judge = Watching(run.judge, provider)
+    return run, run.judge
+
+
+@pytest.mark.parametrize(
+    ("plan", "seen"),
+    [
+        (NO_ROUNDS, [True, True]),
+        ({}, [False] * 4),
+        ({"keep": "selected"}, [False] * 4 + [True] * 2),
+        ({"more": 1, "lookahead": 1}, [False] * 4),
+    ],
+)
+def test_the_connection_is_closed_before_anything_that_follows_the_last_request(tmp_path, plan, seen):
+    provider = FakeProvider()
+    run, judge = watched(tmp_path, provider, **plan)
+    run.evolve()
+    assert judge.closed == seen
+    assert provider.closed
+
+
+def test_the_connection_stays_open_until_the_last_call_is_answered_by_something_usable(tmp_path):
+    empty = [False]
+    provider = FakeProvider(lambda request: ok({}) if empty[0] and request.method == "POST" else None)
+    run = SmallRun.open(tmp_path, small_plan(**NO_ROUNDS), provider)
+    *calls, last = run.plan.calls.values()
+    for call in calls:
+        exchanged(run, call)
+    empty[0] = True
+    with pytest.raises(ProviderReplyError, match="breaks the contract"):
+        exchanged(run, last)
+    assert not provider.closed
+    empty[0] = False
+    exchanged(run, last)
+    assert provider.closed
+
+
+def exchanged(run: SmallRun, call):
+    prompt = PublicPrompt.of(run.plan, call.label)
+    dialect = run.gate._dialect
+    return run.gate.exchange(dialect.encode(run.plan, call, prompt, None), call, None)
+
+
+def test_a_resumed_run_whose_last_answer_is_on_record_never_opens_a_connection(tmp_path):
+    first, _ = watched(tmp_path, FakeProvider(), **NO_ROUNDS)
+    first.evolve()
+    first.close()
+    again = FakeProvider()
+    run, judge = watched(tmp_path, again, **NO_ROUNDS)
+    run.evolve()
+    assert (again.requests, again.closed, judge.closed) == ([], True, [True])
+
+
+def test_a_gate_whose_connection_is_closed_sends_nothing_more(tmp_path):
+    provider = FakeProvider()
+    run, _ = watched(tmp_path, provider, **NO_ROUNDS)
+    run.evolve()
+    sent, recorded = len(provider.requests), len(run.transcript.entries)
+    with pytest.raises(EgressError, match="the last request of the plan was answered: nothing more is sent"):
+        run.gate._post("i000/c000/n000000", run.gate._policy.greeting(), run.gate._patience)
+    assert (len(provider.requests), len(run.transcript.entries)) == (sent, recorded)
+
+
+def test_after_the_connection_is_closed_private_work_is_not_padded(tmp_path):
+    run, _ = watched(tmp_path, FakeProvider(), **NO_ROUNDS)
+    run.evolve()
+    run.gate._pace.sleep = None
+    run.gate._pace.tick = 1000.0
+    with run.gate.private_section():
+        pass
+    assert run.gate._pace.longest < 1
+
+
+def test_a_closed_transport_sends_nothing(server):
+    transport = HttpTransport(5)
+    transport.close()
+    request = Address(server.address).outgoing(WireRequest("GET", "/sdapi/v1/sd-models"))
+    with pytest.raises(EgressError, match="closed for good"):
+        transport.send(request)
+    assert server.heard == []
+
+
+def test_the_connections_to_image_hosts_are_closed_too(tmp_path):
+    host = online.LocalServer(online.image_host)
+    api = online.LocalServer(online.SiliconFlow(host.address))
+    transport = HttpTransport(5)
+    address = Address(api.address, online.KEY)
+    plan = small_plan(**NO_ROUNDS, dialect="siliconflow", api=api.address, model="Kwai-Kolors/Kolors")
+    plan = plan.model_copy(update={"image_hosts": (host.host,), "width": 512, "height": 512})
+    run = SmallRun.open(tmp_path, plan, transport, address=address)
+    pool = transport._http._pool
+    *calls, last = run.plan.calls.values()
+    for call in calls:
+        exchanged(run, call)
+    assert len(pool.connections) == 2
+    exchanged(run, last)
+    assert pool.connections == []
+    api.close()
+    host.close()
+
+
+def test_the_ledger_is_asked_about_a_receipt_once_and_not_between_the_requests_of_a_round(tmp_path):
+    asked: list[int] = []
+    plan = small_plan(candidates=4, initial=4)
+    run = SmallRun.open(tmp_path, plan)
+    honest = run.gate._policy._committed
+    run.gate._policy._committed = lambda receipt: asked.append(receipt.iteration) or honest(receipt)
+    run.evolve()
+    assert asked == [1, 2]
+
+
+def test_a_receipt_that_was_changed_after_the_ledger_knew_it_is_asked_about_again(tmp_path):
+    run = SmallRun.open(tmp_path)
+    receipt = run.evolve().receipts[0]
+    with pytest.raises(EgressError, match="the ledger knows no receipt"):
+        run.gate.record(replace(receipt, events=()))
+    object.__setattr__(receipt, "events", ())
+    with pytest.raises(EgressError, match="the ledger knows no receipt"):
+        run.gate.record(receipt)

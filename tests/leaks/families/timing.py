@@ -1,0 +1,399 @@
+"""Bits in time: when a request comes, how often, and when the connection ends.
+
+Some ways are refused by the gate. Others cannot be refused, because private work does take time: they are whole runs on
+a clock of their own, with private work that is quick, slow or in between, and are refused if the provider's clock reads
+the same after each.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NoReturn
+
+from leaks.attempts import Act, Attempt
+from leaks.world import World
+from pcevolve_client.egress.pace import Pace
+from pcevolve_client.egress.paced import PacedJudge
+from pcevolve_client.egress.records import Released
+from pcevolve_client.egress.retry import Patience
+from pcevolve_client.egress.transport import HttpTransport, Incoming, Outgoing
+from pcevolve_client.errors import BudgetError, ClientError, ProviderRefusedError
+from pcevolve_client.evolve import Evolved, Judge, Pool, evolve
+from pcevolve_client.providers import dialect
+from pcevolve_client.providers.remote import RemoteGenerator
+from pcevolve_client.release import Query, Receipt
+from support.provider import FakeProvider
+from support.runs import Silent, SmallRun, small_plan
+
+TICK = 4.0
+WORKS = (0.0, 0.3, 1.7, 3.9)
+"""Seconds that private work takes on different data."""
+LONG_WORKS = (0.0, 30.0, 3000.0)
+"""The same where it may take longer than a tick."""
+UNMOVED = "the provider's clock reads the same"
+OVER = "nothing more is sent"
+
+
+class UnmovedError(ClientError):
+    """The attempt changed nothing that the provider can see."""
+
+
+@dataclass
+class Clock:
+    """Time that passes only when somebody says so."""
+
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@dataclass
+class Stopwatch(FakeProvider):
+    """A provider that notes when requests come and when the connection is closed."""
+
+    clock: Clock
+    meddle: Callable[[int], Incoming | None] = lambda number: None
+    seen: list[tuple[str, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(lambda request: self.meddle(len(self.requests)))
+
+    def send(self, request: Outgoing) -> Incoming:
+        self.seen.append((request.url, round(self.clock.now, 6)))
+        return super().send(request)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.seen.append(("closed", round(self.clock.now, 6)))
+        super().close()
+
+
+@dataclass
+class Working:
+    """A judge whose private work takes a while, and whose public work takes another, the same on all data."""
+
+    judge: Judge
+    clock: Clock
+    took: float
+    failing_at: int | None = None
+
+    def show(self, query: Query, pool: Pool) -> None:
+        self.clock.now += 0.9 * query.iteration
+        self.judge.show(query, pool)
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        self.clock.now += self.took
+        if query.iteration == self.failing_at:
+            raise BudgetError("another run used the data up meanwhile")
+        return self.judge.release(query, pool)
+
+
+@dataclass
+class Played:
+    """A run on a clock of its own."""
+
+    run: SmallRun
+    clock: Clock
+    provider: Stopwatch
+    judge: PacedJudge
+
+    @classmethod
+    def open(
+        cls,
+        root: Path,
+        took: float,
+        meddle: Callable[[int], Incoming | None] = lambda number: None,
+        failing_at: int | None = None,
+        **plan: object,
+    ) -> Played:
+        random.seed(1)  # pauses before further attempts are drawn
+        clock = Clock()
+        provider = Stopwatch(clock, meddle)
+        pace = Pace(TICK, 0.0, clock, clock.sleep)
+        run = SmallRun.open(root, small_plan(**plan), provider, clock.sleep, pace)
+        judge = PacedJudge(Working(run.judge, clock, took, failing_at), run.gate)
+        return cls(run, clock, provider, judge)
+
+    def evolve(self, judge: Judge | None = None) -> Evolved:
+        run = self.run
+        spoken = dialect(run.plan.dialect)
+        generator = RemoteGenerator(run.plan, spoken, run.gate, run.transcript.bodies.file)
+        return evolve(run.plan, generator, judge or self.judge, Silent())
+
+    def end(self) -> list[tuple[str, float]]:
+        """What the provider saw, the process being over now."""
+        self.provider.close()
+        self.run.close()
+        return self.provider.seen
+
+
+Trick = Callable[[Path, float], list[tuple[str, float]]]
+
+
+def _same(trick: Trick, works: Iterable[float] = WORKS) -> Act:
+    """Play a trick on data of different sizes, and compare what the provider's clock says."""
+
+    def act(world: World) -> NoReturn:
+        seen = [_played(trick, took, world.run.root.parent) for took in works]
+        assert seen[0]
+        assert all(each == seen[0] for each in seen), f"the clock reads differently: {seen}"
+        raise UnmovedError(UNMOVED)
+
+    return act
+
+
+def _played(trick: Trick, took: float, beside: Path) -> list[tuple[str, float]]:
+    with TemporaryDirectory(dir=beside) as folder:
+        return trick(Path(folder), took)
+
+
+def _whole(root: Path, took: float, **plan: object) -> list[tuple[str, float]]:
+    played = Played.open(root, took, **plan)
+    played.evolve()
+    return played.end()
+
+
+def _after_the_end(root: Path, took: float, **plan: object) -> list[tuple[str, float]]:
+    """Evaluation, pages and the release folder take their time as well."""
+    played = Played.open(root, took, **plan)
+    played.evolve()
+    played.clock.now += took
+    played.run.gate.finish()
+    return played.end()
+
+
+def _failing(root: Path, took: float) -> list[tuple[str, float]]:
+    """A run that ends in the middle ends at a tick."""
+    played = Played.open(root, took, failing_at=2)
+    with suppress(BudgetError):
+        played.evolve()
+    return played.end()
+
+
+def _busy(root: Path, took: float, **plan: object) -> list[tuple[str, float]]:
+    """The API is busy at the first request of every round: the receipt stays as it is, and so do the pauses."""
+    refused = Incoming(503, (), b"")
+    played = Played.open(root, took, lambda number: refused if number in {2, 6, 11} else None, **plan)
+    played.evolve()
+    return played.end()
+
+
+def _resumed(root: Path, took: float, **plan: object) -> list[tuple[str, float]]:
+    """Killed in the middle; the second process finds receipts in ledger and record, at whatever speed."""
+    first = Played.open(root, 0.0, lambda number: Incoming(401, (), b"") if number == 10 else None, **plan)
+    with suppress(ProviderRefusedError):
+        first.evolve()
+    first.end()
+    return _whole(root, took, **plan)
+
+
+def _unrecorded(root: Path, took: float) -> list[tuple[str, float]]:
+    """The disk is full between commit and record: the second process finds the receipt in the ledger alone."""
+    first = Played.open(root, 0.0)
+    honest = first.run.transcript.append
+
+    def full(record: object) -> object:
+        if isinstance(record, Released):
+            raise OSError("no space left")
+        return honest(record)
+
+    first.run.transcript.append = full
+    with suppress(OSError):
+        first.evolve()
+    first.end()
+    return _whole(root, took)
+
+
+def _around_the_section(root: Path, took: float) -> list[tuple[str, float]]:
+    """The judge is asked outside of any section; the pause before the round is rounded up as a whole."""
+    played = Played.open(root, took)
+    inner = played.judge.judge
+
+    class Bare:
+        def show(self, query: Query, pool: Pool) -> None:
+            """Nothing public: the provider would see how long it took."""
+
+        def release(self, query: Query, pool: Pool) -> Receipt:
+            return inner.release(query, pool)
+
+    played.evolve(Bare())
+    return played.end()
+
+
+def _asked_twice(root: Path, took: float) -> list[tuple[str, float]]:
+    """The second answer comes from the ledger; two sections, whatever each of them took."""
+    played = Played.open(root, took)
+    paced = played.judge
+
+    class Twice:
+        def show(self, query: Query, pool: Pool) -> None:
+            paced.show(query, pool)
+
+        def release(self, query: Query, pool: Pool) -> Receipt:
+            assert paced.release(query, pool) == paced.release(query, pool)
+            return paced.release(query, pool)
+
+    played.evolve(Twice())
+    return played.end()
+
+
+def _within_a_round(root: Path, took: float) -> list[tuple[str, float]]:
+    """Private work between two requests of a round, through the only judge that the loop has."""
+    played = Played.open(root, took)
+    asked: list[Receipt] = []
+
+    class Watching(Silent):
+        def generated(self, call: object) -> None:
+            if played.run.account.receipts():
+                asked.append(played.judge.release(Query(played.run.plan.run_id, 1), Pool({})))
+
+    spoken = dialect(played.run.plan.dialect)
+    generator = RemoteGenerator(played.run.plan, spoken, played.run.gate, played.run.transcript.bodies.file)
+    evolve(played.run.plan, generator, played.judge, Watching())
+    assert asked
+    return played.end()
+
+
+def _slow_record(root: Path, took: float) -> list[tuple[str, float]]:
+    """The disk is slow to take a receipt."""
+    played = Played.open(root, 0.0)
+    honest = played.run.transcript.append
+
+    def slow(record: object) -> object:
+        played.clock.now += took if isinstance(record, Released) else 0.0
+        return honest(record)
+
+    played.run.transcript.append = slow
+    played.evolve()
+    return played.end()
+
+
+def _slow_ledger(root: Path, took: float) -> list[tuple[str, float]]:
+    """Other runs keep the ledger busy, which answers the gate late."""
+    played = Played.open(root, 0.0)
+    policy = played.run.gate._policy
+    honest = policy._committed
+
+    def slow(receipt: Receipt) -> bool:
+        played.clock.now += took
+        return honest(receipt)
+
+    policy._committed = slow
+    played.evolve()
+    return played.end()
+
+
+def _slow_beginning(root: Path, took: float) -> list[tuple[str, float]]:
+    """Enrolment in a ledger with a long history, after the greeting."""
+    played = Played.open(root, 0.0)
+    with played.run.gate.private_section():
+        played.clock.now += took
+    played.evolve()
+    return played.end()
+
+
+def _in_sections(root: Path, took: float) -> list[tuple[str, float]]:
+    """A section within a section."""
+    played = Played.open(root, took)
+    with played.run.gate.private_section(), played.run.gate.private_section():
+        played.clock.now += took / 2
+    played.evolve()
+    return played.end()
+
+
+def _unmoved(ask: Callable[[World], object]) -> Act:
+    """Ask for something that is answered from the record; whether a request left, the verdict counts."""
+
+    def act(world: World) -> NoReturn:
+        ask(world)
+        raise UnmovedError(UNMOVED)
+
+    return act
+
+
+def _posted(world: World) -> object:
+    gate = world.run.gate
+    return gate._post("i000/c000/n000000", gate._policy.greeting(), Patience(seconds=1, first=1))
+
+
+def _on_a_closed_transport(world: World) -> object:
+    transport = HttpTransport(1.0)
+    transport.close()
+    return transport.send(world.run.gate._policy.greeting())
+
+
+def _call(world: World, place: int) -> object:
+    call = list(world.run.plan.calls.values())[place]
+    return world.exchange(request=world.spelled(call, None), call=call, source=None)
+
+
+def _one_more(world: World) -> object:
+    call = next(iter(world.run.plan.calls.values()))
+    extra = type(call)(**{**vars(call), "slot": "x009/c000/n000000"})
+    return world.exchange(request=world.spelled(extra, None), call=extra, source=None)
+
+
+NO_ROUNDS = {"iterations": 0, "strengths": (), "keep": "selected", "pool": "all"}
+SELECTED = {"keep": "selected", "pool": "all"}
+ALL = {"lookahead": 1, "more": 1}
+
+
+def _schedule(name: str, trick: Trick, works: tuple[float, ...] = WORKS) -> Attempt:
+    return Attempt("timing", name, "create-1", _same(trick, works), UNMOVED, UnmovedError)
+
+
+ATTEMPTS: list[Attempt] = [
+    _schedule("a selection that takes longer", _whole),
+    _schedule("the same with lookahead and more samples", partial(_whole, **ALL)),
+    _schedule("the same and a dataset that is selected", partial(_whole, **SELECTED)),
+    _schedule("a selection after the last request", partial(_whole, **NO_ROUNDS), LONG_WORKS),
+    _schedule("finishing late", partial(_after_the_end, **NO_ROUNDS), LONG_WORKS),
+    _schedule("finishing late after rounds", partial(_after_the_end, **SELECTED)),
+    _schedule("failing in the middle", _failing),
+    _schedule("a busy API, so that the same is asked again", _busy),
+    _schedule("a busy API before lookahead", partial(_busy, **ALL)),
+    _schedule("resuming", _resumed),
+    _schedule("resuming with lookahead and more samples", partial(_resumed, **ALL)),
+    _schedule("resuming after the last request", partial(_resumed, **NO_ROUNDS), LONG_WORKS),
+    _schedule("resuming without a record of the receipt", _unrecorded),
+    _schedule("releasing without a section", _around_the_section),
+    _schedule("releasing twice", _asked_twice),
+    _schedule("private work within a round", _within_a_round),
+    _schedule("a slow record", _slow_record),
+    _schedule("a slow ledger", _slow_ledger),
+    _schedule("a slow beginning", _slow_beginning),
+    _schedule("a section within a section", _in_sections),
+    Attempt("timing", "a request after the last one", "all-sent", _posted, OVER),
+    Attempt(
+        "timing", "a request on a closed transport", "all-sent", _on_a_closed_transport, "closed for good"
+    ),
+    Attempt("timing", "one call more, after the last one", "all-sent", _one_more, "not in the public plan"),
+    Attempt(
+        "timing", "the first call again", "all-sent", _unmoved(lambda w: _call(w, 0)), UNMOVED, UnmovedError
+    ),
+    Attempt(
+        "timing",
+        "another greeting",
+        "all-sent",
+        _unmoved(lambda world: world.run.gate.hello(world.run.plan.run_id)),
+        UNMOVED,
+        UnmovedError,
+    ),
+    Attempt(
+        "timing",
+        "a greeting for another run",
+        "all-sent",
+        lambda world: world.run.gate.hello("d" * 32),
+        "on record with another API",
+    ),
+]
