@@ -140,10 +140,10 @@ def _timing(rows: list[dict[str, Any]]) -> str:
         "Made by `.venv/bin/python benchmarks/membership --timing "
         f"{rows[0]['judged']}`. The attacker sees only when requests arrive and when the connection closes. Two "
         "neighbouring datasets differ in one patient: one image of 64 x 64 against one of "
-        f"{LARGE[0]} x {LARGE[1]}, or one image against {PATIENT}. The client is whole, but for an encoder that is slow "
-        "on purpose. He trains a threshold on some runs, and is judged by others; 50 % is chance. *Median silence*: of the "
-        "pause that he chose to look at, on the first and on the second dataset, in seconds. *No defence*: no tick, the "
-        "connection stays open until the run ends, and images are looked at when they are needed.",
+        f"{LARGE[0]} x {LARGE[1]}, or one image against {PATIENT}. The client is whole, but for an encoder that is "
+        "slow on purpose. He trains a threshold on some runs, and is judged by others; 50 % is chance. *Median "
+        "silence*: of the pause that he chose to look at, on the first and on the second dataset, in seconds. *No "
+        "defence*: no tick, the connection stays open until the run ends, and images are looked at when needed.",
         "",
         f"| {head} |",
         "|" + "---|" * 8,
