@@ -63,7 +63,7 @@ KINDS = {
     "matched": Kind(lambda: small_plan(**SELECTED, appearance="matched")),
     "as-is": Kind(lambda: small_plan(**SELECTED)),
     "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
-    "slashed": Kind(small_plan, Slashed),
+    "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
 }
 
 

@@ -137,28 +137,40 @@ def asked_again(slot: str | None) -> Act:
         here = places(events, "received")[2] + 1
         for event in pair:
             event["slot"] = slot or of
-        return [*events[:here], *pair, *events[here:]]
+        return counted([*events[:here], *pair, *events[here:]])
 
     return rewritten(change)
 
 
+def asked_twice(events: Events) -> Events:
+    """A request once more after its answer, and before it is written down what that brought."""
+    here = place(events, "received", 2)
+    return counted([*events[:here], *copy.deepcopy(events[here - 2 : here]), *events[here:]])
+
+
+def counted(events: Events) -> Events:
+    """A closing line that counts the requests there are."""
+    events[-1]["sent"] = len(places(events, "sent"))
+    return events
+
+
 def without_a_greeting(events: Events) -> Events:
-    return _without(events, place(events, "sent"), place(events, "answered"))
+    return counted(_without(events, place(events, "sent"), place(events, "answered")))
 
 
 def without_a_call(events: Events) -> Events:
     """The last call and what it brought are not on record."""
     slot = events[place(events, "received", -1)]["slot"]
-    return _without(
-        events,
-        *(number for kind in ("sent", "answered", "received") for number in places(events, kind, slot=slot)),
+    kinds = ("sent", "answered", "received")
+    return counted(
+        _without(events, *(number for kind in kinds for number in places(events, kind, slot=slot)))
     )
 
 
 def with_an_unheard_question(events: Events) -> Events:
     """A request to which nothing came back stands before the same request again."""
     here = place(events, "sent", 3)
-    return [*events[:here], copy.deepcopy(events[here]), *events[here:]]
+    return counted([*events[:here], copy.deepcopy(events[here]), *events[here:]])
 
 
 NOTHING = {"kind": "failed", "slot": "i000/c000/n000000", "reason": "the connection broke"}
@@ -180,6 +192,10 @@ ORDER: dict[str, tuple[Act, str]] = {
     ),
     "a request again after it was answered": (
         asked_again(None),
+        r"request .* \(line \d+\): out of order, or asked again after it was answered",
+    ),
+    "a request again before its answer was read": (
+        rewritten(asked_twice),
         r"request .* \(line \d+\): out of order, or asked again after it was answered",
     ),
     "an answer that nobody asked for": (
@@ -305,7 +321,7 @@ def _refused_once(events: Events) -> Events:
     here = place(events, "sent", 1)
     sent, answered = copy.deepcopy(events[here : here + 2])
     refusal = answered | {"status": 503, "wire_bytes": 17}
-    return [*events[:here], sent, refusal, *events[here:]]
+    return counted([*events[:here], sent, refusal, *events[here:]])
 
 
 REASONS: dict[str, tuple[Act, str]] = {
@@ -324,7 +340,7 @@ def _failed_with(events: Events, reason: str) -> Events:
     here = place(events, "sent", 1)
     sent = copy.deepcopy(events[here])
     failure = {"kind": "failed", "slot": sent["slot"], "reason": reason}
-    return [*events[:here], sent, failure, *events[here:]]
+    return counted([*events[:here], sent, failure, *events[here:]])
 
 
 FORGERIES: list[Forgery] = [

@@ -121,11 +121,24 @@ def answers_exchanged(events: Events) -> Events:
 
 def unread_output(root: Path) -> None:
     """An output that nobody chose, with other content under its name: the record's text holds the honest one."""
-    texts = (root / "transcript" / "log.jsonl").read_text()
-    kept = {path.name for path in (root / "transcript" / "bodies").iterdir()}
-    first = next(json.loads(line)["event"] for line in texts.splitlines() if '"kind":"received"' in line)
-    unread = next(each for each in first["outputs"] if each in kept and texts.count(each) == 1)
-    (root / "transcript" / "bodies" / unread).write_bytes(png(4242))
+    events = [
+        json.loads(line)["event"] for line in (root / "transcript" / "log.jsonl").read_text().splitlines()
+    ]
+    ahead = next(each for each in events if each["kind"] == "received" and each["slot"].startswith("l"))
+    (root / "transcript" / "bodies" / ahead["outputs"][0]).write_bytes(png(4242))
+
+
+def unread_output_of_another(root: Path) -> None:
+    """Looking ahead brought a private picture, so the record says; nobody sends it back or releases it."""
+    private = stored(root, png(4242))
+
+    def change(events: Events) -> Events:
+        ahead = next(each for each in events if each["kind"] == "received" and each["slot"].startswith("l"))
+        ahead["outputs"][0] = private
+        return events
+
+    rewritten(change)(root)
+    made_to_fit(root)
 
 
 def changed_body(root: Path) -> None:
@@ -236,6 +249,12 @@ FORGERIES: list[Forgery] = of_family(
             "control",
             another_output,
             r"answer .* \(line \d+\): brought other outputs than are on record",
+        ),
+        (
+            "an output that the provider did not send and nobody reads again",
+            "slashed",
+            unread_output_of_another,
+            r"answer l.* \(line \d+\): brought other outputs than are on record",
         ),
         (
             "two answers exchanged",

@@ -131,7 +131,8 @@ def _collect(check: Check, evidence: Evidence) -> tuple[str, ...]:
 def _order(evidence: Evidence) -> Iterator[str]:
     yield from grammar_faults(evidence.entries, evidence.plan)
     if not evidence.finished or not (evidence.release / MANIFEST).is_file():
-        yield "transcript/log.jsonl: the run is unfinished: the end of its record is not anchored, so lines may be missing"
+        end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
+        yield f"the run is unfinished: {end}"
 
 
 def _bodies(evidence: Evidence) -> Iterator[str]:
