@@ -24,6 +24,8 @@ from .release import Receipt
 FloatArray = NDArray[np.float64]
 
 NUMBERS = 6
+DECIMALS = 6
+"""To which a released appearance is rounded."""
 DARKEST, BRIGHTEST = 0.02, 0.98  # quantiles
 SIDE = 64  # pixels across at which sharpness is measured
 LONGEST = 64 * SIDE
@@ -81,7 +83,9 @@ class Appearance:
     @classmethod
     def nearest(cls, vector: FloatArray) -> Self:
         """The appearance nearest to six numbers, to six decimals."""
-        return cls(*(round(float(each), 6) for each in np.clip(vector, 0.0, 1.0)))
+        return cls(
+            *(round(float(each), DECIMALS) + 0.0 for each in np.clip(vector, 0.0, 1.0))
+        )  # no negative zero
 
     @property
     def vector(self) -> FloatArray:
@@ -124,6 +128,12 @@ def common_appearance(shown: Iterable[Appearance | None]) -> Appearance:
     """Mean of some images' appearances; the middle if none is an image."""
     seen = [each.vector for each in shown if each is not None]
     return Appearance.nearest(np.mean(seen, axis=0) if seen else np.full(NUMBERS, MIDDLE))
+
+
+def is_released(values: Sequence[float]) -> bool:
+    """Whether these could be the numbers of a released appearance: as many, in [0, 1], with no digit more."""
+    spelled = [repr(round(each, DECIMALS)) for each in values if 0 <= each <= 1 and str(each) != "-0.0"]
+    return len(values) == NUMBERS and spelled == [repr(each) for each in values]
 
 
 def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:

@@ -312,7 +312,7 @@ def _verdict(
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
     for each in findings:
         for fault in each.faults[:20]:
-            typer.echo(f"{each.claim}: NO, {fault}", err=True)
+            typer.echo(f"{each.claim}: NO, {plain(fault)}", err=True)
     if not allowed:
         typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from .. import methods
-from ..appearance import AS_IS, MATCHED
+from ..appearance import AS_IS, MATCHED, is_released
 from ..budget.accountants import within
 from ..egress.bodies import cut
 from ..egress.records import Answered, Sent
+from ..egress.transcript import BODIES, LOG
 from ..errors import ClientError
 from ..plan import PublicPlan
 from ..providers import dialect
 from ..publish import MANIFEST
+from ..release import Chosen, Receipt
 from .evidence import Evidence
 from .grammar import grammar_faults
 from .pages import page_faults
+from .populations import Populations
 from .released import MOST_ROUNDED, Released
 from .replay import Replay
 from .selection import LoadEncoder, encoder_of, selection_faults
-from .tree import odd_entries, tree_faults
+from .tree import kind_of, odd_entries, tree_faults
 
 Check: TypeAlias = "Callable[[Evidence], Iterable[str]]"
 
@@ -111,6 +115,8 @@ def _collect(check: Check, evidence: Evidence) -> tuple[str, ...]:
         faults.extend(check(evidence))
     except ClientError as error:
         faults.append(str(error))
+    except OSError as error:
+        faults.append(f"{error.filename} cannot be read: {error.strerror}")
     except (
         ArithmeticError,
         LookupError,
@@ -124,7 +130,8 @@ def _collect(check: Check, evidence: Evidence) -> tuple[str, ...]:
 def _order(evidence: Evidence) -> Iterator[str]:
     yield from grammar_faults(evidence.entries, evidence.plan)
     if not evidence.finished or not (evidence.release / MANIFEST).is_file():
-        yield "the run is unfinished: the end of its record is not anchored, so lines may be missing there"
+        end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
+        yield f"the run is unfinished: {end}"
 
 
 def _bodies(evidence: Evidence) -> Iterator[str]:
@@ -137,7 +144,18 @@ def _bodies(evidence: Evidence) -> Iterator[str]:
                     yield f"{where}: its body is written down in another way than this version's"
             except ClientError as error:
                 yield f"{where}: {error}"
+    yield from _stored(evidence)
     yield from tree_faults(evidence.root, "transcript", evidence.files, "belongs to no record")
+
+
+def _stored(evidence: Evidence) -> Iterator[str]:
+    """Stored files that are not what their names say; an output may be one that no body is made of."""
+    for path in sorted(evidence.files - {LOG}):
+        if kind_of(evidence.folder / path) == stat.S_IFREG:
+            try:
+                evidence.bodies.file(path.removeprefix(f"{BODIES}/"))
+            except ClientError as error:
+                yield f"transcript/{path}: {error}"
 
 
 def _requests(evidence: Evidence) -> Iterator[str]:
@@ -173,8 +191,11 @@ def _prices(evidence: Evidence, plan: PublicPlan) -> Iterator[str]:
         due = [(label, wanted) for label in plan.labels if wanted]
         if [(each.label, len(each.chosen)) for each in receipt.choices] != due:
             yield f"{where}: names other classes or numbers of prototypes than the plan"
-        if receipt.iteration and receipt.values not in _settled(plan):
+        yield from (f"{where}: {fault}" for fault in _strangers(evidence, plan, receipt))
+        if receipt.iteration and str(receipt.values) not in map(str, _settled(plan)):  # -0.0 equals 0.0
             yield f"{where}: says something about the appearance that the plan does not leave open"
+        if not receipt.iteration and not is_released(receipt.values):
+            yield f"{where}: its numbers are none that a release of the appearance gives"
         paid = bool(receipt.iteration) and not all(event.free for event in receipt.events)
         if paid != bool(receipt.measured):
             said = "does not say what was measured" if paid else "names a measurement that nobody paid for"
@@ -184,6 +205,15 @@ def _prices(evidence: Evidence, plan: PublicPlan) -> Iterator[str]:
         seen.add(receipt.iteration)
     if evidence.finished and seen != set(expected):
         yield f"{len(seen)} rounds have receipts where the plan has {len(expected)}"
+
+
+def _strangers(evidence: Evidence, plan: PublicPlan, receipt: Receipt) -> Iterator[str]:
+    """Names of no candidate that a receipt chose from; for a method that measures nothing there is no other check."""
+    pool = Populations(plan, evidence.outputs).pool(receipt.iteration).candidates
+    for choice in receipt.choices:
+        known = {Chosen(each.id, each.digest) for each in pool.get(choice.label, ())}
+        if not known.issuperset(choice.chosen):
+            yield f"names an image that is not among those it chose from, for {choice.label!a}"
 
 
 def _settled(plan: PublicPlan) -> tuple[tuple[float, ...], ...]:

@@ -12,6 +12,7 @@ from ..egress.transcript import BODIES, LOG, Entry, files_of, plan_of, read
 from ..errors import TranscriptError
 from ..plan import PublicPlan
 from ..release import Receipt
+from .tree import odd_entries
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,10 @@ class Evidence:
         """Read a run.
 
         Raises:
-            TranscriptError: There is no transcript, or its chain is broken.
+            TranscriptError: There is no transcript, its chain is broken, or what lies there is no plain file or folder.
         """
+        for fault in odd_entries(root, "transcript"):
+            raise TranscriptError(fault)
         entries = tuple(read(root / "transcript"))
         if not entries or not isinstance(entries[0].record, Opened):
             raise TranscriptError(f"{root} holds no run: its transcript does not begin with an opening line")

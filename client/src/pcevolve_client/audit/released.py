@@ -37,8 +37,9 @@ class Released:
     Attributes:
         evidence: The record, and where the release lies.
         plan: The public plan.
-        values: Pixels times channels that were compared.
+        values: Pixels times channels of the images that were matched.
         rounded: How many of them are one level off.
+        off: In which images.
         files: What the manifest has to say about each image.
         unreadable: Candidates of the dataset that are no images.
     """
@@ -47,6 +48,7 @@ class Released:
     plan: PublicPlan
     values: int = 0
     rounded: int = 0
+    off: list[str] = field(default_factory=list)
     files: list[dict[str, str]] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
@@ -55,7 +57,8 @@ class Released:
         release = self._release()
         yield from self._images(release, appearance_in(self.evidence.receipts))
         if self.rounded > MOST_ROUNDED:
-            yield f"release: {self.rounded} values are one level off, and rounding explains {MOST_ROUNDED}"
+            where = ", ".join(f"release/{path}" for path in self.off[:5])
+            yield f"{where}: {self.rounded} values are one level off, and rounding explains {MOST_ROUNDED}"
         yield from self._same_text(MANIFEST, manifest(release, self.files, self.unreadable))
         yield from self._same_text(CARD, card(release, len(self.files)).encode())
         due = {each["path"] for each in self.files} | {MANIFEST, CARD}
@@ -63,9 +66,7 @@ class Released:
 
     @property
     def capacity(self) -> int:
-        """Bits that a forger could hide in what rounding is forgiven for."""
-        if appearance_in(self.evidence.receipts) is None:
-            return 0
+        """Bits that a forger could hide in what rounding is forgiven for; none where no image was matched."""
         ways = sum(math.comb(self.values, count) * 2**count for count in range(MOST_ROUNDED + 1))
         return math.ceil(math.log2(ways))
 
@@ -89,16 +90,21 @@ class Released:
             except images.ImageError:
                 self.unreadable.append(candidate.id)
                 continue
+            self.values += 0 if wanted is None else np.asarray(images.decode(expected)).size
             found = self._read(path)
             self.files.append(listed(path, expected if found is None else found, candidate))
             if found is not None and found != expected:
                 yield from self._unlike(path, found, expected, exact=wanted is None)
 
     def _read(self, path: str) -> bytes | None:
-        """A file of the release; None where there is none, which the tree's faults tell."""
+        """A file of the release; None where there is none, which the tree's faults tell.
+
+        Raises:
+            OSError: It cannot be read: what nobody can check does not pass.
+        """
         try:
             return (self.evidence.release / path).read_bytes()
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
 
     def _unlike(self, path: str, found: bytes, expected: bytes, exact: bool) -> Iterator[str]:
@@ -116,6 +122,7 @@ class Released:
             yield f"release/{path} holds more than its pixels, or holds them in another encoding than this version's"
         else:
             self.rounded += int(gaps.sum())
+            self.off.append(path)
 
     def _same_text(self, name: str, expected: bytes) -> Iterator[str]:
         found = self._read(name)

@@ -20,7 +20,7 @@ from ..egress.records import (
     ACCOUNT,
     HELLO,
     Answered,
-    Header,
+    Failed,
     Planned,
     Received,
     Released,
@@ -31,9 +31,14 @@ from ..egress.records import (
 from ..egress.transport import HIDDEN, Address, Outgoing
 from ..errors import ClientError, ProviderReplyError
 from ..plan import Call, PublicPlan
-from ..providers.dialect import Dialect, Scheme, WireRequest
+from ..providers.dialect import Dialect, WireRequest
 from ..release import Candidate, Chosen, PublicPrompt, Receipt
 from .evidence import Evidence
+
+STAND_IN = ":"
+"""For a key, whose value is not on record; of a form that every scheme takes."""
+LONGEST_KEY = 5000
+"""Characters."""
 
 
 class Pointer(NamedTuple):
@@ -50,7 +55,12 @@ class Pointer(NamedTuple):
 
 @dataclass
 class Replay:
-    """State of the auditor while it reads the record."""
+    """State of the auditor while it reads the record.
+
+    Attributes:
+        key: How much longer than ``STAND_IN`` the API key was in the last request; None where none was sent.
+        failed: Whether the last request, if there was one, brought no success: only then may a key be exchanged.
+    """
 
     evidence: Evidence
     plan: PublicPlan
@@ -63,6 +73,8 @@ class Replay:
     pointed: list[Pointer] = field(default_factory=list)
     asked: dict[str, str] = field(default_factory=dict)
     found: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    key: int | None = None
+    failed: bool = True
 
     @property
     def bodies(self) -> Bodies:
@@ -74,6 +86,8 @@ class Replay:
         slots = list(self.plan.calls)
         for entry in self.evidence.entries:
             record = entry.record
+            if isinstance(record, Answered | Failed):
+                self.failed = not isinstance(record, Answered) or record.status != HTTPStatus.OK
             if isinstance(record, Planned):
                 self.begun = True
             elif isinstance(record, Released):
@@ -146,7 +160,7 @@ class Replay:
         expected = follow(self.plan, sent.url)
         if sent.headers != expected.headers:
             return "carried headers that no link is followed with"
-        return self._differs(sent, expected)
+        return self._differs(sent, expected) or self._too_long(sent.wire_bytes - expected.wire_bytes, 1)
 
     def _expected(self, call: Call) -> WireRequest:
         prompt = PublicPrompt.of(self.plan, call.label)
@@ -178,29 +192,32 @@ class Replay:
         return chosen[call.parent]
 
     def _compare(self, sent: Sent, expected: WireRequest) -> str | None:
-        """What differs between the record and the prediction."""
-        return self._differs(sent, Address(self.plan.api).outgoing(expected))
+        """What differs between the record and the prediction, in which a stand-in takes the place of the key."""
+        has_key = ("Authorization", HIDDEN) in sent.headers
+        address = Address(self.plan.api, STAND_IN if has_key else None, self.dialect.scheme)
+        outgoing = address.outgoing(expected)
+        longer = sent.wire_bytes - outgoing.wire_bytes
+        return (
+            self._differs(sent, outgoing)
+            or self._too_long(longer, LONGEST_KEY if has_key else 1)
+            or self._another_key(longer if has_key else None)
+        )
+
+    @staticmethod
+    def _too_long(longer: int, most: int) -> str | None:
+        return None if 0 <= longer < most else "its recorded length is wrong"
+
+    def _another_key(self, key: int | None) -> str | None:
+        """A key's value is not on record, but that it is the same one is: its length could say something."""
+        before, self.key = self.key, key
+        same = key == before or self.failed
+        return None if same else "was sent with another key than the request before it, which had not failed"
 
     def _differs(self, sent: Sent, outgoing: Outgoing) -> str | None:
         if (sent.method, sent.url) != (outgoing.method, outgoing.url):
             return f"went to {sent.method} {urlsplit(sent.url).path}, not where the plan says"
         if self.bodies.get(sent.body) != outgoing.body:
             return "its body differs from what the plan and the receipt give"
-        if _without_key(sent.headers) != outgoing.headers:
+        if sent.headers != outgoing.recorded_headers():
             return "carried headers that the plan does not give"
-        if sent.wire_bytes - outgoing.wire_bytes not in _key_bytes(sent.headers, self.dialect.scheme):
-            return "its recorded length is wrong"
         return None
-
-
-def _without_key(headers: tuple[Header, ...]) -> tuple[Header, ...]:
-    return tuple(each for each in headers if each != ("Authorization", HIDDEN))
-
-
-def _key_bytes(headers: tuple[Header, ...], scheme: Scheme) -> range:
-    """By how much a request may be longer than predicted: the key, whose value is not on record."""
-    return (
-        range(len(f"Authorization: {scheme} \r\n"), 5000)
-        if len(_without_key(headers)) < len(headers)
-        else range(1)
-    )

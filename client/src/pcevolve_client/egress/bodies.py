@@ -25,6 +25,7 @@ from ..errors import TranscriptError
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
+_DIGEST = re.compile("[0-9a-f]{64}")
 _GAP = re.compile(rb"\{\{(raw-)?sha256:([0-9a-f]{64})\}\}")
 _BASE64 = re.compile(rb'"((?:data:[a-z]+/[a-z0-9.+-]+;base64,)?)([A-Za-z0-9+/]{64,}={0,2})"')
 _FORM = re.compile(rb"--([0-9A-Za-z'()+_,./:=?-]{1,70})\r\n")
@@ -83,8 +84,10 @@ class Bodies:
         """Read a stored file and check it against its name.
 
         Raises:
-            TranscriptError: It is missing or changed.
+            TranscriptError: It is missing or changed, or its name is no digest and might lead elsewhere.
         """
+        if not _DIGEST.fullmatch(digest):
+            raise TranscriptError(f"no transcript file has the name {digest[:80]!a}")
         try:
             data = (self.folder / digest).read_bytes()
         except OSError as error:
@@ -180,7 +183,10 @@ def _joined(text: str, file: Callable[[str], bytes]) -> bytes:
 def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a file so that it is either whole and on disk, or not there at all."""
     partial = path.with_name(f".{path.name}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    partial.unlink(
+        missing_ok=True
+    )  # a link or pipe there, which somebody else's run may hold, is not followed
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()

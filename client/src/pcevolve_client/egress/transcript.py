@@ -62,16 +62,26 @@ def read(folder: Path) -> Iterator[Entry]:
     previous = GENESIS
     for number, raw in enumerate(_lines(folder)):
         try:
-            line = Line.model_validate(json.loads(raw))
+            line = Line.model_validate(json.loads(raw, parse_constant=_no_number))
             record = from_event(line.event)
         except (ValueError, ValidationError, RecursionError) as error:
             raise _unreadable(number, raw) from error
+        # As bytes: 2.0 equals 2, and both would be read as the same record.
         if line.model_copy(update={"event": to_event(record)}).encode() != raw:
             raise TranscriptError(f"transcript line {number + 1} was edited")
         if line.seq != number or line.prev != previous:
             raise TranscriptError(f"transcript line {number + 1} does not follow the line before it")
         previous = digest(raw)
         yield Entry(number, record, previous)
+
+
+def _no_number(constant: str) -> None:
+    """Python reads and writes NaN and Infinity, which are no JSON.
+
+    Raises:
+        ValueError: Always.
+    """
+    raise ValueError(constant)
 
 
 def _unreadable(number: int, raw: bytes) -> TranscriptError:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -49,6 +50,12 @@ def rendered(
     package: str, template: str, filters: Mapping[str, Callable[..., Any]], content: Mapping[str, Any]
 ) -> str:
     """Make a page's HTML from the template in a package."""
+    return _environment(package, tuple(filters.items())).get_template(template).render(content)
+
+
+@cache
+def _environment(package: str, filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Environment:
+    """What compiles a package's templates, each of them once."""
     environment = Environment(
         loader=PackageLoader(package, "."),
         autoescape=True,
@@ -57,8 +64,8 @@ def rendered(
         lstrip_blocks=True,
         finalize=_visible,
     )
-    environment.filters |= filters
-    return environment.get_template(template).render(content)
+    environment.filters.update(filters)
+    return environment
 
 
 def size(count: float) -> str:

@@ -11,6 +11,7 @@ from ...egress.records import Line, from_event
 from ...egress.transcript import LOG, Entry, read
 from ...errors import TranscriptError
 from ..evidence import Evidence
+from ..tree import odd_entries
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Reading:
     @classmethod
     def of(cls, root: Path) -> Reading:
         """Read a run; whatever is wrong with it becomes ``trouble``, never an error."""
+        for fault in odd_entries(root, "transcript"):  # a pipe would block
+            return cls(Evidence(root, ()), 0, fault)
         entries: list[Entry] = []
         trouble = None
         try:

@@ -1,0 +1,66 @@
+"""Runs of the real judge on private images, with the real noise: the audit has nothing against any of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve_client.audit import audit
+from pcevolve_client.budget.mechanisms import SecureNoise
+from pcevolve_client.choosing import Chooser
+from pcevolve_client.methods import method
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.private.dataset import PrivateDataset
+from pcevolve_client.private.judge import PrivateJudge
+from pcevolve_client.selectors import SELECTORS
+from support.paid import encoder
+from support.runs import SmallRun, rng, small_plan
+
+LABELS, SHOTS, SIDE = ("cut", "good"), 3, 24
+SELECTED = {"pool": "all", "keep": "selected", "initial": 8, "prototypes": 2}
+RUNS = {
+    "dp-means in the look that fits": {"method": "dp-means", "appearance": "auto", **SELECTED},
+    "dp-means, matched": {"method": "dp-means", "appearance": "matched", **SELECTED},
+    "dp-means, as they come": {"method": "dp-means", **SELECTED},
+    "dp-means without evolution": {"method": "dp-means", **SELECTED, "iterations": 0, "strengths": ()},
+    "pe": {"method": "pe", "prototypes": 4, "lookahead": 2},
+    "pe-em": {"method": "pe-em", "prototypes": 4},
+    "pcevolve": {"method": "pcevolve"},
+    "pcevolve with neighbours": {"method": "pcevolve", "prototypes": 2, "lookahead": 1},
+    "pcevolve-gm": {"method": "pcevolve-gm"},
+    "jvem": {"method": "jvem", "prototypes": 2},
+    "dp-means, one image more or less": {"method": "dp-means", "relation": "add-remove", **SELECTED},
+    "jvem, one image more or less": {"method": "jvem", "relation": "add-remove"},
+    "one class": {"method": "jvem", "labels": ("cut",)},
+}
+
+
+def private_images(labels: tuple[str, ...]) -> PrivateDataset:
+    """A few images per class, each class of its own tone."""
+    targets = np.repeat(np.arange(len(labels)), SHOTS)
+    pixels = [rng(row).integers(0, 120, (SIDE, SIDE, 3)) + 100 * target for row, target in enumerate(targets)]
+    pictures = tuple(Image.fromarray(each.astype(np.uint8)) for each in pixels)
+    return PrivateDataset(labels, pictures, targets, tuple(b"%d" % row for row in range(len(targets))))
+
+
+def judged_run(root: Path, plan: PublicPlan) -> Path:
+    """A whole run in which the private images choose."""
+    run, chosen = SmallRun.open(root, plan), method(plan.method)
+    chooser = Chooser(plan, encoder(), run.transcript.bodies.file, SELECTORS[chosen.selector]())
+    data = private_images(plan.labels)
+    run.judge = PrivateJudge(data, chooser, run.account, SecureNoise(), chosen.planned(plan))
+    run.finish()
+    run.close()
+    return root
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_of_the_real_judge_passes_every_check(tmp_path: Path, name: str):
+    shape = {"candidates": 4, "initial": 4, "shots": SHOTS, **RUNS[name]}
+    plan = small_plan(**shape, delta=method(str(shape["method"])).delta)
+    findings = audit(judged_run(tmp_path, plan), lambda name: encoder())
+    assert [fault for finding in findings for fault in finding.faults] == []
+    assert any(finding.claim.startswith("every choice follows") and finding.checked for finding in findings)

@@ -1,0 +1,199 @@
+"""What an auditor derives again: what was measured and picked follows, also where another machine rounds otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from pcevolve_client.budget.mechanisms import SeededNoise
+from pcevolve_client.privacy import Event
+from pcevolve_client.selectors import SELECTORS, Records, Scene
+from pcevolve_client.selectors.following import SLACK
+from pcevolve_client.selectors.means import REPULSION
+
+OTHER_MACHINE = 1e-6
+"""Relative error of an embedding on another processor."""
+CLEAR = 20 * SLACK
+"""Relative difference of distances that no rounding explains."""
+BY_DISTANCE = ("contrastive", "noisy-argmax", "joint")
+DRAWN = ("contrastive", "filter", "unfiltered", "plain-distance", "noisy-argmax", "votes-em", "joint")
+QUICK = settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
+
+
+def event_of(name: str, classes: int) -> Event:
+    """What pays for one round of a selector."""
+    mechanism = "gaussian" if name in ("noisy-argmax", "votes", "means") else "exponential"
+    counts = {"votes": 1, "means": 1, "joint": 1, "votes-em": 3}
+    return Event(mechanism, "1/2", counts.get(name, classes))
+
+
+class Case:
+    """A question about random candidates, with what was measured and picked."""
+
+    def __init__(self, name: str, seed: int) -> None:
+        self.name, self.selector = name, SELECTORS[name]()
+        self.random = np.random.default_rng(seed)
+        classes, width = int(self.random.integers(1, 4)), int(self.random.integers(2, 40))
+        pools = [self._pool(target, width) for target in range(classes)]
+        self.scene = Scene(
+            labels=tuple(f"class {target}" for target in range(classes)),
+            pools=tuple(pools),
+            wanted=int(self.random.integers(1, 8)),
+            shots=3,
+            iteration=1,
+            iterations=3,
+            seed=seed,
+            relation="replace-one",
+        )
+        targets = np.repeat(np.arange(classes), 3)
+        places = self.random.normal(size=(len(targets), width)) + targets[:, None]
+        records = Records(places, targets, np.arange(len(targets)))
+        self.event = event_of(name, classes)
+        self.measured = self.selector.measure(records, self.scene, self.event, SeededNoise(seed))
+        self.picked = self.selector.pick(self.measured, self.scene)
+
+    def _pool(self, target: int, width: int) -> np.ndarray:
+        """Candidates of a class, a few of which may be unusable."""
+        pool = self.random.normal(size=(int(self.random.integers(2, 30)), width)) + target
+        pool[self.random.random(len(pool)) < 0.1] = np.nan
+        return pool
+
+    def elsewhere(self) -> Scene:
+        """The same question, embedded on another machine."""
+        return replace(self.scene, pools=tuple(self._rounded(pool) for pool in self.scene.pools))
+
+    def _rounded(self, pool: np.ndarray) -> np.ndarray:
+        scale = OTHER_MACHINE * np.nan_to_num(np.abs(pool)).max(initial=0.0)
+        return pool + scale * self.random.uniform(-1, 1, size=pool.shape)
+
+    def accepts(self, scene: Scene) -> bool:
+        return self.selector.is_measured(self.measured, scene, self.event) and self.follows(
+            self.picked, scene
+        )
+
+    def follows(self, picked: tuple[np.ndarray, ...], scene: Scene | None = None) -> bool:
+        return self.selector.is_picked(self.measured, scene or self.scene, picked)
+
+    def with_pick(self, place: int, candidate: int) -> tuple[np.ndarray, ...]:
+        """The picks, of the first class one exchanged; the same ones again stay the same."""
+        first = self.picked[0].copy()
+        first[first == first[place]] = candidate
+        return (first, *self.picked[1:])
+
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@given(seed=SEEDS)
+@QUICK
+def test_whatever_was_measured_and_picked_follows(name: str, seed: int):
+    case = Case(name, seed)
+    assert case.accepts(case.scene)
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@given(seed=SEEDS)
+@QUICK
+def test_it_follows_on_another_machine_too(name: str, seed: int):
+    case = Case(name, seed)
+    assert case.accepts(case.elsewhere())
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@given(seed=SEEDS)
+@QUICK
+def test_another_winner_than_the_drawn_one_does_not_follow(name: str, seed: int):
+    case = Case(name, seed)
+    others = np.setdiff1d(case.scene.entrants(0), case.picked[0])
+    assume(len(others))
+    assert not case.follows(case.with_pick(0, int(others[0])))
+
+
+@pytest.mark.parametrize("name", BY_DISTANCE)
+@given(seed=SEEDS)
+@QUICK
+def test_a_neighbour_that_is_clearly_farther_does_not_follow(name: str, seed: int):
+    case = Case(name, seed)
+    pool, picked = case.scene.pools[0], case.picked[0]
+    near = np.linalg.norm(pool - pool[picked[0]], axis=1)
+    others = np.setdiff1d(case.scene.entrants(0), picked)
+    assume(len(others) and len(picked) > 1)
+    farthest = int(others[near[others].argmax()])
+    assume(near[farthest] - near[picked].max() > CLEAR * np.nanmax(near))
+    assert not case.follows(case.with_pick(len(picked) - 1, farthest))
+
+
+@pytest.mark.parametrize("name", BY_DISTANCE)
+@given(seed=SEEDS)
+@QUICK
+def test_neighbours_in_another_order_do_not_follow(name: str, seed: int):
+    case = Case(name, seed)
+    pool, picked = case.scene.pools[0], case.picked[0]
+    near = np.linalg.norm(pool - pool[picked[0]], axis=1)
+    distinct = len(set(picked.tolist()))
+    assume(distinct == len(picked) >= 3 and near[picked[-1]] - near[picked[1]] > CLEAR * np.nanmax(near))
+    turned = np.concatenate([picked[:1], picked[:0:-1]])
+    assert not case.follows((turned, *case.picked[1:]))
+
+
+@given(seed=SEEDS)
+@QUICK
+def test_a_candidate_that_is_clearly_less_like_its_class_does_not_follow(seed: int):
+    case = Case("means", seed)
+    entrants = case.scene.entrants(0)
+    scored = _scores(case)
+    taken = case.picked[0]
+    assume(len(entrants) > len(taken) + 1)
+    worst = int(entrants[scored.argmax()])
+    assume(worst not in taken)
+    gap = scored.max() - scored[np.searchsorted(entrants, taken)].max()
+    assume(gap > CLEAR * scored.max() and not _strays(case)[np.searchsorted(entrants, taken)].any())
+    assert not case.follows(case.with_pick(0, worst))
+
+
+def _squared(case: Case) -> np.ndarray:
+    """Squared distances of the first class's candidates to all means, float64 ``(candidates, classes)``."""
+    pool = case.scene.pools[0][case.scene.entrants(0)]
+    points = (pool - case.measured["centre"]) @ case.measured["axes"]
+    return np.square(points[:, None] - case.measured["means"][None]).sum(axis=2)
+
+
+def _scores(case: Case) -> np.ndarray:
+    """By how much each candidate of the first class is unlike it, as the selector ranks them."""
+    own, others = _squared(case)[:, 0], _squared(case)[:, 1:]
+    return own - REPULSION * others.min(axis=1) if others.size else own
+
+
+def _strays(case: Case) -> np.ndarray:
+    squared = _squared(case)
+    return squared[:, 0] > squared.min(axis=1)
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@given(seed=SEEDS)
+@QUICK
+def test_a_candidate_that_cannot_be_used_is_never_followed(name: str, seed: int):
+    case = Case(name, seed)
+    pool = case.scene.pools[0]
+    broken = np.flatnonzero(~np.isfinite(pool).all(axis=1))
+    assume(len(broken) and len(broken) < len(pool))
+    assert not case.follows(case.with_pick(0, int(broken[0])))
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@given(seed=SEEDS)
+@QUICK
+def test_an_array_more_or_of_another_type_is_no_measurement(name: str, seed: int):
+    case = Case(name, seed)
+    of = next(iter(case.measured))
+    for other in (
+        {**case.measured, "note": np.zeros(3)},
+        {**case.measured, of: case.measured[of].astype(np.float32)},
+        {**case.measured, of: case.measured[of][..., None]},
+    ):
+        assert not case.selector.is_measured(other, case.scene, case.event)

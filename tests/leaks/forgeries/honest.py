@@ -1,0 +1,121 @@
+"""Honest runs, made once, of which a forger hands out altered copies."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from pcevolve_client.audit import audit, wire_page_finding
+from pcevolve_client.egress.transport import Incoming, Outgoing, Transport
+from pcevolve_client.encoders import Encoder
+from pcevolve_client.plan import PublicPlan
+from support.paid import encoder, paid_run
+from support.provider import FakeProvider, linking
+from support.runs import ADDRESS, small_plan
+
+SELECTED = {
+    "method": "dp-means",
+    "delta": 1e-5,
+    "pool": "all",
+    "keep": "selected",
+    "candidates": 2,
+    "initial": 4,
+    "prototypes": 2,
+    "iterations": 1,
+    "strengths": (0.8,),
+}
+IMAGE_HOST = "127.0.0.1:8"
+LINKED = {"dialect": "siliconflow", "api": ADDRESS.base_url, "image_hosts": (IMAGE_HOST,)}
+
+
+class Slashed(FakeProvider):
+    """Writes ``\\/`` for ``/``, as some servers' JSON does, so that images stand in the record's text as they are."""
+
+    def send(self, request: Outgoing) -> Incoming:
+        answer = super().send(request)
+        return Incoming(answer.status, answer.headers, answer.body.replace(b"/", b"\\/"))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of run.
+
+    Attributes:
+        plan: What is planned.
+        provider: Who answers.
+    """
+
+    plan: Callable[[], PublicPlan]
+    provider: Callable[[], Transport] = FakeProvider
+
+
+KINDS = {
+    "control": Kind(small_plan),
+    "kept": Kind(lambda: small_plan(keep="selected", pool="all", iterations=1, strengths=(0.8,))),
+    "evolved": Kind(lambda: small_plan(method="pcevolve", lookahead=1, prototypes=3)),
+    "auto": Kind(lambda: small_plan(**SELECTED, appearance="auto")),
+    "matched": Kind(lambda: small_plan(**SELECTED, appearance="matched")),
+    "as-is": Kind(lambda: small_plan(**SELECTED)),
+    "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
+    "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
+}
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """An encoder that embeds no image twice: audits of copies ask for the same ones."""
+
+    name: str = "bundled"
+    known: dict[bytes, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def dimension(self) -> int:
+        return encoder().dimension
+
+    def embed(self, pictures: Sequence[Image.Image | None]) -> np.ndarray:
+        return np.concatenate([self._one(picture) for picture in pictures])
+
+    def _one(self, picture: Image.Image | None) -> np.ndarray:
+        key = b"" if picture is None else repr((picture.size, picture.mode)).encode() + picture.tobytes()
+        if key not in self.known:
+            self.known[key] = encoder().embed([picture])
+        return self.known[key]
+
+
+@cache
+def remembered() -> Encoder:
+    return Remembered()
+
+
+def faults(root: Path) -> list[str]:
+    """What the audit says against a run."""
+    findings = audit(root, lambda name: remembered())
+    return [fault for finding in (*findings, *wire_page_finding(root, findings)) for fault in finding.faults]
+
+
+@dataclass(frozen=True)
+class Honest:
+    """Finished runs of each kind, made when first asked for.
+
+    Attributes:
+        folder: Where they are.
+    """
+
+    folder: Path
+
+    def copy(self, kind: str, to: Path) -> Path:
+        """A copy that may be altered."""
+        return Path(shutil.copytree(self._made(kind), to / "run", symlinks=True))
+
+    def _made(self, kind: str) -> Path:
+        root = self.folder / kind
+        if not root.exists():
+            paid_run(root, KINDS[kind].plan(), KINDS[kind].provider())
+            shutil.rmtree(root / "private")
+        return root

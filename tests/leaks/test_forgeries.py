@@ -1,0 +1,169 @@
+"""Whatever a client that lies hands to an auditor: the audit refuses it, and says where and why."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leaks.conftest import Count
+from leaks.forgeries.corpus import FAMILIES, FORGERIES, first_of
+from leaks.forgeries.forging import Forgery, edited, refused
+from leaks.forgeries.honest import KINDS, Honest, faults, remembered
+from leaks.forgeries.pixels import altered, moved_by, of_class, pixels_of
+from pcevolve_client.audit import audit
+from pcevolve_client.cli import main
+from pcevolve_client.publish import clean_image
+from support.forge import reissue
+from support.paid import paid_run
+from support.runs import small_plan
+
+AuditCommand = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def honest(memory: Path) -> Honest:
+    return Honest(memory / "honest")
+
+
+@pytest.fixture
+def audited(capsys: pytest.CaptureFixture[str]) -> AuditCommand:
+    """Exit code and both outputs of the real command."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["audit", *map(str, arguments)])
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+@pytest.mark.parametrize("forgery", FORGERIES, ids=str)
+def test_it_does_not_pass(forgery: Forgery, honest: Honest, folder: Path, count: Count):
+    found, told = refused(forgery, honest.copy(forgery.kind, folder))
+    count(forgery.family, found)
+    assert found, told
+
+
+def test_there_are_at_least_three_hundred_different_forgeries():
+    assert len({str(each) for each in FORGERIES}) == len(FORGERIES) >= 300
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_told_against_an_honest_run_nor_against_a_copy_made_anew(
+    kind: str, honest: Honest, folder: Path
+):
+    root = honest.copy(kind, folder)
+    assert faults(root) == []
+    reissue(root)
+    assert faults(root) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_command_lets_an_honest_run_pass(kind: str, honest: Honest, folder: Path, audited: AuditCommand):
+    code, _, said = audited(honest.copy(kind, folder))
+    assert (code, said) == (0, "")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_command_refuses_each_family_and_names_the_place(
+    family: str, honest: Honest, folder: Path, audited: AuditCommand
+):
+    forgery = first_of(family)
+    root = honest.copy(forgery.kind, folder)
+    forgery.act(root)
+    told = faults(root)
+    code, _, said = audited(root)
+    assert code == 1
+    assert told[0] in said
+
+
+@pytest.mark.parametrize("name", ["a pipe for the log", "a pipe for a body", "a pipe for the manifest"])
+@pytest.mark.parametrize("options", [[], ["--html"], ["--json"]], ids=str)
+def test_the_command_does_not_wait_for_a_pipe(
+    name: str, options: list[str], honest: Honest, folder: Path, audited: AuditCommand
+):
+    root = honest.copy("control", folder)
+    next(each for each in FORGERIES if each.name == name).act(root)
+    code, out, said = audited(root, *options)
+    assert code == 1
+    assert "is a pipe" in out + said
+
+
+def test_the_command_writes_its_page_over_no_file_but_its_own(
+    honest: Honest, folder: Path, audited: AuditCommand
+):
+    root, precious = honest.copy("control", folder), folder / "precious"
+    precious.write_text("mine")
+    for name in ("wire.html", ".wire.html.partial"):
+        (root / name).symlink_to(precious)
+    assert audited(root, "--html")[0] == 1
+    assert precious.read_text() == "mine"
+
+
+def test_the_command_prints_no_control_characters_of_a_forger(
+    honest: Honest, folder: Path, audited: AuditCommand
+):
+    root = honest.copy("control", folder)
+    edited("answered", lambda event: event.update(slot="\x1b[2Jall is well"), 2)(root)
+    code, out, said = audited(root)
+    assert code == 1
+    assert "all is well" in said
+    assert "\x1b" not in out + said
+
+
+def test_the_audit_says_how_many_bits_rounding_leaves_room_for(honest: Honest, folder: Path):
+    told = [each.claim for each in audit(honest.copy("matched", folder), lambda name: remembered())]
+    values = 2 * 2 * 16 * 16 * 3
+    assert any(f"room for {math.ceil(math.log2(1 + 2 * values))} bits" in each for each in told)
+
+
+def test_where_nothing_was_matched_there_is_no_room_for_rounding(honest: Honest, folder: Path):
+    assert not any("room for" in each.claim for each in audit(honest.copy("control", folder)))
+
+
+def test_one_value_one_level_off_is_rounding_where_images_were_matched(honest: Honest, folder: Path):
+    root = honest.copy("matched", folder)
+    altered(moved_by(1))(root)
+    assert faults(root) == []
+
+
+def test_an_image_is_not_exchanged_for_the_image_that_was_received(honest: Honest, folder: Path):
+    """The tolerance is for rounding alone: an image that was not matched differs by far more than one value."""
+    root = honest.copy("matched", folder)
+    path = of_class(root)[0]
+    bodies = (each.read_bytes() for each in (root / "transcript" / "bodies").iterdir())
+    received = [clean_image(each) for each in bodies if each.startswith(b"\x89PNG")]
+    gaps = [np.abs(pixels_of(path.read_bytes()).astype(int) - pixels_of(each)).sum() for each in received]
+    path.write_bytes(received[int(np.argmin(gaps))])
+    reissue(root)
+    assert any("is not the image that the provider sent" in each for each in faults(root))
+
+
+@pytest.fixture(scope="module")
+def insecure(memory: Path) -> Path:
+    return paid_run(memory / "insecure", small_plan(noise="INSECURE-seeded"))
+
+
+def test_an_insecure_run_fails_and_its_first_line_says_so(insecure: Path, audited: AuditCommand):
+    code, out, said = audited(insecure)
+    assert code == 1
+    assert out.splitlines()[0].startswith("INSECURE: noise came from a seed")
+    assert "an INSECURE run passes only with --allow-insecure" in said
+
+
+def test_an_insecure_run_passes_where_it_is_allowed_and_its_first_line_still_says_so(
+    insecure: Path, audited: AuditCommand
+):
+    code, out, _ = audited(insecure, "--allow-insecure")
+    assert code == 0
+    assert out.splitlines()[0].startswith("INSECURE")
+
+
+def test_every_family_has_several_forgeries():
+    assert min(Counter(each.family for each in FORGERIES).values()) >= 8
