@@ -15,6 +15,7 @@ from pcevolve_client.methods import method
 from pcevolve_client.plan import PublicPlan
 from pcevolve_client.private.dataset import PrivateDataset
 from pcevolve_client.private.judge import PrivateJudge
+from pcevolve_client.private.views import PrivateViews
 from pcevolve_client.selectors import SELECTORS
 from support.paid import encoder
 from support.runs import SmallRun, rng, small_plan
@@ -50,8 +51,8 @@ def judged_run(root: Path, plan: PublicPlan) -> Path:
     """A whole run in which the private images choose."""
     run, chosen = SmallRun.open(root, plan), method(plan.method)
     chooser = Chooser(plan, encoder(), run.transcript.bodies.file, SELECTORS[chosen.selector]())
-    data = private_images(plan.labels)
-    run.judge = PrivateJudge(data, chooser, run.account, SecureNoise(), chosen.planned(plan))
+    views = PrivateViews(private_images(plan.labels), encoder())
+    run.judge = PrivateJudge(views, chooser, run.account, SecureNoise(), chosen.planned(plan))
     run.finish()
     run.close()
     return root

@@ -25,7 +25,7 @@ from .pages import page_faults
 from .populations import Populations
 from .released import MOST_ROUNDED, Released
 from .replay import Replay
-from .selection import LoadEncoder, encoder_of, selection_faults
+from .selection import LoadEncoder, Selections, encoder_of
 from .tree import kind_of, odd_entries, tree_faults
 
 Check: TypeAlias = "Callable[[Evidence], Iterable[str]]"
@@ -71,8 +71,12 @@ def audit(root: Path, load: LoadEncoder = encoder_of) -> list[Finding]:
         Finding(claim, _collect(check, evidence), count) for claim, check, count in _claims(evidence)
     ]
     if (asked := sum(1 for each in evidence.receipts if each.measured)) > 0:
-        faults = _collect(lambda found: selection_faults(found, load), evidence)
-        findings.append(Finding("every choice follows from what was measured and paid for", faults, asked))
+        chosen = Selections(evidence, load)
+        faults = _collect(lambda _: chosen.faults(), evidence)
+        room = f" (but for this machine's rounding: room for {chosen.room} bits)" if chosen.room else ""
+        findings.append(
+            Finding(f"every choice follows from what was measured and paid for{room}", faults, asked)
+        )
     return findings if released is None or not evidence.finished else findings + _rebuilt(released)
 
 

@@ -17,7 +17,6 @@ from .. import methods
 from ..choosing import Chooser, looks_of
 from ..encoders import Encoder, load_encoder, weights_digest
 from ..errors import ModelError
-from ..methods.method import Method
 from ..plan import PublicPlan
 from ..release import Receipt
 from ..selectors import SELECTORS, Measurement
@@ -49,47 +48,53 @@ def encoder_of(plan: PublicPlan, weights: str | None = None) -> Encoder:
     return load_encoder(plan.encoder, weights)
 
 
-def selection_faults(evidence: Evidence, load: LoadEncoder) -> Iterator[str]:
-    """Receipts whose choices do not follow from what was measured.
+@dataclass
+class Selections:
+    """All choices of a run.
 
-    Raises:
-        ModelError: The encoder's weights are not at hand, so nothing can be said.
+    Attributes:
+        evidence: The record.
+        load: Finds the encoder.
+        room: Bits that rounding leaves to a forger in what was derived; known once ``faults`` was asked.
     """
-    plan = evidence.plan
-    method = None if plan is None else methods.method(plan.method)
-    if plan is None or method is None or method.selector is None:
-        return
-    asked = [each for each in evidence.receipts if each.iteration]
-    if asked and evidence.finished:
-        chooser = Chooser(plan, load(plan), evidence.bodies.file, SELECTORS[method.selector]())
-        yield from _Derivation(evidence, plan, method, chooser).faults(asked)
 
-
-@dataclass(frozen=True)
-class _Derivation:
     evidence: Evidence
-    plan: PublicPlan
-    method: Method
-    chooser: Chooser
+    load: LoadEncoder
+    room: int = 0
 
-    def faults(self, receipts: list[Receipt]) -> Iterator[str]:
-        """Go through the receipts in order: a free choice follows from the last measurement before it."""
-        looks = looks_of(
-            self.plan, next((each for each in self.evidence.receipts if not each.iteration), None)
+    def faults(self) -> Iterator[str]:
+        """Receipts whose choices do not follow from what was measured.
+
+        Raises:
+            ModelError: The encoder's weights are not at hand, so nothing can be said.
+        """
+        plan = self.evidence.plan
+        method = None if plan is None else methods.method(plan.method)
+        if plan is None or method is None or method.selector is None or not self.evidence.finished:
+            return
+        asked = [each for each in self.evidence.receipts if each.iteration]
+        selector = SELECTORS[method.selector]()
+        yield from self._derived(
+            plan, Chooser(plan, self.load(plan), self.evidence.bodies.file, selector), asked
         )
-        populations = Populations(self.plan, self.evidence.outputs)
+
+    def _derived(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
+        """Go through the receipts in order: a free choice follows from the last measurement before it."""
+        looks = looks_of(plan, next((each for each in self.evidence.receipts if not each.iteration), None))
+        populations = Populations(plan, self.evidence.outputs)
         measured: Measurement | None = None
         for receipt in receipts:
             where = f"receipt for iteration {receipt.iteration}"
             pool = populations.pool(receipt.iteration)
-            scenes = self.chooser.scenes(receipt.iteration, pool, looks)
+            scenes = chooser.scenes(receipt.iteration, pool, looks)
             if receipt.measured:
                 measured = self._measured(receipt.measured)
-                selector, event = self.chooser.selector, receipt.events[0]
-                if measured is None or not selector.is_measured(measured, united(scenes), event):
+                shown, event = united(scenes), receipt.events[0]
+                if measured is None or not chooser.selector.is_measured(measured, shown, event):
                     yield f"{where}: what was measured has not the form that its method gives"
                     return
-            if measured is None or not self.chooser.follows(measured, scenes, pool, receipt):
+                self.room += chooser.selector.room(measured, shown)
+            if measured is None or not chooser.follows(measured, scenes, pool, receipt):
                 yield f"{where}: its choices do not follow from what was measured"
 
     def _measured(self, digest: str) -> Measurement | None:

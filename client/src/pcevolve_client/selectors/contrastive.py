@@ -100,6 +100,10 @@ class Contrastive:
             measured["chosen"], scene
         )
 
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """None: nothing in it depends on the machine."""
+        return 0
+
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """The drawn ones and their nearest neighbours, rounding aside."""
         return all(
@@ -148,6 +152,10 @@ class NoisyArgmax:
     def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
         """One candidate of each class that could be drawn."""
         return Contrastive().is_measured(measured, scene, event)
+
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """None: nothing in it depends on the machine."""
+        return 0
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """The drawn ones and their nearest neighbours, rounding aside."""

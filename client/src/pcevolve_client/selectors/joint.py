@@ -58,6 +58,10 @@ class Joint:
             measured["chosen"], scene
         )
 
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """None: nothing in it depends on the machine."""
+        return 0
+
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """The drawn ones and their nearest neighbours, rounding aside."""
         return all(

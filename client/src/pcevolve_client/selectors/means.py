@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..budget.calibration import mean_sensitivity
 from ..budget.mechanisms import FloatArray, Noise
 from ..privacy import Event
+from .coarse import coarse, idle_step, is_coarse, power_below, without_idle_digits
 from .following import SLACK, are_possible, has_form, repeats
 from .scene import IntArray, Measurement, Records, Scene, deviation, expect, squared_distances
 
@@ -24,6 +25,9 @@ AXES = 16
 """Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
 ROOM = 1e-8
 """Share of the clip radius left to float64 rounding of the sums, which is far below it for 10**5 records."""
+STEP = 2.0**-9
+"""To which axes are rounded, and the centre as a share of the radius. The frame is on record, where finer digits, which
+differ between machines, could say anything; the clip makes any frame safe."""
 BEST = 0.1
 """Share of a class's candidates among which diversity decides."""
 REPULSION = 0.5
@@ -35,8 +39,9 @@ class Frame:
     """Public coordinates.
 
     Attributes:
-        centre: float64 ``(d,)``.
-        axes: float64 ``(d, k)``, orthonormal columns.
+        centre: float64 ``(d,)``, in steps that are small against the radius.
+        axes: float64 ``(d, k)``, columns that are orthonormal but for rounding to ``STEP``; zero where candidates do
+            not differ.
         radius: R > 0: the ball that private points are clipped to.
         variances: float64 ``(k,)`` of the candidates, by axis.
     """
@@ -54,23 +59,24 @@ class Frame:
             width = candidates.shape[1]
             return cls(np.zeros(width), np.eye(width, most), 1.0, np.ones(min(width, most)))
         centre = rows.mean(axis=0)
-        axes = np.linalg.svd(rows - centre, full_matrices=False)[2][:most].T
+        axes = _principal(rows - centre, most)
+        radius = _typical_norm((rows - centre) @ axes)
+        centre, axes = coarse(centre, STEP * power_below(radius)), coarse(axes, STEP)
         points = (rows - centre) @ axes
-        radius = float(np.median(np.linalg.norm(points, axis=1)))
-        return cls(centre, axes, radius if radius > 0 else 1.0, points.var(axis=0))
+        return cls(centre, axes, _typical_norm(points), points.var(axis=0))
 
     def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """Whether a centre and axes are these, rounding aside; where variances are nearly equal, axes may turn."""
-        scale = SLACK * max(self.radius, 1e-12)
-        upright = np.abs(axes.T @ axes - np.eye(axes.shape[1])).max(initial=0.0) <= SLACK
-        turned = axes.T @ self.axes
-        kept = np.square(turned) @ self.variances
-        lost = self.variances.sum() - kept.sum()
-        return bool(
-            upright
-            and np.abs(centre - self.centre).max(initial=0.0) <= scale
-            and lost <= SLACK * max(self.variances.sum(), 1e-12)
+        """Whether a centre and axes are these, or off by a step where another machine rounded otherwise."""
+        steps = (STEP * power_below(self.radius), STEP)
+        pairs = zip((centre, axes), (self.centre, self.axes), steps, strict=True)
+        return all(
+            is_coarse(theirs, step / 2) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
+            for theirs, ours, step in pairs
         )
+
+    def equals(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """Whether a centre and axes are these, bit for bit."""
+        return np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes)
 
     def points(self, embeddings: FloatArray) -> FloatArray:
         """Coordinates of embeddings, float64 ``(n, k)``."""
@@ -79,6 +85,10 @@ class Frame:
     def trust(self, deviation: float) -> FloatArray:
         """How much of a noisy coordinate to keep, float64 ``(k,)``: little where candidates differ less than noise."""
         return np.asarray(self.variances / (self.variances + deviation**2))
+
+    def doubt(self, deviation: float) -> FloatArray:
+        """Standard deviation of the noise that is kept of a coordinate, float64 ``(k,)``, > 0."""
+        return np.maximum(deviation * self.trust(deviation), STEP * self.radius)
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,7 @@ class Means:
         noisy = noise.gaussian(f"{scene.key}/means", self.sums(records, scene, frame), sigma) / scene.shots
         prior = np.array([typical(frame.points(pool)) for pool in scene.pools])
         means = prior + (noisy - prior) * frame.trust(sigma / scene.shots)
+        means = without_idle_digits(means, frame.doubt(sigma / scene.shots))
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), "means": means}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
@@ -116,7 +127,18 @@ class Means:
             "axes": (np.float64, (width, most)),
             "means": (np.float64, (len(scene.labels), most)),
         }
-        return has_form(measured, form) and frame.resembles(measured["centre"], measured["axes"])
+        noise = frame.doubt(deviation(event, frame.radius * mean_sensitivity(scene.relation)) / scene.shots)
+        return (
+            has_form(measured, form)
+            and frame.resembles(measured["centre"], measured["axes"])
+            and is_coarse(measured["means"], idle_step(noise) / 2)  # a doubt may lie at a power of two
+        )
+
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """None where this machine has the same frame; else each number of it may be one of three."""
+        frame = Frame.of(np.concatenate(scene.pools))
+        same = frame.equals(measured["centre"], measured["axes"])
+        return 0 if same else math.ceil((frame.centre.size + frame.axes.size) * math.log2(3))
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""
@@ -152,6 +174,25 @@ class Means:
         order = ranked(squared_distances(points, measured["means"]), target)
         best = order[: max(scene.wanted, math.ceil(BEST * len(order)))]
         return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
+
+
+def _principal(offsets: FloatArray, most: int) -> FloatArray:
+    """First principal axes, float64 ``(d, k)``: the largest entry of each is positive, and one that says nothing is 0.
+
+    Args:
+        offsets: float64 ``(n, d)``, around zero.
+        most: How many, at most.
+    """
+    _, weights, rows = np.linalg.svd(offsets, full_matrices=False)
+    axes = rows[:most].T
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    telling = weights[:most] > 1e-9 * weights.max(initial=0.0)
+    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling)
+
+
+def _typical_norm(points: FloatArray) -> float:
+    radius = float(np.median(np.linalg.norm(points, axis=1)))
+    return radius if radius > 0 else 1.0
 
 
 def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> float:

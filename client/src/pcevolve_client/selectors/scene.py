@@ -144,6 +144,10 @@ class Selector(Protocol):
         """
         ...
 
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """Bits that ``is_measured`` leaves to whoever made this, because machines round differently."""
+        ...
+
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """Whether these are what ``pick`` gives, where another machine may have rounded otherwise."""
         ...

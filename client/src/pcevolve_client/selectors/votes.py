@@ -14,6 +14,7 @@ import numpy as np
 from ..budget.calibration import vote_sensitivity
 from ..budget.mechanisms import FloatArray, Noise
 from ..privacy import Event
+from .coarse import idle_step, is_coarse, without_idle_digits
 from .following import are_entrants, has_form
 from .scene import IntArray, Measurement, Records, Scene, deviation, expect, nearest_candidates, rate_of
 
@@ -30,7 +31,8 @@ class Votes:
         """Count, with noise; ``votes``: float64 ``(candidates of all classes,)``, class after class."""
         expect(event, "gaussian")
         sigma = deviation(event, vote_sensitivity(scene.relation))
-        return {"votes": noise.gaussian(f"{scene.key}/votes", self.histogram(records, scene), sigma)}
+        noisy = noise.gaussian(f"{scene.key}/votes", self.histogram(records, scene), sigma)
+        return {"votes": without_idle_digits(noisy, sigma)}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """Draw parents with replacement, by noisy votes less H; at random where nothing is left.
@@ -42,7 +44,13 @@ class Votes:
 
     def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
         """A number for each candidate of all classes."""
-        return has_form(measured, {"votes": (np.float64, (int(_starts(scene)[-1]),))})
+        form = {"votes": (np.float64, (int(_starts(scene)[-1]),))}
+        step = idle_step(deviation(event, vote_sensitivity(scene.relation)))
+        return has_form(measured, form) and is_coarse(measured["votes"], step)
+
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """None: nothing in it depends on the machine."""
+        return 0
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """The same, for votes and public randomness decide, and no embedding."""
@@ -89,6 +97,10 @@ class ExponentialVotes:
         """As many candidates of each class as were paid for, all of which could be drawn."""
         form = {"chosen": (np.int64, (len(scene.labels), event.count))}
         return has_form(measured, form) and are_entrants(measured["chosen"], scene)
+
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """None: nothing in it depends on the machine."""
+        return 0
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """The same, for no embedding decides."""
