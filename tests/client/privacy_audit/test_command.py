@@ -8,9 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from pcevolve_client import selectors
 from pcevolve_client.errors import UsageError
 from pcevolve_client.privacy_audit.command import audit_dp
-from pcevolve_client.private import selectors
 
 FAST = ("--seed", "1", "--runs", "400")
 

@@ -211,7 +211,7 @@ class Replay:
         """A key's value is not on record, but that it is the same one is: its length could say something."""
         before, self.key = self.key, key
         same = key == before or self.failed
-        return None if same else "was sent with another key than the request before it, which had not failed"
+        return None if same else "was sent with another key than the request before it, which had succeeded"
 
     def _differs(self, sent: Sent, outgoing: Outgoing) -> str | None:
         if (sent.method, sent.url) != (outgoing.method, outgoing.url):
