@@ -9,14 +9,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+WIDE = 200
+"""Columns of a table that goes into a file or a pipe, where no screen has an edge."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
 
 
 def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows of text under their headings."""
+    """Print rows of text under their headings; what is too long for a terminal is folded, and nothing is left out."""
     table = Table(title=title, title_justify="left")
     for heading in headings:
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        console.width = WIDE
+    console.print(table)
