@@ -16,8 +16,10 @@ from pcevolve_client.encoders import Encoder, load_encoder
 from pcevolve_client.evolve import Pool
 from pcevolve_client.methods import method
 from pcevolve_client.plan import PublicPlan
+from pcevolve_client.privacy import Event
 from pcevolve_client.release import Query, Receipt
 from pcevolve_client.selectors import SELECTORS, Measurement, Scene
+from pcevolve_client.selectors.coarse import without_idle_digits
 from pcevolve_client.selectors.means import Frame, Means, typical
 from pcevolve_client.selectors.scene import united
 
@@ -56,7 +58,7 @@ class LastOne:
         measured = (
             load(self.account.measured(min(t for t in planned if t)))
             if free
-            else last_one(self.chooser, united(scenes))
+            else last_one(self.chooser, united(scenes), events[0])
         )
         return self.account.pay(
             query,
@@ -69,11 +71,12 @@ class LastOne:
         return choices, memory, values
 
 
-def last_one(chooser: Chooser, scene: Scene) -> Measurement:
+def last_one(chooser: Chooser, scene: Scene, event: Event) -> Measurement:
     """A measurement of the right form by which the last candidate of each class is the best."""
     if isinstance(chooser.selector, Means):
         frame = Frame.of(np.concatenate(scene.pools))
         means = np.array([typical(frame.points(pool[-1:])) for pool in scene.pools])
+        means = without_idle_digits(means, chooser.selector.doubt(frame, scene, event))
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), "means": means}
     return {"chosen": np.array([len(pool) - 1 for pool in scene.pools])}
 

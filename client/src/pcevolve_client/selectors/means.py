@@ -111,8 +111,13 @@ class Means:
         noisy = noise.gaussian(f"{scene.key}/means", self.sums(records, scene, frame), sigma) / scene.shots
         prior = np.array([typical(frame.points(pool)) for pool in scene.pools])
         means = prior + (noisy - prior) * frame.trust(sigma / scene.shots)
-        means = without_idle_digits(means, frame.doubt(sigma / scene.shots))
+        means = without_idle_digits(means, self.doubt(frame, scene, event))
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), "means": means}
+
+    def doubt(self, frame: Frame, scene: Scene, event: Event) -> FloatArray:
+        """Standard deviation of the noise in what is released, float64 ``(k,)``: digits far below it say nothing."""
+        sigma = deviation(event, frame.radius * mean_sensitivity(scene.relation))
+        return frame.doubt(sigma / scene.shots)
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """Of each class, different candidates that are like its released mean, and not all alike."""
@@ -127,11 +132,11 @@ class Means:
             "axes": (np.float64, (width, most)),
             "means": (np.float64, (len(scene.labels), most)),
         }
-        noise = frame.doubt(deviation(event, frame.radius * mean_sensitivity(scene.relation)) / scene.shots)
+        step = idle_step(self.doubt(frame, scene, event)) / 2  # a doubt may lie at a power of two
         return (
             has_form(measured, form)
             and frame.resembles(measured["centre"], measured["axes"])
-            and is_coarse(measured["means"], idle_step(noise) / 2)  # a doubt may lie at a power of two
+            and is_coarse(measured["means"], step)
         )
 
     def room(self, measured: Measurement, scene: Scene) -> int:
