@@ -203,7 +203,7 @@ def played(setting: Setting, side: int, noise: Noise, folder: Path, selector: Se
     ).enrol()
     gate = Gate(transcript, spoken, ADDRESS, provider, Patience(seconds=1, first=1))
     gate.hello(plan.run_id)
-    gate.begin(plan, account.committed)
+    gate.begin(plan, account.committed, account.measured)
     judge = _judge(setting, data, account, noise, transcript, selector)
     evolve(plan, RemoteGenerator(plan, spoken, gate, transcript.bodies.file), judge, Silent())
     transcript.close()

@@ -191,7 +191,7 @@ def test_a_call_that_is_not_in_the_plan_stays(run, provider):
 
 def test_the_plan_of_a_run_cannot_change(run):
     with pytest.raises(EgressError, match="on record with another plan"):
-        run.gate.begin(small_plan(steps=7), run.account.committed)
+        run.gate.begin(small_plan(steps=7), run.account.committed, run.account.measured)
 
 
 def test_headers_are_fixed_and_name_no_library_host_or_user(run, provider):

@@ -73,7 +73,7 @@ def _to(address: Address) -> Act:
         run, patience = world.run, Patience(seconds=1, first=1)
         gate = Gate(run.transcript, world.dialect, address, world.provider, patience)
         gate.hello(run.plan.run_id)
-        gate.begin(run.plan, run.account.committed)
+        gate.begin(run.plan, run.account.committed, run.account.measured)
         return gate.exchange(world.request, world.call, world.source)
 
     return act

@@ -71,7 +71,7 @@ def _again_with_image(world: World) -> object:
 
 
 def _begun(plan: PublicPlan) -> Act:
-    return lambda world: world.run.gate.begin(plan, world.run.account.committed)
+    return lambda world: world.run.gate.begin(plan, world.run.account.committed, world.run.account.measured)
 
 
 def _before_a_plan(world: World) -> object:
@@ -89,7 +89,7 @@ def _closed_early(world: World) -> object:
 def _believing(world: World) -> object:
     """The gate is told of the plan once more, and of somebody who believes every receipt."""
     world.spoilt = True
-    return world.run.gate.begin(world.run.plan, lambda receipt: True)
+    return world.run.gate.begin(world.run.plan, lambda receipt: True, world.run.account.measured)
 
 
 def _balance(world: World) -> object:
@@ -101,7 +101,7 @@ def _begun_without_a_greeting(world: World) -> object:
     """A gate that leads elsewhere is told the plan, but does not look at the record first."""
     address, patience = Address("http://evil.example:9"), Patience(seconds=1, first=1)
     gate = Gate(world.run.transcript, world.dialect, address, world.provider, patience)
-    gate.begin(world.run.plan, world.run.account.committed)
+    gate.begin(world.run.plan, world.run.account.committed, world.run.account.measured)
     return gate.exchange(world.request, world.call, world.source)
 
 

@@ -114,7 +114,7 @@ class Gate:
         self,
         plan: PublicPlan,
         committed: Callable[[Receipt], bool],
-        measured: Callable[[int], bytes] = lambda iteration: b"",
+        measured: Callable[[int], bytes],
     ) -> None:
         """Fix the plan; a resumed run must have the one on record.
 
