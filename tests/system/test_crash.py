@@ -61,8 +61,8 @@ def test_a_client_killed_three_times_ends_with_the_same_dataset(reference, clien
     assert released_files(run) == released_files(reference), points
     assert receipts(run) == receipts(reference), points
     shown = client("budget", "show", "--ledger", run.with_suffix(".ledger"), "--json")
-    assert [(row["draws"], row["epsilon"]) for row in json.loads(shown.stdout)] == [(6, 10.0)]
-    assert client("audit", run).returncode == 0
+    assert [(row["draws"], row["epsilon"]) for row in json.loads(shown.stdout)] == [(6, None)]
+    assert client("audit", run, "--allow-insecure").returncode == 0
 
 
 def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(client, tmp_path):
@@ -101,7 +101,7 @@ def test_a_client_waits_for_a_server_that_was_killed_and_finishes(reference, mor
     assert process.returncode == 0, stderr
     assert "the API is not answering" in stderr
     assert released_files(run) == released_files(reference)
-    assert client("audit", run).returncode == 0
+    assert client("audit", run, "--allow-insecure").returncode == 0
 
 
 def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference, mortal, tmp_path):
