@@ -34,8 +34,8 @@ def event_of(name: str, classes: int) -> Event:
 class Case:
     """A question about random candidates, with what was measured and picked."""
 
-    def __init__(self, name: str, seed: int) -> None:
-        self.name, self.selector = name, SELECTORS[name]()
+    def __init__(self, name: str, seed: int, unusable: float = 0.1) -> None:
+        self.name, self.selector, self.unusable = name, SELECTORS[name](), unusable
         self.random = np.random.default_rng(seed)
         classes, width = int(self.random.integers(1, 4)), int(self.random.integers(2, 40))
         pools = [self._pool(target, width) for target in range(classes)]
@@ -57,9 +57,9 @@ class Case:
         self.picked = self.selector.pick(self.measured, self.scene)
 
     def _pool(self, target: int, width: int) -> np.ndarray:
-        """Candidates of a class, a few of which may be unusable."""
+        """Candidates of a class, a share of which may be unusable."""
         pool = self.random.normal(size=(int(self.random.integers(2, 30)), width)) + target
-        pool[self.random.random(len(pool)) < 0.1] = np.nan
+        pool[self.random.random(len(pool)) < self.unusable] = np.nan
         return pool
 
     def elsewhere(self) -> Scene:
@@ -101,6 +101,15 @@ def test_whatever_was_measured_and_picked_follows(name: str, seed: int):
 @QUICK
 def test_it_follows_on_another_machine_too(name: str, seed: int):
     case = Case(name, seed)
+    assert case.accepts(case.elsewhere())
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@given(seed=SEEDS)
+@QUICK
+def test_it_follows_where_hardly_a_candidate_can_be_used(name: str, seed: int):
+    case = Case(name, seed, unusable=0.9)
+    assert case.accepts(case.scene)
     assert case.accepts(case.elsewhere())
 
 

@@ -49,9 +49,9 @@ def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> b
     if picked[0] != winner or not repeats(picked, distinct) or not np.isin(picked[1:distinct], others).all():
         return False
     pool = scene.pools[target]
-    near = distances(pool[[winner]], pool)[0]
+    near = np.nan_to_num(distances(pool[[winner]], pool)[0])  # where none can be used, all are alike
     chosen, left = near[picked[1:distinct]], near[np.setdiff1d(others, picked)]
-    slack = SLACK * float(np.nan_to_num(near[others]).max(initial=0.0))
+    slack = SLACK * float(near[others].max(initial=0.0))
     in_order = bool((np.diff(chosen) >= -slack).all())
     return in_order and (not len(chosen) or float(left.min(initial=np.inf)) >= float(chosen.max()) - slack)
 

@@ -57,7 +57,7 @@ class Frame:
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         if not len(rows):  # nothing to choose between either
             width = candidates.shape[1]
-            return cls(np.zeros(width), np.eye(width, most), 1.0, np.ones(min(width, most)))
+            return cls(np.zeros(width), np.eye(width, min(width, most)), 1.0, np.ones(min(width, most)))
         centre = rows.mean(axis=0)
         axes = _principal(rows - centre, most)
         radius = _typical_norm((rows - centre) @ axes)
@@ -152,6 +152,7 @@ class Means:
     def _follows(self, measured: Measurement, scene: Scene, target: int, picked: IntArray) -> bool:
         entrants = scene.entrants(target)
         points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
+        points = np.nan_to_num(points)  # where none can be used, all are alike
         squared = squared_distances(points, measured["means"])
         most = min(max(scene.wanted, math.ceil(BEST * len(entrants))), len(entrants))
         possible, surely = best(squared, target, most)
