@@ -31,7 +31,8 @@ COPY --from=code /code /opt/pcevolve
 # /runs and /state belong to the user, so that new volumes do.
 RUN useradd --uid 1000 --user-group --no-create-home --home-dir /tmp pcevolve \
     && install -d -o 1000 -g 1000 -m 700 /runs /state
-# The budget belongs to the data, so its ledger outlives containers: where /state is no volume, no run begins. All else that may be written is /tmp and /runs.
+# The budget belongs to the data, so its ledger outlives containers: where /state is no volume, no run begins.
+# All else that may be written is /tmp and /runs.
 ENV PATH=/opt/pcevolve/bin:$PATH HOME=/tmp USER=pcevolve PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
     PCEVOLVE_LEDGER=/state/ledger.sqlite PCEVOLVE_LEDGER_VOLUME=/state
 WORKDIR /runs

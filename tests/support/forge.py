@@ -16,7 +16,7 @@ from pcevolve_client.errors import ClientError
 from pcevolve_client.methods import method
 from pcevolve_client.publish import CARD, MANIFEST, Release, card, image_paths, listed, manifest
 from pcevolve_client.report import write_report
-from pcevolve_client.summary import spelled, summary
+from pcevolve_client.summary import write_summary
 
 Event = dict[str, Any]
 
@@ -50,8 +50,7 @@ def reissue(root: Path) -> None:
     with suppress(ClientError):  # a plan or receipt of which nothing follows
         (release / MANIFEST).write_bytes(manifest(made, files, unreadable))
         (release / CARD).write_text(card(made, len(files)))
-        values = summary(plan, receipts, evidence.entries, len(files))
-        (root / "summary.json").write_bytes(spelled(values))
+        write_summary(root, plan, receipts, evidence.entries)
         write_report(root)
 
 

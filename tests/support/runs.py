@@ -28,7 +28,7 @@ from pcevolve_client.providers.remote import RemoteGenerator
 from pcevolve_client.publish import Release, publish
 from pcevolve_client.release import Receipt
 from pcevolve_client.report import write_report
-from pcevolve_client.summary import spelled, summary
+from pcevolve_client.summary import write_summary
 
 from .provider import FakeProvider
 
@@ -139,9 +139,7 @@ class SmallRun:
         facts = (evolved.receipts, self.transcript.head, len(self.transcript.entries))
         release = Release(self.plan, method(self.plan.method), evolved.dataset, *facts)
         publish(self.root / "release", release, self.transcript.bodies.file)
-        released = sum(1 for _ in (self.root / "release").glob("*/*.png"))
-        values = summary(self.plan, evolved.receipts, self.transcript.entries, released)
-        (self.root / "summary.json").write_bytes(spelled(values))
+        write_summary(self.root, self.plan, evolved.receipts, self.transcript.entries)
         write_report(self.root)
         return evolved
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from .egress.transcript import LOG, plan_of, read
 from .errors import UsageError
+from .summary import SUMMARY
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class RunFolder:
     @property
     def summary(self) -> Path:
         """Figures of the run, for programs: a function of the transcript."""
-        return self.root / "summary.json"
+        return self.root / SUMMARY
 
     @property
     def result(self) -> Path:

@@ -37,7 +37,7 @@ from .providers.remote import RemoteGenerator
 from .publish import Release, publish
 from .report import write_report
 from .settings import RunSettings, ledger_volume, option
-from .summary import spelled, summary
+from .summary import spelled, write_summary
 
 FALLBACK_SIZE = ModelSize(512, 512)
 
@@ -232,11 +232,8 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
     if not folder.finished:
         publish(folder.release, release, transcript.bodies.file)
     write_report(folder.root)
-    released = sum(1 for _ in folder.release.glob("*/*.png"))
-    public = summary(plan, evolved.receipts, transcript.entries, released)
-    write_durably(folder.summary, spelled(public))
     result = {
-        **public,
+        **write_summary(folder.root, plan, evolved.receipts, transcript.entries),
         "cost": round(session.meter.cost, 6) if session.meter.knows_cost else None,
         "wall_seconds": round(time.monotonic() - started, 1),
         "dataset": str(folder.release),

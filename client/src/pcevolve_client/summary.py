@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+from .egress.bodies import write_durably
 from .egress.transcript import Entry, counted
 from .plan import PublicPlan
 from .publish import guarantee, marks
 from .release import Receipt
+
+SUMMARY = "summary.json"
 
 
 def summary(
@@ -33,6 +37,16 @@ def summary(
         "images_released": released,
         **counted(entries),
     }
+
+
+def write_summary(
+    root: Path, plan: PublicPlan, receipts: Sequence[Receipt], entries: Iterable[Entry]
+) -> dict[str, Any]:
+    """Write ``summary.json`` of a run whose release is there, and return what it says."""
+    released = sum(1 for _ in (root / "release").glob("*/*.png"))
+    values = summary(plan, receipts, entries, released)
+    write_durably(root / SUMMARY, spelled(values))
+    return values
 
 
 def spelled(values: dict[str, Any]) -> bytes:

@@ -13,17 +13,15 @@ from pcevolve_client.egress.records import Failed, Line, Sent, from_event
 from pcevolve_client.egress.transcript import Transcript
 from pcevolve_client.errors import TranscriptError
 from support.forge import forge
-from support.runs import SmallRun
+from support.paid import paid_run
+from support.runs import SmallRun, small_plan
 
 FORMATS = ["pcevolve-transcript/", "pcevolve-plan/"]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    made = SmallRun.open(tmp_path)
-    made.finish()
-    made.close()
-    return tmp_path
+    return paid_run(tmp_path, small_plan())
 
 
 def test_a_reason_is_one_of_a_fixed_list():

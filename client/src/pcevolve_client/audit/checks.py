@@ -28,7 +28,8 @@ from .replay import Replay
 from .selection import LoadEncoder, Selections, encoder_of
 from .tree import kind_of, odd_entries, tree_faults
 
-Check: TypeAlias = "Callable[[Evidence], Iterable[str]]"
+Check: TypeAlias = Callable[[Evidence], Iterable[str]]
+"""A generator: nothing is looked at before its faults are collected."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,11 @@ def audit(root: Path, load: LoadEncoder = encoder_of) -> list[Finding]:
     released = None if evidence.plan is None else Released(evidence, evidence.plan)
     findings = [Finding("the chain of records is unbroken", (), len(evidence.entries))]
     findings += [
-        Finding(claim, _collect(check, evidence), count) for claim, check, count in _claims(evidence)
+        Finding(claim, _collected(check(evidence)), count) for claim, check, count in _claims(evidence)
     ]
     if (asked := sum(1 for each in evidence.receipts if each.measured)) > 0:
         chosen = Selections(evidence, load)
-        faults = _collect(lambda _: chosen.faults(), evidence)
+        faults = _collected(chosen.faults())
         room = f" (but for this machine's rounding: room for {chosen.room} bits)" if chosen.room else ""
         findings.append(
             Finding(f"every choice follows from what was measured and paid for{room}", faults, asked)
@@ -100,23 +101,24 @@ def _claims(evidence: Evidence) -> list[tuple[str, Check, int]]:
 def _rebuilt(released: Released) -> list[Finding]:
     """What may be shared beside the transcript: made again from it, and compared."""
     evidence, plan = released.evidence, released.plan
-    faults = _collect(lambda _: released.faults(), evidence)
+    faults = _collected(released.faults())
     slack = (
         f" (but for {MOST_ROUNDED} value that rounding may have moved by one level: room for {released.capacity} bits)"
         if released.capacity
         else ""
     )
-    pages = _collect(lambda _: page_faults(evidence, plan, len(released.files)), evidence)
+    pages = _collected(page_faults(evidence, plan, len(released.files)))
     return [
         Finding(f"the release is what the record gives, byte for byte{slack}", faults, len(released.files)),
         Finding("so are summary and report, and nothing else lies beside them", pages, 1),
     ]
 
 
-def _collect(check: Check, evidence: Evidence) -> tuple[str, ...]:
+def _collected(found: Iterable[str]) -> tuple[str, ...]:
+    """All faults of a check, and what stopped it if something did."""
     faults: list[str] = []
     try:
-        faults.extend(check(evidence))
+        faults.extend(found)
     except ClientError as error:
         faults.append(str(error))
     except OSError as error:
@@ -153,8 +155,10 @@ def _bodies(evidence: Evidence) -> Iterator[str]:
 
 
 def _stored(evidence: Evidence) -> Iterator[str]:
-    """Stored files that are not what their names say; an output may be one that no body is made of."""
-    for path in sorted(evidence.files - {LOG}):
+    """Stored files that are not what their names say, apart from those that bodies are made of, which were read."""
+    bodies = (each.record.body for each in evidence.entries if isinstance(each.record, Sent | Answered))
+    read = {f"{BODIES}/{name}" for body in bodies for name in body.files}
+    for path in sorted(evidence.files - read - {LOG}):
         if kind_of(evidence.folder / path) == stat.S_IFREG:
             try:
                 evidence.bodies.file(path.removeprefix(f"{BODIES}/"))

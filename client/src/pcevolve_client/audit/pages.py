@@ -9,11 +9,10 @@ from pathlib import Path
 from ..plan import PublicPlan
 from ..report.page import REPORT, render
 from ..report.records import RunRecords
-from ..summary import spelled, summary
+from ..summary import SUMMARY, spelled, summary
 from .evidence import Evidence
 from .tree import KINDS, kind_of
 
-SUMMARY = "summary.json"
 WIRE = "wire.html"
 OWN = {
     "config.toml": stat.S_IFREG,

@@ -1,4 +1,7 @@
-"""Rebuilds from the record what each release chose from, and what the dataset has to be."""
+"""Rebuilds from the record what each release chose from, and what the dataset has to be.
+
+A second implementation on purpose: ``evolve`` collects the same while it goes, and an auditor does not take its word.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class Populations:
         last = max(iteration - 1, 0)
         shown = range(last + 1) if self.plan.pool == "all" else range(last, last + 1)
         views: dict[str, tuple[Candidate, ...]] = {}
-        for call in (call for t in range(last + 1) for call in self.plan.looks(t)):
+        for call in (call for t in shown for call in self.plan.looks(t)):
             views[call.source or ""] = views.get(call.source or "", ()) + self._brought(call)
         return Pool(joined(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 

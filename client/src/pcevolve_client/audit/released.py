@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pcevolve_shared import images
+from pcevolve_shared import containers, images
 
 from .. import methods
 from ..appearance import Appearance, appearance_in
@@ -90,7 +90,7 @@ class Released:
             except images.ImageError:
                 self.unreadable.append(candidate.id)
                 continue
-            self.values += 0 if wanted is None else np.asarray(images.decode(expected)).size
+            self.values += 0 if wanted is None else _values(expected)
             found = self._read(path)
             self.files.append(listed(path, expected if found is None else found, candidate))
             if found is not None and found != expected:
@@ -128,6 +128,12 @@ class Released:
         found = self._read(name)
         if found is not None and found != expected:
             yield f"release/{name} is not what the record gives{_differing(found, expected)}"
+
+
+def _values(image: bytes) -> int:
+    """Pixels times channels."""
+    header = containers.read(image)
+    return 3 * header.width * header.height
 
 
 def _gaps(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:

@@ -6,7 +6,7 @@ for units of any number of images. It is not monotone: one record moves a class'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,8 @@ from ..budget.calibration import utility_sensitivity
 from ..budget.mechanisms import FloatArray, Noise, clamped
 from ..errors import DataError
 from ..privacy import Event
-from .following import are_entrants, has_form, is_surrounded
-from .scene import IntArray, Measurement, Records, Scene, deviation, distances, expect, surrounded
+from .drawn import Drawn
+from .scene import IntArray, Measurement, Records, Scene, deviation, distances, expect
 
 TAU = 10.0
 Utility = Callable[[FloatArray, int], FloatArray]
@@ -64,7 +64,7 @@ def plain(distance: FloatArray, own: int) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Contrastive:
+class Contrastive(Drawn):
     """One draw per class with probability proportional to ``exp(ε u / 2)``.
 
     The event of a round is ``exponential`` (or ``permute-and-flip``) with ε for each of its ``classes`` draws: each
@@ -90,27 +90,6 @@ class Contrastive:
         ]
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
-        """The drawn ones; where several are wanted, with their nearest neighbours in the pool."""
-        return tuple(surrounded(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
-
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """One candidate of each class that could be drawn."""
-        return has_form(measured, {"chosen": (np.int64, (len(scene.labels),))}) and are_entrants(
-            measured["chosen"], scene
-        )
-
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """None: nothing in it depends on the machine."""
-        return 0
-
-    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """The drawn ones and their nearest neighbours, rounding aside."""
-        return all(
-            is_surrounded(scene, target, int(winner), picked[target])
-            for target, winner in enumerate(measured["chosen"])
-        )
-
     def scores(self, records: Records, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
         """Of each class, the candidates that may be drawn and their utilities; all of it private."""
         centres = _centres(records, scene)
@@ -123,7 +102,7 @@ class Contrastive:
 
 
 @dataclass(frozen=True)
-class NoisyArgmax:
+class NoisyArgmax(Drawn):
     """Gaussian noise on the utilities, and the largest of each class wins (PCEvolve-GM, Table 3).
 
     The vector of N utilities of a class has an L2 sensitivity of sqrt(N); the event of a round counts its classes.
@@ -144,22 +123,6 @@ class NoisyArgmax:
             sigma = deviation(event, utility_sensitivity(len(entrants)))
             drawn.append(entrants[np.argmax(noise.gaussian(f"{scene.key}/{label}", scores, sigma))])
         return {"chosen": np.array(drawn, dtype=np.int64)}
-
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
-        """The drawn ones; where several are wanted, with their nearest neighbours in the pool."""
-        return Contrastive().pick(measured, scene)
-
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """One candidate of each class that could be drawn."""
-        return Contrastive().is_measured(measured, scene, event)
-
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """None: nothing in it depends on the machine."""
-        return 0
-
-    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """The drawn ones and their nearest neighbours, rounding aside."""
-        return Contrastive().is_picked(measured, scene, picked)
 
 
 def _where(

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..budget.mechanisms import FloatArray, Noise
 from ..privacy import Event
-from .following import are_entrants, has_form, is_surrounded
-from .scene import IntArray, Measurement, Records, Scene, distances, expect, rate_of, surrounded
+from .drawn import Drawn
+from .scene import IntArray, Measurement, Records, Scene, distances, expect, rate_of
 
 BLOCK = 3
 """Most classes that vote together: tuples multiply."""
@@ -28,7 +28,7 @@ CLOSE_WORTH = 0.5
 
 
 @dataclass(frozen=True)
-class Joint:
+class Joint(Drawn):
     """One draw per block of classes with probability proportional to ``exp(η V)``.
 
     A unit has one vote in all: its records' votes are averaged, and those of different blocks add up to at most 1. So
@@ -44,30 +44,6 @@ class Joint:
             totals = total_votes(records, scene, block, tuples)
             chosen[block] = tuples[noise.exponential(f"{scene.key}/{number}", totals, rate)]
         return {"chosen": chosen}
-
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
-        """The drawn tuples; where several per class are wanted, with their nearest neighbours in the pool.
-
-        One draw per round is what the budget is spent on, so the others can only be alike, not chosen.
-        """
-        return tuple(surrounded(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
-
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """One candidate of each class that could be drawn."""
-        return has_form(measured, {"chosen": (np.int64, (len(scene.labels),))}) and are_entrants(
-            measured["chosen"], scene
-        )
-
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """None: nothing in it depends on the machine."""
-        return 0
-
-    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """The drawn ones and their nearest neighbours, rounding aside."""
-        return all(
-            is_surrounded(scene, target, int(winner), picked[target])
-            for target, winner in enumerate(measured["chosen"])
-        )
 
 
 def ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
