@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
-from .errors import TranscriptError
-from .pictures import picture
-from .place import MIDDLE, moved, place_of
-from .release import Receipt
+from pcevolve_client.errors import TranscriptError
+from pcevolve_client.pictures import picture
+from pcevolve_client.place import MIDDLE, moved, place_of
+from pcevolve_client.release import Receipt
 
 FloatArray = NDArray[np.float64]
 

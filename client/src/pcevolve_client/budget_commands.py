@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from .errors import UsageError
-from .figures import loss
-from .privacy import Budget, Relation
-from .settings import default_ledger
-from .tables import Json, print_table
+from pcevolve_client.errors import UsageError
+from pcevolve_client.figures import loss
+from pcevolve_client.privacy import Budget, Relation
+from pcevolve_client.settings import default_ledger
+from pcevolve_client.tables import Json, print_table
 
 if TYPE_CHECKING:
-    from .budget.ledger import HistoryRow, Ledger, RunRow
-    from .budget.planner import BudgetPlan
+    from pcevolve_client.budget.ledger import HistoryRow, Ledger, RunRow
+    from pcevolve_client.budget.planner import BudgetPlan
 
 budget_app = typer.Typer(
     help="What a run would cost, what was spent, and on which data.", no_args_is_help=True
@@ -65,9 +65,9 @@ def budget_plan(
 ) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
     # SciPy takes a second to load; --help should not
-    from .budget.calibration import Scope, parse_epsilon, parse_noise_multiplier
-    from .budget.planner import plan, plan_for_noise
-    from .methods import resolved
+    from pcevolve_client.budget.calibration import Scope, parse_epsilon, parse_noise_multiplier
+    from pcevolve_client.budget.planner import plan, plan_for_noise
+    from pcevolve_client.methods import resolved
 
     if epsilon is not None and noise_multiplier is not None:
         raise UsageError("--epsilon and --noise-multiplier say the same thing twice: give one of them")
@@ -156,7 +156,7 @@ def budget_export(
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[Ledger]:
-    from .budget.ledger import Ledger
+    from pcevolve_client.budget.ledger import Ledger
 
     with closing(Ledger(path or default_ledger(), create=False)) as ledger:
         yield ledger
@@ -190,8 +190,8 @@ def _short(parameter: str) -> str:
 
 
 def _delta(method: str, given: float | None) -> float:
-    from .budget.calibration import parse_delta
-    from .methods import default_delta
+    from pcevolve_client.budget.calibration import parse_delta
+    from pcevolve_client.methods import default_delta
 
     return default_delta(method) if given is None else parse_delta(given)
 

@@ -12,17 +12,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .appearance import AS_IS, MATCHED, Appearance, common_appearance, developed
-from .budget.mechanisms import FloatArray
-from .encoders import Encoder
-from .evolve import Pool, Population
-from .pictures import picture
-from .plan import PublicPlan
-from .release import Candidate, Choice, Chosen, Receipt
-from .selectors import Measurement, Scene, Selector
-from .selectors.following import SLACK
-from .selectors.means import misfit
-from .selectors.scene import IntArray
+from pcevolve_client.appearance import AS_IS, MATCHED, Appearance, common_appearance, developed
+from pcevolve_client.budget.mechanisms import FloatArray
+from pcevolve_client.encoders import Encoder
+from pcevolve_client.evolve import Pool, Population
+from pcevolve_client.pictures import picture
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.release import Candidate, Choice, Chosen, Receipt
+from pcevolve_client.selectors import Measurement, Scene, Selector
+from pcevolve_client.selectors.following import SLACK
+from pcevolve_client.selectors.means import misfit
+from pcevolve_client.selectors.scene import IntArray
 
 Look: TypeAlias = Appearance | None
 """What candidates are given before they are embedded; None: they are taken as they came."""

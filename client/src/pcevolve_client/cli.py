@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from .budget_commands import budget_app
-from .errors import ClientError, UsageError, plain
-from .plan import TEMPLATE
-from .privacy_audit.command import audit_dp
-from .settings import RunSettings, option, read_toml
-from .tables import Json, print_table
+from pcevolve_client.budget_commands import budget_app
+from pcevolve_client.errors import ClientError, UsageError, plain
+from pcevolve_client.plan import TEMPLATE
+from pcevolve_client.privacy_audit.command import audit_dp
+from pcevolve_client.settings import RunSettings, option, read_toml
+from pcevolve_client.tables import Json, print_table
 
 if TYPE_CHECKING:
-    from .audit import Finding
+    from pcevolve_client.audit import Finding
 
 app = typer.Typer(
     name="pcevolve",
@@ -236,8 +236,8 @@ def run(
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
     given = {name: value for name, value in locals().items() if name in RunSettings.model_fields}
     values = {name: value for name, value in given.items() if not _is_default(context, name)}
-    from . import run as composition  # torch takes seconds to load; --help should not
-    from .scoring import scored
+    from pcevolve_client import run as composition  # torch takes seconds to load; --help should not
+    from pcevolve_client.scoring import scored
 
     _show(scored(composition.execute(RunSettings.of(values), resume)), as_json)
 
@@ -248,7 +248,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
-    from .demo import demonstrate
+    from pcevolve_client.demo import demonstrate
 
     _show(demonstrate(out), as_json)
 
@@ -277,10 +277,10 @@ def audit(
 
     Exit code 1 if anything does not hold, if the run is unfinished, or if it is INSECURE.
     """
-    from .audit import audit as check
-    from .audit import marks_of, reconciled, wire_page_finding
-    from .audit.selection import encoder_of
-    from .console import error_console
+    from pcevolve_client.audit import audit as check
+    from pcevolve_client.audit import marks_of, reconciled, wire_page_finding
+    from pcevolve_client.audit.selection import encoder_of
+    from pcevolve_client.console import error_console
 
     if not (folder / "transcript").is_dir():
         raise UsageError(f"{folder} is not the folder of a run: it has no transcript")
@@ -288,7 +288,7 @@ def audit(
         findings = check(folder, lambda plan: encoder_of(plan, encoder_weights))
     findings += reconciled(folder, capture) if capture else []
     if html:
-        from .audit.viewer import write_viewer
+        from pcevolve_client.audit.viewer import write_viewer
 
         typer.echo(f"page: {write_viewer(folder, findings, folder / 'wire.html')}", err=True)
     else:
@@ -326,7 +326,7 @@ def fetch_encoder(
     ],
 ) -> None:
     """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
-    from .encoders.fetch import fetch_encoder as fetch
+    from pcevolve_client.encoders.fetch import fetch_encoder as fetch
 
     fetch(encoder)
     typer.echo(f"encoder {encoder} is ready: pcevolve run --encoder {encoder}")
@@ -335,7 +335,7 @@ def fetch_encoder(
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]) -> None:
     """Write the page about a finished run anew."""
-    from .report import write_report
+    from pcevolve_client.report import write_report
 
     typer.echo(write_report(folder))
 
@@ -344,7 +344,7 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
         return
-    from .console import summary_table
+    from pcevolve_client.console import summary_table
 
     Console().print(summary_table(summary))
 

@@ -20,11 +20,11 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from .budget.accountants import epsilon
-from .figures import loss
-from .plan import Call, PublicPlan
-from .privacy import Event
-from .release import Receipt
+from pcevolve_client.budget.accountants import epsilon
+from pcevolve_client.figures import loss
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.privacy import Event
+from pcevolve_client.release import Receipt
 
 LINE_SECONDS = 10.0
 ROOM_FOR_SLOW_DAYS = 1.5

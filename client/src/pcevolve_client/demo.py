@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .console import error_console
-from .errors import UsageError
-from .evaluation.accuracy import AccuracyTest
-from .folder import RunFolder
-from .private.dataset import PrivateDataset
-from .report import AccuracyPoint, write_report
-from .run import Outcome, execute
-from .scoring import Scores, record
-from .settings import RunSettings
+from pcevolve_client.console import error_console
+from pcevolve_client.errors import UsageError
+from pcevolve_client.evaluation.accuracy import AccuracyTest
+from pcevolve_client.folder import RunFolder
+from pcevolve_client.private.dataset import PrivateDataset
+from pcevolve_client.report import AccuracyPoint, write_report
+from pcevolve_client.run import Outcome, execute
+from pcevolve_client.scoring import Scores, record
+from pcevolve_client.settings import RunSettings
 
 SERVER = "pcevolve-server"
 STOP_SECONDS = 10.0

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .plan import Call, PublicPlan
-from .release import Candidate, Prototype, PublicEcho, PublicPrompt, Query, Receipt
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.release import Candidate, Prototype, PublicEcho, PublicPrompt, Query, Receipt
 
 Population = Mapping[str, tuple[Candidate, ...]]
 """Candidates of each class, by label, in the order of the plan."""

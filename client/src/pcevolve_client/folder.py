@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .egress.transcript import LOG, plan_of, read
-from .errors import UsageError
-from .summary import SUMMARY
+from pcevolve_client.egress.transcript import LOG, plan_of, read
+from pcevolve_client.errors import UsageError
+from pcevolve_client.summary import SUMMARY
 
 
 @dataclass(frozen=True)

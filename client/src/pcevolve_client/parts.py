@@ -6,28 +6,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from . import methods
-from .budget.calibration import Scope, parse_epsilon
-from .budget.ledger import Account, Limits
-from .budget.mechanisms import Noise, SecureNoise, SeededNoise
-from .choosing import Chooser
-from .egress.transcript import Transcript
-from .egress.transport import Address
-from .encoders import Encoder, load_encoder
-from .errors import UsageError
-from .evolve import Judge
-from .methods.method import Look, Method
-from .plan import PublicPlan
-from .privacy import Budget
-from .private.dataset import PrivateDataset, load_folder, load_unlabelled
-from .private.judge import PrivateJudge, UniformJudge
-from .private.sources import DigitsSource, parse_source
-from .private.units import require_unit_size, with_units
-from .private.views import PrivateViews
-from .providers import dialect as find_dialect
-from .providers.dialect import Dialect, require
-from .selectors import SELECTORS
-from .settings import RunSettings
+from pcevolve_client import methods
+from pcevolve_client.budget.calibration import Scope, parse_epsilon
+from pcevolve_client.budget.ledger import Account, Limits
+from pcevolve_client.budget.mechanisms import Noise, SecureNoise, SeededNoise
+from pcevolve_client.choosing import Chooser
+from pcevolve_client.egress.transcript import Transcript
+from pcevolve_client.egress.transport import Address
+from pcevolve_client.encoders import Encoder, load_encoder
+from pcevolve_client.errors import UsageError
+from pcevolve_client.evolve import Judge
+from pcevolve_client.methods.method import Look, Method
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.privacy import Budget
+from pcevolve_client.private.dataset import PrivateDataset, load_folder, load_unlabelled
+from pcevolve_client.private.judge import PrivateJudge, UniformJudge
+from pcevolve_client.private.sources import DigitsSource, parse_source
+from pcevolve_client.private.units import require_unit_size, with_units
+from pcevolve_client.private.views import PrivateViews
+from pcevolve_client.providers import dialect as find_dialect
+from pcevolve_client.providers.dialect import Dialect, require
+from pcevolve_client.selectors import SELECTORS
+from pcevolve_client.settings import RunSettings
 
 SPLIT_SEED = 0
 """Which of scikit-learn's digits play the private ones; public."""
@@ -153,7 +153,7 @@ def _limits(settings: RunSettings) -> Limits:
 def _load(settings: RunSettings) -> tuple[PrivateDataset, PrivateDataset | None, bool]:
     source = parse_source(settings.private)
     if isinstance(source, DigitsSource):
-        from .private.digits import load_digits  # scikit-learn takes seconds to load
+        from pcevolve_client.private.digits import load_digits  # scikit-learn takes seconds to load
 
         if settings.unit_map or settings.unlabelled:
             raise UsageError("--unit-map and --unlabelled are for a folder of images, not for the digits")

@@ -16,8 +16,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from .labels import label_faults
-from .privacy import Budget, Event, Relation
+from pcevolve_client.labels import label_faults
+from pcevolve_client.privacy import Budget, Event, Relation
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"

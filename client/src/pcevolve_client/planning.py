@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from .encoders import weights_digest
-from .errors import UsageError
-from .methods.method import Look, Method, Schedule
-from .parts import Parts
-from .plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
-from .providers.dialect import ModelSize
-from .settings import RunSettings, first_fault
+from pcevolve_client.encoders import weights_digest
+from pcevolve_client.errors import UsageError
+from pcevolve_client.methods.method import Look, Method, Schedule
+from pcevolve_client.parts import Parts
+from pcevolve_client.plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
+from pcevolve_client.providers.dialect import ModelSize
+from pcevolve_client.settings import RunSettings, first_fault
 
 NOTHING_EARLIER = Earlier()
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Self
 
-from .budget.accountants import epsilon
-from .budget.ledger import Account
-from .budget.lift import uniform_lift
-from .figures import loss
-from .methods.method import first_selection, scope_of
-from .parts import Parts
-from .plan import PublicPlan
-from .privacy import Event
-from .publish import NO_GUARANTEE, assumptions, in_all, marks
+from pcevolve_client.budget.accountants import epsilon
+from pcevolve_client.budget.ledger import Account
+from pcevolve_client.budget.lift import uniform_lift
+from pcevolve_client.figures import loss
+from pcevolve_client.methods.method import first_selection, scope_of
+from pcevolve_client.parts import Parts
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.privacy import Event
+from pcevolve_client.publish import NO_GUARANTEE, assumptions, in_all, marks
 
 
 @dataclass(frozen=True)

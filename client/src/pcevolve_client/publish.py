@@ -13,15 +13,15 @@ from typing import Any
 
 from pcevolve_shared import images
 
-from .appearance import Appearance, appearance_in
-from .budget.accountants import epsilon
-from .budget.units import IMAGE
-from .durable import sync_folder
-from .figures import loss
-from .methods.method import Method
-from .plan import PublicPlan
-from .privacy import Event
-from .release import Candidate, Chosen, Receipt
+from pcevolve_client.appearance import Appearance, appearance_in
+from pcevolve_client.budget.accountants import epsilon
+from pcevolve_client.budget.units import IMAGE
+from pcevolve_client.durable import sync_folder
+from pcevolve_client.figures import loss
+from pcevolve_client.methods.method import Method
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.privacy import Event
+from pcevolve_client.release import Candidate, Chosen, Receipt
 
 FORMAT = "pcevolve-manifest/3"
 MANIFEST = "manifest.json"

@@ -7,9 +7,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from .errors import EgressError
-from .plan import Call, PublicPlan
-from .privacy import Event, Relation
+from pcevolve_client.errors import EgressError
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.privacy import Event, Relation
 
 
 @dataclass(frozen=True)

@@ -13,31 +13,31 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from .budget.founding import require_volume
-from .budget.ledger import Account, Ledger, Terms
-from .console import RunProgress, error_console, facts, padding, padding_kept
-from .egress.bodies import write_durably
-from .egress.gate import Gate
-from .egress.pace import Pace
-from .egress.paced import PacedJudge
-from .egress.records import Opened
-from .egress.retry import Patience
-from .egress.spending import Allowance, Meter
-from .egress.transcript import Transcript
-from .egress.transport import HttpTransport
-from .errors import LedgerError, UsageError
-from .evolve import Evolved, evolve
-from .folder import RunFolder
-from .parts import Parts
-from .plan import Earlier, PublicPlan
-from .planning import resolved_plan
-from .promise import Aside, promise
-from .providers.dialect import ModelSize
-from .providers.remote import RemoteGenerator
-from .publish import Release, publish
-from .report import write_report
-from .settings import RunSettings, ledger_volume, option
-from .summary import spelled, write_summary
+from pcevolve_client.budget.founding import require_volume
+from pcevolve_client.budget.ledger import Account, Ledger, Terms
+from pcevolve_client.console import RunProgress, error_console, facts, padding, padding_kept
+from pcevolve_client.egress.bodies import write_durably
+from pcevolve_client.egress.gate import Gate
+from pcevolve_client.egress.pace import Pace
+from pcevolve_client.egress.paced import PacedJudge
+from pcevolve_client.egress.records import Opened
+from pcevolve_client.egress.retry import Patience
+from pcevolve_client.egress.spending import Allowance, Meter
+from pcevolve_client.egress.transcript import Transcript
+from pcevolve_client.egress.transport import HttpTransport
+from pcevolve_client.errors import LedgerError, UsageError
+from pcevolve_client.evolve import Evolved, evolve
+from pcevolve_client.folder import RunFolder
+from pcevolve_client.parts import Parts
+from pcevolve_client.plan import Earlier, PublicPlan
+from pcevolve_client.planning import resolved_plan
+from pcevolve_client.promise import Aside, promise
+from pcevolve_client.providers.dialect import ModelSize
+from pcevolve_client.providers.remote import RemoteGenerator
+from pcevolve_client.publish import Release, publish
+from pcevolve_client.report import write_report
+from pcevolve_client.settings import RunSettings, ledger_volume, option
+from pcevolve_client.summary import spelled, write_summary
 
 FALLBACK_SIZE = ModelSize(512, 512)
 

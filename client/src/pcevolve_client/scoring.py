@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .appearance import Appearance, appearance_in, developed
-from .egress.bodies import Bodies
-from .egress.transcript import BODIES
-from .evaluation.accuracy import Accuracy, AccuracyTest
-from .evaluation.private_file import write_private
-from .evolve import Population
-from .run import Outcome, save_result
+from pcevolve_client.appearance import Appearance, appearance_in, developed
+from pcevolve_client.egress.bodies import Bodies
+from pcevolve_client.egress.transcript import BODIES
+from pcevolve_client.evaluation.accuracy import Accuracy, AccuracyTest
+from pcevolve_client.evaluation.private_file import write_private
+from pcevolve_client.evolve import Population
+from pcevolve_client.run import Outcome, save_result
 
 
 @dataclass(frozen=True, repr=False)

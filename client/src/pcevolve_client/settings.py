@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, Self
 import tomli_w
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from .errors import UsageError
-from .plan import TEMPLATE, ImageHost
-from .privacy import Relation
+from pcevolve_client.errors import UsageError
+from pcevolve_client.plan import TEMPLATE, ImageHost
+from pcevolve_client.privacy import Relation
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
 VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .egress.bodies import write_durably
-from .egress.transcript import Entry, counted
-from .plan import PublicPlan
-from .publish import guarantee, marks
-from .release import Receipt
+from pcevolve_client.egress.bodies import write_durably
+from pcevolve_client.egress.transcript import Entry, counted
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.publish import guarantee, marks
+from pcevolve_client.release import Receipt
 
 SUMMARY = "summary.json"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import ClientError, TranscriptError
-from ..publish import marks
-from .capture import reconcile
-from .checks import Finding, audit
-from .evidence import Evidence
-from .pages import WIRE, wire_faults
+from pcevolve_client.errors import ClientError, TranscriptError
+from pcevolve_client.publish import marks
+from pcevolve_client.audit.capture import reconcile
+from pcevolve_client.audit.checks import Finding, audit
+from pcevolve_client.audit.evidence import Evidence
+from pcevolve_client.audit.pages import WIRE, wire_faults
 
 __all__ = ["Finding", "audit", "marks_of", "reconciled", "wire_page_finding"]
 
@@ -43,7 +43,7 @@ def wire_page_finding(root: Path, findings: list[Finding]) -> list[Finding]:
     """Whether ``wire.html`` is the page that these findings and the record give; nothing where there is none."""
     if not (root / WIRE).is_file() or (root / WIRE).is_symlink():
         return []
-    from .viewer import rendered_viewer
+    from pcevolve_client.audit.viewer import rendered_viewer
 
     faults = tuple(wire_faults(root, lambda: rendered_viewer(root, findings)))
     return [Finding("so is the wire page (of an audit with the same --capture, if any)", faults, 1)]

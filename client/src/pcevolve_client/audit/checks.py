@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from .. import methods
-from ..appearance import AS_IS, MATCHED, is_released
-from ..budget.accountants import within
-from ..egress.bodies import cut
-from ..egress.records import Answered, Sent
-from ..egress.transcript import BODIES, LOG
-from ..errors import ClientError
-from ..plan import PublicPlan
-from ..providers import dialect
-from ..publish import MANIFEST
-from ..release import Chosen, Receipt
-from .evidence import Evidence
-from .grammar import grammar_faults
-from .pages import page_faults
-from .populations import Populations
-from .released import MOST_ROUNDED, Released
-from .replay import Replay
-from .selection import LoadEncoder, Selections, encoder_of
-from .tree import kind_of, odd_entries, tree_faults
+from pcevolve_client import methods
+from pcevolve_client.appearance import AS_IS, MATCHED, is_released
+from pcevolve_client.budget.accountants import within
+from pcevolve_client.egress.bodies import cut
+from pcevolve_client.egress.records import Answered, Sent
+from pcevolve_client.egress.transcript import BODIES, LOG
+from pcevolve_client.errors import ClientError
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.providers import dialect
+from pcevolve_client.publish import MANIFEST
+from pcevolve_client.release import Chosen, Receipt
+from pcevolve_client.audit.evidence import Evidence
+from pcevolve_client.audit.grammar import grammar_faults
+from pcevolve_client.audit.pages import page_faults
+from pcevolve_client.audit.populations import Populations
+from pcevolve_client.audit.released import MOST_ROUNDED, Released
+from pcevolve_client.audit.replay import Replay
+from pcevolve_client.audit.selection import LoadEncoder, Selections, encoder_of
+from pcevolve_client.audit.tree import kind_of, odd_entries, tree_faults
 
 Check: TypeAlias = Callable[[Evidence], Iterable[str]]
 """A generator: nothing is looked at before its faults are collected."""

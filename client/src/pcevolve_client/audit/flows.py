@@ -14,9 +14,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from ..egress.bodies import Digest
-from ..egress.records import Header
-from ..errors import TranscriptError
+from pcevolve_client.egress.bodies import Digest
+from pcevolve_client.egress.records import Header
+from pcevolve_client.errors import TranscriptError
 
 
 class Request(NamedTuple):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..evolve import Pool, Population, joined
-from ..plan import Call, PublicPlan
-from ..release import Candidate, Chosen, Receipt
+from pcevolve_client.evolve import Pool, Population, joined
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.release import Candidate, Chosen, Receipt
 
 
 @dataclass(frozen=True)

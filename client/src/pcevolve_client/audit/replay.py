@@ -13,27 +13,16 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ..egress.bodies import Bodies
-from ..egress.bounds import of_asked_size
-from ..egress.links import follow, of_bearable_size
-from ..egress.records import (
-    ACCOUNT,
-    HELLO,
-    Answered,
-    Failed,
-    Planned,
-    Received,
-    Released,
-    Sent,
-    link_slot,
-    planned_slot,
-)
-from ..egress.transport import HIDDEN, Address, Outgoing
-from ..errors import ClientError, ProviderReplyError
-from ..plan import Call, PublicPlan
-from ..providers.dialect import Dialect, WireRequest
-from ..release import Candidate, Chosen, PublicPrompt, Receipt
-from .evidence import Evidence
+from pcevolve_client.egress.bodies import Bodies
+from pcevolve_client.egress.bounds import of_asked_size
+from pcevolve_client.egress.links import follow, of_bearable_size
+from pcevolve_client.egress.records import ACCOUNT, HELLO, Answered, Failed, Planned, Received, Released, Sent, link_slot, planned_slot
+from pcevolve_client.egress.transport import HIDDEN, Address, Outgoing
+from pcevolve_client.errors import ClientError, ProviderReplyError
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.providers.dialect import Dialect, WireRequest
+from pcevolve_client.release import Candidate, Chosen, PublicPrompt, Receipt
+from pcevolve_client.audit.evidence import Evidence
 
 STAND_IN = ":"
 """For a key, whose value is not on record; of a form that every scheme takes."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from ..privacy import Budget, Event, MechanismName
+from pcevolve_client.privacy import Budget, Event, MechanismName
 
 FloatArray = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from ..errors import LedgerError
+from pcevolve_client.errors import LedgerError
 
 SIZE = 32
 

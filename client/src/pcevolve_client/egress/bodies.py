@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve_shared import images, limits
 
-from ..durable import sync_folder
-from ..errors import TranscriptError
+from pcevolve_client.durable import sync_folder
+from pcevolve_client.errors import TranscriptError
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")

@@ -9,8 +9,8 @@ from typing import Final
 
 from pcevolve_shared import containers, images, limits
 
-from ..errors import ProviderReplyError
-from ..plan import PublicPlan
+from pcevolve_client.errors import ProviderReplyError
+from pcevolve_client.plan import PublicPlan
 
 MAX_PLAIN_BYTES: Final = 2**20
 """Of an answer without its images, and of any answer that is no success: two bytes of JSON may become 300 in memory."""

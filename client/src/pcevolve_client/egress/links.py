@@ -11,9 +11,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from pcevolve_shared import limits
 
-from ..errors import ProviderReplyError, UnlistedHostError
-from ..plan import PublicPlan
-from .transport import Outgoing, fixed_headers, is_loopback
+from pcevolve_client.errors import ProviderReplyError, UnlistedHostError
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.egress.transport import Outgoing, fixed_headers, is_loopback
 
 _PORTS: Final = {"https": 443, "http": 80}
 

@@ -6,11 +6,11 @@ from dataclasses import fields, is_dataclass
 from types import NoneType
 from typing import Final
 
-from ..errors import EgressError
-from ..plan import Call
-from ..privacy import Event
-from ..providers.dialect import WireRequest
-from ..release import Candidate, Choice, Chosen, Prototype, PublicEcho, Receipt
+from pcevolve_client.errors import EgressError
+from pcevolve_client.plan import Call
+from pcevolve_client.privacy import Event
+from pcevolve_client.providers.dialect import WireRequest
+from pcevolve_client.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Receipt
 
 _PLAIN: Final = frozenset({str, bytes, int, float, tuple, NoneType})
 _OURS: Final = frozenset(

@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 
 import tenacity
 
-from ..errors import ProviderUnreachableError
+from pcevolve_client.errors import ProviderUnreachableError
 
 LONGEST_PAUSE = 60.0
 Result = TypeVar("Result")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..budget.calibration import gaussian_once
-from ..budget.lift import means_lift
-from .method import Method, Schedule, always
+from pcevolve_client.budget.calibration import gaussian_once
+from pcevolve_client.budget.lift import means_lift
+from pcevolve_client.methods.method import Method, Schedule, always
 
 METHOD = Method(
     name="dp-means",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..budget.calibration import Scope, exponential_per_round
-from ..budget.lift import joint_lift
-from ..privacy import Budget
-from .method import Method, Schedule
+from pcevolve_client.budget.calibration import Scope, exponential_per_round
+from pcevolve_client.budget.lift import joint_lift
+from pcevolve_client.privacy import Budget
+from pcevolve_client.methods.method import Method, Schedule
 
 MOST_ROUNDS = 20
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from ..budget.accountants import epsilon, pure_epsilon
-from ..budget.calibration import Scope, is_blurred, with_appearance
-from ..errors import UsageError
-from ..plan import PublicPlan
-from ..privacy import FREE, Budget, Event
+from pcevolve_client.budget.accountants import epsilon, pure_epsilon
+from pcevolve_client.budget.calibration import Scope, is_blurred, with_appearance
+from pcevolve_client.errors import UsageError
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.privacy import FREE, Budget, Event
 
 SelectorName = Literal[
     "contrastive",

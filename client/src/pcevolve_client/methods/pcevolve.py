@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..budget.calibration import exponential_per_class, permute_and_flip_per_class
-from ..budget.lift import exponential_lift, permute_and_flip_lift
-from .method import Method
+from pcevolve_client.budget.calibration import exponential_per_class, permute_and_flip_per_class
+from pcevolve_client.budget.lift import exponential_lift, permute_and_flip_lift
+from pcevolve_client.methods.method import Method
 
 METHOD = Method(
     name="pcevolve",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..budget.calibration import gaussian_per_class, published_gaussian_per_class
-from ..budget.lift import noisy_argmax_lift
-from .method import Method
-from .pcevolve import METHOD as PCEVOLVE
+from pcevolve_client.budget.calibration import gaussian_per_class, published_gaussian_per_class
+from pcevolve_client.budget.lift import noisy_argmax_lift
+from pcevolve_client.methods.method import Method
+from pcevolve_client.methods.pcevolve import METHOD as PCEVOLVE
 
 METHOD = Method(
     name="pcevolve-gm",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..budget.calibration import Scope, exponential_draws, gaussian_per_round, published_gaussian_per_round
-from ..budget.lift import draws_lift, histogram_lift
-from ..privacy import Budget
-from .method import Method, Rounds, Schedule, always
+from pcevolve_client.budget.calibration import Scope, exponential_draws, gaussian_per_round, published_gaussian_per_round
+from pcevolve_client.budget.lift import draws_lift, histogram_lift
+from pcevolve_client.privacy import Budget
+from pcevolve_client.methods.method import Method, Rounds, Schedule, always
 
 METHOD = Method(
     name="pe",

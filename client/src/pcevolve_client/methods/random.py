@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..budget.calibration import nothing
-from ..budget.lift import uniform_lift
-from .method import Method
+from pcevolve_client.budget.calibration import nothing
+from pcevolve_client.budget.lift import uniform_lift
+from pcevolve_client.methods.method import Method
 
 METHOD = Method(
     name="random",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..budget.calibration import nothing
-from ..budget.lift import uniform_lift
-from .method import Method, always
+from pcevolve_client.budget.calibration import nothing
+from pcevolve_client.budget.lift import uniform_lift
+from pcevolve_client.methods.method import Method, always
 
 METHOD = Method(
     name="t2i",

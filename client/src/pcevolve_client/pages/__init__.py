@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .rendering import Inline, base_style, inline, own_file, rendered, size
-from .thumbnails import SIDE, data_uri, jpeg
+from pcevolve_client.pages.rendering import Inline, base_style, inline, own_file, rendered, size
+from pcevolve_client.pages.thumbnails import SIDE, data_uri, jpeg
 
 __all__ = ["SIDE", "Inline", "base_style", "data_uri", "inline", "jpeg", "own_file", "rendered", "size"]

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ..appearance import common_appearance
-from ..budget.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
-from ..errors import UsageError
-from ..methods import method as method_named
-from ..methods.method import Method
-from ..privacy import Event
-from ..private.appearance import released_appearance
-from ..selectors import SELECTORS, Measurement, Records, Selector
-from .bound import AnyMechanism, GaussianMechanism, Inference
-from .claim import Claim, Verdict
-from .event import Outcomes, most_telling
-from .worlds import LABELS, SHOTS, Neighbours, worst_case
+from pcevolve_client.appearance import common_appearance
+from pcevolve_client.budget.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
+from pcevolve_client.errors import UsageError
+from pcevolve_client.methods import method as method_named
+from pcevolve_client.methods.method import Method
+from pcevolve_client.privacy import Event
+from pcevolve_client.private.appearance import released_appearance
+from pcevolve_client.selectors import SELECTORS, Measurement, Records, Selector
+from pcevolve_client.privacy_audit.bound import AnyMechanism, GaussianMechanism, Inference
+from pcevolve_client.privacy_audit.claim import Claim, Verdict
+from pcevolve_client.privacy_audit.event import Outcomes, most_telling
+from pcevolve_client.privacy_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
 
 Tick = Callable[[], None]
 NoiseOf = Callable[[int], Noise]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from ..budget.accountants import GDP
-from ..privacy import Event
+from pcevolve_client.budget.accountants import GDP
+from pcevolve_client.privacy import Event
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ..errors import UsageError
-from ..privacy import Budget, Relation
+from pcevolve_client.errors import UsageError
+from pcevolve_client.privacy import Budget, Relation
 
 FEWEST_RUNS = 100
 

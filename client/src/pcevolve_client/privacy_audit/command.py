@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..privacy import Budget, Relation
-from .claim import Claim, Verdict
+from pcevolve_client.privacy import Budget, Relation
+from pcevolve_client.privacy_audit.claim import Claim, Verdict
 
 LINE_SECONDS = 10.0
 
@@ -42,9 +42,9 @@ def audit_dp(
 
     Reads no private data and spends no budget: the datasets are made up, the mechanisms are those of a real run.
     """
-    from ..budget.calibration import parse_delta, parse_epsilon
-    from ..methods import default_delta
-    from .audit import audit_method  # SciPy takes a second to load; --help should not
+    from pcevolve_client.budget.calibration import parse_delta, parse_epsilon
+    from pcevolve_client.methods import default_delta
+    from pcevolve_client.privacy_audit.audit import audit_method  # SciPy takes a second to load; --help should not
 
     budget = Budget(parse_epsilon(epsilon), parse_delta(default_delta(method) if delta is None else delta))
     claim = Claim(method, budget, relation, images_per_unit, rounds, runs, confidence)
@@ -59,7 +59,7 @@ def _show(verdict: Verdict, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(verdict.as_dict(), indent=1))
     else:
-        from ..console import facts
+        from pcevolve_client.console import facts
 
         Console().print(facts("Privacy audit", verdict.as_dict()))
     typer.echo(verdict.sentence, err=True)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .bound import FloatArray, Inference, IntArray
+from pcevolve_client.privacy_audit.bound import FloatArray, Inference, IntArray
 
 THRESHOLDS = 400
 

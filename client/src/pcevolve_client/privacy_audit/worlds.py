@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..appearance import NUMBERS, FloatArray
-from ..budget.calibration import Scope
-from ..methods.method import SelectorName
-from ..place import MIDDLE
-from ..privacy import Relation
-from ..selectors import Records, Scene
+from pcevolve_client.appearance import NUMBERS, FloatArray
+from pcevolve_client.budget.calibration import Scope
+from pcevolve_client.methods.method import SelectorName
+from pcevolve_client.place import MIDDLE
+from pcevolve_client.privacy import Relation
+from pcevolve_client.selectors import Records, Scene
 
 Place = tuple[float, float]
 Unit = tuple[int, Place, int]

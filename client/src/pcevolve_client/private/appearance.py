@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image
 
-from ..appearance import NUMBERS, Appearance
-from ..budget.calibration import mean_sensitivity
-from ..budget.mechanisms import FloatArray, Noise
-from ..place import MIDDLE
-from ..privacy import Event, Relation
-from ..selectors.means import ROOM, clipped
-from ..selectors.scene import IntArray, deviation, unit_shares
+from pcevolve_client.appearance import NUMBERS, Appearance
+from pcevolve_client.budget.calibration import mean_sensitivity
+from pcevolve_client.budget.mechanisms import FloatArray, Noise
+from pcevolve_client.place import MIDDLE
+from pcevolve_client.privacy import Event, Relation
+from pcevolve_client.selectors.means import ROOM, clipped
+from pcevolve_client.selectors.scene import IntArray, deviation, unit_shares
 
 RADIUS = 1.0
 """Norm to which numbers, measured from the middle, are clipped: few images are extreme in more than four of the six."""

@@ -11,17 +11,17 @@ from functools import cached_property
 
 from safetensors.numpy import load, save
 
-from ..budget.ledger import Account, Paid
-from ..budget.mechanisms import Noise
-from ..choosing import Chooser, Look, choice, looks_of
-from ..evolve import Pool, Population
-from ..plan import PublicPlan
-from ..privacy import Event
-from ..release import Query, Receipt
-from ..selectors import Measurement, Records, Scene
-from ..selectors.scene import united
-from .appearance import released_appearance
-from .views import PrivateViews
+from pcevolve_client.budget.ledger import Account, Paid
+from pcevolve_client.budget.mechanisms import Noise
+from pcevolve_client.choosing import Chooser, Look, choice, looks_of
+from pcevolve_client.evolve import Pool, Population
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.privacy import Event
+from pcevolve_client.release import Query, Receipt
+from pcevolve_client.selectors import Measurement, Records, Scene
+from pcevolve_client.selectors.scene import united
+from pcevolve_client.private.appearance import released_appearance
+from pcevolve_client.private.views import PrivateViews
 
 
 @dataclass(frozen=True, repr=False)

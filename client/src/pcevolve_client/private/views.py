@@ -12,13 +12,13 @@ from functools import cached_property
 import numpy as np
 from PIL import Image
 
-from ..budget.mechanisms import FloatArray
-from ..choosing import Look
-from ..encoders import Encoder
-from ..errors import DataError
-from ..selectors import Records
-from .appearance import appearances
-from .dataset import PrivateDataset
+from pcevolve_client.budget.mechanisms import FloatArray
+from pcevolve_client.choosing import Look
+from pcevolve_client.encoders import Encoder
+from pcevolve_client.errors import DataError
+from pcevolve_client.selectors import Records
+from pcevolve_client.private.appearance import appearances
+from pcevolve_client.private.dataset import PrivateDataset
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..errors import UsageError
-from .a1111 import A1111Dialect
-from .dialect import Dialect
-from .getimg import GetimgDialect
-from .openai import OpenAIDialect, PlainOpenAIDialect
-from .siliconflow import SiliconFlowDialect
-from .stability import StabilityDialect
+from pcevolve_client.errors import UsageError
+from pcevolve_client.providers.a1111 import A1111Dialect
+from pcevolve_client.providers.dialect import Dialect
+from pcevolve_client.providers.getimg import GetimgDialect
+from pcevolve_client.providers.openai import OpenAIDialect, PlainOpenAIDialect
+from pcevolve_client.providers.siliconflow import SiliconFlowDialect
+from pcevolve_client.providers.stability import StabilityDialect
 
 _ALL: tuple[Dialect, ...] = (
     GetimgDialect(),

@@ -12,10 +12,10 @@ from pydantic import BaseModel, ValidationError
 
 from pcevolve_shared import images
 
-from ..errors import ProviderReplyError, UsageError
-from ..plan import Call, PublicPlan
-from ..release import PublicPrompt
-from .faults import Fault, Reason, fault
+from pcevolve_client.errors import ProviderReplyError, UsageError
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.release import PublicPrompt
+from pcevolve_client.providers.faults import Fault, Reason, fault
 
 Model = TypeVar("Model", bound=BaseModel)
 Scheme = Literal["Bearer", "Basic"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from ..errors import plain
+from pcevolve_client.errors import plain
 
 Reason = Literal["key", "credit", "content"]
 _LONGEST_BODY: Final = 64 * 2**10

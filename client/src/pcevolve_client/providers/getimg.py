@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from pcevolve_shared import images, limits, wire
 
-from ..plan import Call, PublicPlan
-from ..release import PublicPrompt
-from .dialect import Dialect, ModelSize, WireRequest, json_body, no_model, parsed, received_images
-from .faults import Reason
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.release import PublicPrompt
+from pcevolve_client.providers.dialect import Dialect, ModelSize, WireRequest, json_body, no_model, parsed, received_images
+from pcevolve_client.providers.faults import Reason
 
 
 class _Answer(BaseModel):

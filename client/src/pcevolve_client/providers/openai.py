@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve_shared import limits, wire
 
-from ..plan import Call, PublicPlan
-from ..release import PublicPrompt
-from .dialect import Dialect, WireRequest, json_body, parsed, received_images
-from .faults import Reason
-from .multipart import form
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.release import PublicPrompt
+from pcevolve_client.providers.dialect import Dialect, WireRequest, json_body, parsed, received_images
+from pcevolve_client.providers.faults import Reason
+from pcevolve_client.providers.multipart import form
 
 
 class _Image(BaseModel):

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..plan import Call, PublicPlan
-from ..release import Candidate, Prototype, PublicEcho, PublicPrompt
-from .dialect import Dialect, WireRequest
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.release import Candidate, Prototype, PublicEcho, PublicPrompt
+from pcevolve_client.providers.dialect import Dialect, WireRequest
 
 
 class Channel(Protocol):

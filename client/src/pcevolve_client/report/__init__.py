@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .curves import AccuracyPoint
-from .page import write_report
+from pcevolve_client.report.curves import AccuracyPoint
+from pcevolve_client.report.page import write_report
 
 __all__ = ["AccuracyPoint", "write_report"]

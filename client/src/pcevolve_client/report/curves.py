@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..budget.accountants import epsilon
-from ..pages import size
-from ..privacy import Event
-from .charts import Chart, Series
-from .records import RunRecords
-from .traffic import Traffic
+from pcevolve_client.budget.accountants import epsilon
+from pcevolve_client.pages import size
+from pcevolve_client.privacy import Event
+from pcevolve_client.report.charts import Chart, Series
+from pcevolve_client.report.records import RunRecords
+from pcevolve_client.report.traffic import Traffic
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..budget.lift import uniform_lift
-from ..egress.bodies import write_durably
-from ..figures import factor, loss
-from ..methods import method
-from ..methods.method import first_selection, scope_of
-from ..pages import base_style, inline, own_file, rendered, size
-from ..publish import in_all
-from .curves import AccuracyPoint, curves, percent, spent
-from .records import RunRecords
-from .sheets import ROWS, contact_sheets, evenly
-from .traffic import Traffic
+from pcevolve_client.budget.lift import uniform_lift
+from pcevolve_client.egress.bodies import write_durably
+from pcevolve_client.figures import factor, loss
+from pcevolve_client.methods import method
+from pcevolve_client.methods.method import first_selection, scope_of
+from pcevolve_client.pages import base_style, inline, own_file, rendered, size
+from pcevolve_client.publish import in_all
+from pcevolve_client.report.curves import AccuracyPoint, curves, percent, spent
+from pcevolve_client.report.records import RunRecords
+from pcevolve_client.report.sheets import ROWS, contact_sheets, evenly
+from pcevolve_client.report.traffic import Traffic
 
 REPORT = "report.html"
 RELATIONS = {

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..egress.bodies import Bodies, Digest
-from ..egress.records import Received, Released
-from ..egress.transcript import BODIES, Entry, plan_of, read
-from ..errors import TranscriptError, UsageError
-from ..plan import PublicPlan
-from ..privacy import Relation
-from ..publish import MANIFEST
-from ..release import Receipt
+from pcevolve_client.egress.bodies import Bodies, Digest
+from pcevolve_client.egress.records import Received, Released
+from pcevolve_client.egress.transcript import BODIES, Entry, plan_of, read
+from pcevolve_client.errors import TranscriptError, UsageError
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.privacy import Relation
+from pcevolve_client.publish import MANIFEST
+from pcevolve_client.release import Receipt
 
 
 class _Part(BaseModel):

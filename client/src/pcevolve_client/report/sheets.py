@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..appearance import Appearance, appearance_in, developed
-from ..pages import data_uri, jpeg
-from ..plan import Call
-from ..release import Chosen, Receipt
-from .records import RunRecords
+from pcevolve_client.appearance import Appearance, appearance_in, developed
+from pcevolve_client.pages import data_uri, jpeg
+from pcevolve_client.plan import Call
+from pcevolve_client.release import Chosen, Receipt
+from pcevolve_client.report.records import RunRecords
 
 ROWS = 6  # iterations per class, the first and the last among them
 TILES_PER_ROW = 12

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import accumulate
 
-from ..egress.records import ACCOUNT, HELLO, Answered, Failed, Received, Record, Released, Sent, planned_slot
-from ..egress.transcript import Entry
-from ..plan import Call, PublicPlan, Purpose
-from ..release import Receipt
+from pcevolve_client.egress.records import ACCOUNT, HELLO, Answered, Failed, Received, Record, Released, Sent, planned_slot
+from pcevolve_client.egress.transcript import Entry
+from pcevolve_client.plan import Call, PublicPlan, Purpose
+from pcevolve_client.release import Receipt
 
 GREETING = "greeting (list of models)"
 BALANCE = "account's balance"

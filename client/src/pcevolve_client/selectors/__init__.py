@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from .contrastive import Contrastive, NoisyArgmax, calibrated, filtered, plain, unfiltered
-from .joint import Joint
-from .means import Means
-from .scene import Measurement, Records, Scene, Selector
-from .votes import ExponentialVotes, Votes
+from pcevolve_client.selectors.contrastive import Contrastive, NoisyArgmax, calibrated, filtered, plain, unfiltered
+from pcevolve_client.selectors.joint import Joint
+from pcevolve_client.selectors.means import Means
+from pcevolve_client.selectors.scene import Measurement, Records, Scene, Selector
+from pcevolve_client.selectors.votes import ExponentialVotes, Votes
 
 __all__ = ["SELECTORS", "Measurement", "Records", "Scene", "Selector"]
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..budget.mechanisms import FloatArray
+from pcevolve_client.budget.mechanisms import FloatArray
 
 Step: TypeAlias = "float | FloatArray"
 """One for all numbers, or one for each column."""

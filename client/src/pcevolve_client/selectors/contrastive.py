@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..budget.calibration import utility_sensitivity
-from ..budget.mechanisms import FloatArray, Noise, clamped
-from ..errors import DataError
-from ..privacy import Event
-from .drawn import Drawn
-from .scene import IntArray, Measurement, Records, Scene, deviation, distances, expect
+from pcevolve_client.budget.calibration import utility_sensitivity
+from pcevolve_client.budget.mechanisms import FloatArray, Noise, clamped
+from pcevolve_client.errors import DataError
+from pcevolve_client.privacy import Event
+from pcevolve_client.selectors.drawn import Drawn
+from pcevolve_client.selectors.scene import IntArray, Measurement, Records, Scene, deviation, distances, expect
 
 TAU = 10.0
 Utility = Callable[[FloatArray, int], FloatArray]

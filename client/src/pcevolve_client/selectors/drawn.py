@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..privacy import Event
-from .following import are_entrants, has_form, is_surrounded
-from .scene import IntArray, Measurement, Scene, surrounded
+from pcevolve_client.privacy import Event
+from pcevolve_client.selectors.following import are_entrants, has_form, is_surrounded
+from pcevolve_client.selectors.scene import IntArray, Measurement, Scene, surrounded
 
 
 class Drawn:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..budget.mechanisms import FloatArray
-from .scene import IntArray, Measurement, Scene, distances
+from pcevolve_client.budget.mechanisms import FloatArray
+from pcevolve_client.selectors.scene import IntArray, Measurement, Scene, distances
 
 SLACK = 1e-4
 """Share of a distance by which two machines may differ; float32 embeddings differ by a hundredth of it."""

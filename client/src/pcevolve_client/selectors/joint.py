@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..budget.mechanisms import FloatArray, Noise
-from ..privacy import Event
-from .drawn import Drawn
-from .scene import IntArray, Measurement, Records, Scene, distances, expect, rate_of
+from pcevolve_client.budget.mechanisms import FloatArray, Noise
+from pcevolve_client.privacy import Event
+from pcevolve_client.selectors.drawn import Drawn
+from pcevolve_client.selectors.scene import IntArray, Measurement, Records, Scene, distances, expect, rate_of
 
 BLOCK = 3
 """Most classes that vote together: tuples multiply."""

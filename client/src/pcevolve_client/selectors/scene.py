@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..budget.mechanisms import FloatArray, Noise
-from ..privacy import Event, Relation
+from pcevolve_client.budget.mechanisms import FloatArray, Noise
+from pcevolve_client.privacy import Event, Relation
 
 IntArray = NDArray[np.int64]
 Measurement = Mapping[str, NDArray[Any]]
@@ -230,7 +230,7 @@ def nearest_candidates(points: FloatArray, candidates: FloatArray) -> IntArray:
     """
     if points.size * len(candidates) <= FEW or not np.isfinite(candidates).all():
         return np.asarray(squared_distances(points, candidates).argmin(axis=1), dtype=np.int64)
-    from .nearest import nearest  # torch takes seconds to load
+    from pcevolve_client.selectors.nearest import nearest  # torch takes seconds to load
 
     return nearest(points, candidates)
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .page import rendered_viewer, write_viewer
+from pcevolve_client.audit.viewer.page import rendered_viewer, write_viewer
 
 __all__ = ["rendered_viewer", "write_viewer"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ...egress.bodies import PLACEHOLDER
+from pcevolve_client.egress.bodies import PLACEHOLDER
 
 WHOLE = "(whole body)"
 MOST_FIELDS = 200

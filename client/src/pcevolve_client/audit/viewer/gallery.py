@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ...errors import TranscriptError
-from ...pages import data_uri, jpeg
-from ...pictures import picture
+from pcevolve_client.errors import TranscriptError
+from pcevolve_client.pages import data_uri, jpeg
+from pcevolve_client.pictures import picture
 
 ROOM = 6_000_000  # bytes of all pictures; about 3000 of them
 

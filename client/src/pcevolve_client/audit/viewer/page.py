@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...egress.bodies import write_durably
-from ...figures import loss
-from ...pages import base_style, inline, own_file, rendered, size
-from ...publish import marks
-from ..checks import Finding
-from .fields import cut, fields
-from .gallery import ROOM, Gallery
-from .prices import prices, spelled
-from .reading import Reading
-from .story import Attempt, Story, told
-from .totals import Totals, by_kind, hosts
+from pcevolve_client.egress.bodies import write_durably
+from pcevolve_client.figures import loss
+from pcevolve_client.pages import base_style, inline, own_file, rendered, size
+from pcevolve_client.publish import marks
+from pcevolve_client.audit.checks import Finding
+from pcevolve_client.audit.viewer.fields import cut, fields
+from pcevolve_client.audit.viewer.gallery import ROOM, Gallery
+from pcevolve_client.audit.viewer.prices import prices, spelled
+from pcevolve_client.audit.viewer.reading import Reading
+from pcevolve_client.audit.viewer.story import Attempt, Story, told
+from pcevolve_client.audit.viewer.totals import Totals, by_kind, hosts
 
 MOST_FAULTS = 50  # of one finding
 _LINE = re.compile(r"\(line (\d+)\)")

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from ...egress.records import ACCOUNT, HELLO, Answered, Failed, Received, Record, Released, Sent, planned_slot
-from ...egress.transcript import Entry
-from ...plan import Call, PublicPlan
-from ...release import Chosen, Receipt
-from ...report.traffic import BALANCE, GREETING, KINDS, LINKED, UNPLANNED
+from pcevolve_client.egress.records import ACCOUNT, HELLO, Answered, Failed, Received, Record, Released, Sent, planned_slot
+from pcevolve_client.egress.transcript import Entry
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.release import Chosen, Receipt
+from pcevolve_client.report.traffic import BALANCE, GREETING, KINDS, LINKED, UNPLANNED
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from .story import Attempt
+from pcevolve_client.audit.viewer.story import Attempt
 
 
 @dataclass(frozen=True)
