@@ -11,8 +11,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from pcevolve_shared import images
-
 from pcevolve_client.appearance import Appearance, appearance_in
 from pcevolve_client.budget.accountants import epsilon
 from pcevolve_client.budget.units import IMAGE
@@ -22,6 +20,7 @@ from pcevolve_client.methods.method import Method
 from pcevolve_client.plan import PublicPlan
 from pcevolve_client.privacy import Event
 from pcevolve_client.release import Candidate, Chosen, Receipt
+from pcevolve_shared import images
 
 FORMAT = "pcevolve-manifest/3"
 MANIFEST = "manifest.json"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcevolve_client.errors import ClientError, TranscriptError
-from pcevolve_client.publish import marks
 from pcevolve_client.audit.capture import reconcile
 from pcevolve_client.audit.checks import Finding, audit
 from pcevolve_client.audit.evidence import Evidence
 from pcevolve_client.audit.pages import WIRE, wire_faults
+from pcevolve_client.errors import ClientError, TranscriptError
+from pcevolve_client.publish import marks
 
 __all__ = ["Finding", "audit", "marks_of", "reconciled", "wire_page_finding"]
 

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from pcevolve_client.egress.records import Answered, Header, Sent
 from pcevolve_client.audit.checks import Finding
 from pcevolve_client.audit.evidence import Evidence
 from pcevolve_client.audit.flows import Answer, Flow, Request, read_flows
+from pcevolve_client.egress.records import Answered, Header, Sent
 
 RECORDERS_OWN: Final = frozenset({400, 413, 502})
 

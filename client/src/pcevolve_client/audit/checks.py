@@ -10,6 +10,14 @@ from typing import TypeAlias
 
 from pcevolve_client import methods
 from pcevolve_client.appearance import AS_IS, MATCHED, is_released
+from pcevolve_client.audit.evidence import Evidence
+from pcevolve_client.audit.grammar import grammar_faults
+from pcevolve_client.audit.pages import page_faults
+from pcevolve_client.audit.populations import Populations
+from pcevolve_client.audit.released import MOST_ROUNDED, Released
+from pcevolve_client.audit.replay import Replay
+from pcevolve_client.audit.selection import LoadEncoder, Selections, encoder_of
+from pcevolve_client.audit.tree import kind_of, odd_entries, tree_faults
 from pcevolve_client.budget.accountants import within
 from pcevolve_client.egress.bodies import cut
 from pcevolve_client.egress.records import Answered, Sent
@@ -19,14 +27,6 @@ from pcevolve_client.plan import PublicPlan
 from pcevolve_client.providers import dialect
 from pcevolve_client.publish import MANIFEST
 from pcevolve_client.release import Chosen, Receipt
-from pcevolve_client.audit.evidence import Evidence
-from pcevolve_client.audit.grammar import grammar_faults
-from pcevolve_client.audit.pages import page_faults
-from pcevolve_client.audit.populations import Populations
-from pcevolve_client.audit.released import MOST_ROUNDED, Released
-from pcevolve_client.audit.replay import Replay
-from pcevolve_client.audit.selection import LoadEncoder, Selections, encoder_of
-from pcevolve_client.audit.tree import kind_of, odd_entries, tree_faults
 
 Check: TypeAlias = Callable[[Evidence], Iterable[str]]
 """A generator: nothing is looked at before its faults are collected."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from pcevolve_client.audit.tree import odd_entries
 from pcevolve_client.egress.bodies import Bodies
 from pcevolve_client.egress.records import Answered, Finished, Opened, Received, Released, Sent
 from pcevolve_client.egress.transcript import BODIES, LOG, Entry, files_of, plan_of, read
 from pcevolve_client.errors import TranscriptError
 from pcevolve_client.plan import PublicPlan
 from pcevolve_client.release import Receipt
-from pcevolve_client.audit.tree import odd_entries
 
 
 @dataclass(frozen=True)

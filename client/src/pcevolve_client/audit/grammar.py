@@ -21,7 +21,20 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeVar
 
-from pcevolve_client.egress.records import ACCOUNT, HELLO, Answered, Failed, Finished, Opened, Planned, Received, Record, Released, Sent, planned_slot
+from pcevolve_client.egress.records import (
+    ACCOUNT,
+    HELLO,
+    Answered,
+    Failed,
+    Finished,
+    Opened,
+    Planned,
+    Received,
+    Record,
+    Released,
+    Sent,
+    planned_slot,
+)
 from pcevolve_client.egress.transcript import Entry
 from pcevolve_client.egress.transport import Incoming
 from pcevolve_client.plan import Call, PublicPlan

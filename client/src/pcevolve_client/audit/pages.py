@@ -6,12 +6,12 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pcevolve_client.audit.evidence import Evidence
+from pcevolve_client.audit.tree import KINDS, kind_of
 from pcevolve_client.plan import PublicPlan
 from pcevolve_client.report.page import REPORT, render
 from pcevolve_client.report.records import RunRecords
 from pcevolve_client.summary import SUMMARY, spelled, summary
-from pcevolve_client.audit.evidence import Evidence
-from pcevolve_client.audit.tree import KINDS, kind_of
 
 WIRE = "wire.html"
 OWN = {

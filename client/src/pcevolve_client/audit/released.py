@@ -16,15 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from pcevolve_shared import containers, images
-
 from pcevolve_client import methods
 from pcevolve_client.appearance import Appearance, appearance_in
-from pcevolve_client.plan import PublicPlan
-from pcevolve_client.publish import CARD, MANIFEST, Release, card, clean_image, image_paths, listed, manifest
 from pcevolve_client.audit.evidence import Evidence
 from pcevolve_client.audit.populations import Populations
 from pcevolve_client.audit.tree import tree_faults
+from pcevolve_client.plan import PublicPlan
+from pcevolve_client.publish import CARD, MANIFEST, Release, card, clean_image, image_paths, listed, manifest
+from pcevolve_shared import containers, images
 
 MOST_ROUNDED = 1
 """Values, of all pixels and channels of a dataset, that may be one level off."""

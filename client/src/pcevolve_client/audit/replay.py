@@ -13,16 +13,27 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from pcevolve_client.audit.evidence import Evidence
 from pcevolve_client.egress.bodies import Bodies
 from pcevolve_client.egress.bounds import of_asked_size
 from pcevolve_client.egress.links import follow, of_bearable_size
-from pcevolve_client.egress.records import ACCOUNT, HELLO, Answered, Failed, Planned, Received, Released, Sent, link_slot, planned_slot
+from pcevolve_client.egress.records import (
+    ACCOUNT,
+    HELLO,
+    Answered,
+    Failed,
+    Planned,
+    Received,
+    Released,
+    Sent,
+    link_slot,
+    planned_slot,
+)
 from pcevolve_client.egress.transport import HIDDEN, Address, Outgoing
 from pcevolve_client.errors import ClientError, ProviderReplyError
 from pcevolve_client.plan import Call, PublicPlan
 from pcevolve_client.providers.dialect import Dialect, WireRequest
 from pcevolve_client.release import Candidate, Chosen, PublicPrompt, Receipt
-from pcevolve_client.audit.evidence import Evidence
 
 STAND_IN = ":"
 """For a key, whose value is not on record; of a form that every scheme takes."""

@@ -14,6 +14,8 @@ from safetensors.numpy import load as parsed
 from safetensors.numpy import save
 
 from pcevolve_client import methods
+from pcevolve_client.audit.evidence import Evidence
+from pcevolve_client.audit.populations import Populations
 from pcevolve_client.choosing import Chooser, looks_of
 from pcevolve_client.encoders import Encoder, load_encoder, weights_digest
 from pcevolve_client.errors import ModelError
@@ -21,8 +23,6 @@ from pcevolve_client.plan import PublicPlan
 from pcevolve_client.release import Receipt
 from pcevolve_client.selectors import SELECTORS, Measurement
 from pcevolve_client.selectors.scene import united
-from pcevolve_client.audit.evidence import Evidence
-from pcevolve_client.audit.populations import Populations
 
 LoadEncoder = Callable[[PublicPlan], Encoder]
 """Finds the encoder that a plan names; raises a ClientError where it cannot be had."""

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from pcevolve_client.budget.accountants import epsilon, merged, within
+from pcevolve_client.budget.overlap import Exposure, Party, Reach, exposures, largest_group
+from pcevolve_client.budget.records import Enrolment, Records
+from pcevolve_client.budget.units import IMAGE
 from pcevolve_client.errors import BudgetError, LedgerError
 from pcevolve_client.figures import loss, upwards
 from pcevolve_client.plan import Earlier
 from pcevolve_client.privacy import Budget, Event
 from pcevolve_client.release import Choice, Query, Receipt
-from pcevolve_client.budget.accountants import epsilon, merged, within
-from pcevolve_client.budget.overlap import Exposure, Party, Reach, exposures, largest_group
-from pcevolve_client.budget.records import Enrolment, Records
-from pcevolve_client.budget.units import IMAGE
 
 
 @dataclass(frozen=True)

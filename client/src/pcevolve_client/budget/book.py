@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pcevolve_client.errors import LedgerError
 from pcevolve_client.budget.keys import Key
+from pcevolve_client.errors import LedgerError
 
 APPLICATION_ID = 0x50434576  # "PCEv": tells a ledger from any other SQLite file
 VERSION = 3

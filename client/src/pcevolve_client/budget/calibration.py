@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from pcevolve_client.budget.accountants import within
 from pcevolve_client.errors import UsageError
 from pcevolve_client.privacy import FREE, Budget, Event, Relation
-from pcevolve_client.budget.accountants import within
 
 Rounds = tuple[tuple[Event, ...], ...]
 

@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pcevolve_client.durable import sync_folder
-from pcevolve_client.errors import LedgerError
 from pcevolve_client.budget.book import Book
 from pcevolve_client.budget.keys import Key
+from pcevolve_client.durable import sync_folder
+from pcevolve_client.errors import LedgerError
 
 SIDES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
 

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pcevolve_client.errors import DataError, LedgerError
-from pcevolve_client.privacy import FREE, Event, Relation
 from pcevolve_client.budget.account import Account, Limits, Paid
 from pcevolve_client.budget.accountants import ACCOUNTANTS, epsilon, merged
 from pcevolve_client.budget.founding import open_book
 from pcevolve_client.budget.records import Enrolment, Records, Terms
 from pcevolve_client.budget.units import IMAGE, PrivateUnit, Units
+from pcevolve_client.errors import DataError, LedgerError
+from pcevolve_client.privacy import FREE, Event, Relation
 
 __all__ = ["Account", "Ledger", "Limits", "Paid", "PrivateUnit", "Terms"]
 

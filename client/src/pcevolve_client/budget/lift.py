@@ -11,8 +11,14 @@ import math
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from pcevolve_client.budget.calibration import (
+    Scope,
+    mean_sensitivity,
+    utility_sensitivity,
+    vote_sensitivity,
+    votes_per_draw,
+)
 from pcevolve_client.privacy import Event
-from pcevolve_client.budget.calibration import Scope, mean_sensitivity, utility_sensitivity, vote_sensitivity, votes_per_draw
 
 WIDTH = 12.0
 """Standard deviations after which nothing of a normal distribution is left in a float."""

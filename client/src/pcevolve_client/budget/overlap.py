@@ -39,10 +39,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve_client.errors import LedgerError
-from pcevolve_client.privacy import Relation
 from pcevolve_client.budget.keys import SIZE
 from pcevolve_client.budget.units import COUNT, IMAGE, Units
+from pcevolve_client.errors import LedgerError
+from pcevolve_client.privacy import Relation
 
 IntArray = NDArray[np.int64]
 Numbers = NDArray[np.uint64]

@@ -8,11 +8,17 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from pcevolve_client.budget.accountants import ACCOUNTANTS, above, epsilon, merged, pure_epsilon, within
+from pcevolve_client.budget.calibration import (
+    Scope,
+    is_blurred,
+    mean_sensitivity,
+    utility_sensitivity,
+    vote_sensitivity,
+)
+from pcevolve_client.budget.lift import uniform_lift
 from pcevolve_client.errors import UsageError
 from pcevolve_client.privacy import Budget, Event
-from pcevolve_client.budget.accountants import ACCOUNTANTS, above, epsilon, merged, pure_epsilon, within
-from pcevolve_client.budget.calibration import Scope, is_blurred, mean_sensitivity, utility_sensitivity, vote_sensitivity
-from pcevolve_client.budget.lift import uniform_lift
 
 if TYPE_CHECKING:  # methods import the calibration that lies beside this module
     from pcevolve_client.methods.method import Method

@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from pcevolve_client.errors import LedgerError
-from pcevolve_client.privacy import Budget, Event, Relation
-from pcevolve_client.release import Query, Receipt
 from pcevolve_client.budget.book import Book, Row
 from pcevolve_client.budget.keys import SIZE
 from pcevolve_client.budget.overlap import Cut, Party
 from pcevolve_client.budget.units import COUNT, Units
+from pcevolve_client.errors import LedgerError
+from pcevolve_client.privacy import Budget, Event, Relation
+from pcevolve_client.release import Query, Receipt
 
 ENROLMENT = ""  # name of a run's first row; a query's key is never empty
 

@@ -8,8 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from pcevolve_client.errors import DataError
 from pcevolve_client.budget.keys import SIZE, Key
+from pcevolve_client.errors import DataError
 
 IMAGE = "image"
 """What a unit is called that is one image and has no name."""

@@ -18,10 +18,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve_shared import images, limits
-
 from pcevolve_client.durable import sync_folder
 from pcevolve_client.errors import TranscriptError
+from pcevolve_shared import images, limits
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")

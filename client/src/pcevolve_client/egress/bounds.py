@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
 
-from pcevolve_shared import containers, images, limits
-
 from pcevolve_client.errors import ProviderReplyError
 from pcevolve_client.plan import PublicPlan
+from pcevolve_shared import containers, images, limits
 
 MAX_PLAIN_BYTES: Final = 2**20
 """Of an answer without its images, and of any answer that is no success: two bytes of JSON may become 300 in memory."""

@@ -11,21 +11,38 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
-from pcevolve_shared import images
-
-from pcevolve_client.errors import EgressError, ProviderRefusedError, ProviderReplyError, TranscriptError, UnlistedHostError
-from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.providers.dialect import Dialect, WireRequest
-from pcevolve_client.providers.faults import Reason
-from pcevolve_client.release import Candidate, Prototype, Receipt
 from pcevolve_client.egress.links import of_bearable_size
 from pcevolve_client.egress.pace import Pace
 from pcevolve_client.egress.policy import Policy, Source
-from pcevolve_client.egress.records import ACCOUNT, HELLO, Answered, Failed, Finished, Opened, Planned, Received, Released, Sent, link_slot
+from pcevolve_client.egress.records import (
+    ACCOUNT,
+    HELLO,
+    Answered,
+    Failed,
+    Finished,
+    Opened,
+    Planned,
+    Received,
+    Released,
+    Sent,
+    link_slot,
+)
 from pcevolve_client.egress.retry import Busy, Patience
 from pcevolve_client.egress.spending import Allowance, Meter
 from pcevolve_client.egress.transcript import Transcript
 from pcevolve_client.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve_client.errors import (
+    EgressError,
+    ProviderRefusedError,
+    ProviderReplyError,
+    TranscriptError,
+    UnlistedHostError,
+)
+from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.providers.dialect import Dialect, WireRequest
+from pcevolve_client.providers.faults import Reason
+from pcevolve_client.release import Candidate, Prototype, Receipt
+from pcevolve_shared import images
 
 RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 HINTS: Final[dict[Reason | None, str]] = {

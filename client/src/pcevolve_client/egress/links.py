@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from pcevolve_shared import limits
-
+from pcevolve_client.egress.transport import Outgoing, fixed_headers, is_loopback
 from pcevolve_client.errors import ProviderReplyError, UnlistedHostError
 from pcevolve_client.plan import PublicPlan
-from pcevolve_client.egress.transport import Outgoing, fixed_headers, is_loopback
+from pcevolve_shared import limits
 
 _PORTS: Final = {"https": 443, "http": 80}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pcevolve_client.egress.gate import Gate
 from pcevolve_client.evolve import Judge, Pool
 from pcevolve_client.release import Query, Receipt
-from pcevolve_client.egress.gate import Gate
 
 
 @dataclass(frozen=True)

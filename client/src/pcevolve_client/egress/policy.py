@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
-from pcevolve_client.errors import EgressError
-from pcevolve_client.plan import Call, PublicPlan, Purpose
-from pcevolve_client.providers.dialect import Dialect, WireRequest
-from pcevolve_client.release import Candidate, Chosen, Prototype, PublicEcho, PublicPrompt, Receipt
 from pcevolve_client.egress.bounds import of_asked_size
 from pcevolve_client.egress.links import follow
 from pcevolve_client.egress.plain import require_plain
 from pcevolve_client.egress.transport import Address, Outgoing
+from pcevolve_client.errors import EgressError
+from pcevolve_client.plan import Call, PublicPlan, Purpose
+from pcevolve_client.providers.dialect import Dialect, WireRequest
+from pcevolve_client.release import Candidate, Chosen, Prototype, PublicEcho, PublicPrompt, Receipt
 
 Source = Prototype | PublicEcho | None
 _CARRIES: Final[dict[Purpose, str]] = {

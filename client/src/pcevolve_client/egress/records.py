@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from pcevolve_client.egress.bodies import BodyRef, Digest
 from pcevolve_client.plan import PublicPlan
 from pcevolve_client.release import Receipt
-from pcevolve_client.egress.bodies import BodyRef, Digest
 
 Header = tuple[str, str]
 FailureReason = Literal[

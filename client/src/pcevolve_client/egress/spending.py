@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from pcevolve_client.egress.records import Answered, Record, Sent
+from pcevolve_client.egress.transcript import Transcript
 from pcevolve_client.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve_client.plan import PublicPlan
 from pcevolve_client.providers.dialect import Dialect
-from pcevolve_client.egress.records import Answered, Record, Sent
-from pcevolve_client.egress.transcript import Transcript
 
 _ROUNDING = 1e-9
 """Sums of prices may miss a limit by this much."""

@@ -17,11 +17,25 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from pcevolve_client.durable import sync_folder
+from pcevolve_client.egress.bodies import Bodies
+from pcevolve_client.egress.records import (
+    FORMAT,
+    GENESIS,
+    Answered,
+    Failed,
+    Line,
+    Planned,
+    Received,
+    Record,
+    Released,
+    Sent,
+    digest,
+    from_event,
+    to_event,
+)
 from pcevolve_client.errors import TranscriptError
 from pcevolve_client.plan import PublicPlan
 from pcevolve_client.release import Receipt
-from pcevolve_client.egress.bodies import Bodies
-from pcevolve_client.egress.records import FORMAT, GENESIS, Answered, Failed, Line, Planned, Received, Record, Released, Sent, digest, from_event, to_event
 
 LOG = "log.jsonl"
 BODIES = "bodies"

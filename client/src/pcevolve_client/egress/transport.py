@@ -11,13 +11,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from pcevolve_shared import limits
-
-from pcevolve_client.errors import EgressError, UsageError
-from pcevolve_client.providers.dialect import Scheme, WireRequest
 from pcevolve_client.egress.bounds import MAX_PLAIN_BYTES, bounded, lean
 from pcevolve_client.egress.deadline import Deadline
 from pcevolve_client.egress.records import FailureReason, Header
+from pcevolve_client.errors import EgressError, UsageError
+from pcevolve_client.providers.dialect import Scheme, WireRequest
+from pcevolve_shared import limits
 
 CONNECT_SECONDS = 10.0
 _TOO_LONG: Final = "the answer took too long"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pcevolve_client.budget.calibration import Scope
 from pcevolve_client.errors import UsageError
-from pcevolve_client.privacy import Budget
 from pcevolve_client.methods import auto, dp_means, jvem, pcevolve, pcevolve_gm, pe, random, t2i
 from pcevolve_client.methods.method import Method
+from pcevolve_client.privacy import Budget
 
 METHODS: dict[str, Method] = {
     each.name: each

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pcevolve_client.budget.calibration import Scope, mean_sensitivity
-from pcevolve_client.privacy import Budget
 from pcevolve_client.methods import dp_means
 from pcevolve_client.methods.method import first_selection
+from pcevolve_client.privacy import Budget
 
 DROWNED = 0.6
 """Noise on class means, in clip radii per axis, beyond which they say less than the prompt does: on the development

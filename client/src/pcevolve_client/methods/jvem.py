@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from pcevolve_client.budget.calibration import Scope, exponential_per_round
 from pcevolve_client.budget.lift import joint_lift
-from pcevolve_client.privacy import Budget
 from pcevolve_client.methods.method import Method, Schedule
+from pcevolve_client.privacy import Budget
 
 MOST_ROUNDS = 20
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pcevolve_client.budget.calibration import Scope, exponential_draws, gaussian_per_round, published_gaussian_per_round
+from pcevolve_client.budget.calibration import (
+    Scope,
+    exponential_draws,
+    gaussian_per_round,
+    published_gaussian_per_round,
+)
 from pcevolve_client.budget.lift import draws_lift, histogram_lift
-from pcevolve_client.privacy import Budget
 from pcevolve_client.methods.method import Method, Rounds, Schedule, always
+from pcevolve_client.privacy import Budget
 
 METHOD = Method(
     name="pe",

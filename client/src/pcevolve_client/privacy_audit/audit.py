@@ -15,12 +15,12 @@ from pcevolve_client.errors import UsageError
 from pcevolve_client.methods import method as method_named
 from pcevolve_client.methods.method import Method
 from pcevolve_client.privacy import Event
-from pcevolve_client.private.appearance import released_appearance
-from pcevolve_client.selectors import SELECTORS, Measurement, Records, Selector
 from pcevolve_client.privacy_audit.bound import AnyMechanism, GaussianMechanism, Inference
 from pcevolve_client.privacy_audit.claim import Claim, Verdict
 from pcevolve_client.privacy_audit.event import Outcomes, most_telling
 from pcevolve_client.privacy_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
+from pcevolve_client.private.appearance import released_appearance
+from pcevolve_client.selectors import SELECTORS, Measurement, Records, Selector
 
 Tick = Callable[[], None]
 NoiseOf = Callable[[int], Noise]

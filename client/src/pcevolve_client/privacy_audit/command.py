@@ -44,7 +44,9 @@ def audit_dp(
     """
     from pcevolve_client.budget.calibration import parse_delta, parse_epsilon
     from pcevolve_client.methods import default_delta
-    from pcevolve_client.privacy_audit.audit import audit_method  # SciPy takes a second to load; --help should not
+    from pcevolve_client.privacy_audit.audit import (
+        audit_method,  # SciPy takes a second to load; --help should not
+    )
 
     budget = Budget(parse_epsilon(epsilon), parse_delta(default_delta(method) if delta is None else delta))
     claim = Claim(method, budget, relation, images_per_unit, rounds, runs, confidence)

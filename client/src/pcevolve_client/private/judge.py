@@ -17,11 +17,11 @@ from pcevolve_client.choosing import Chooser, Look, choice, looks_of
 from pcevolve_client.evolve import Pool, Population
 from pcevolve_client.plan import PublicPlan
 from pcevolve_client.privacy import Event
+from pcevolve_client.private.appearance import released_appearance
+from pcevolve_client.private.views import PrivateViews
 from pcevolve_client.release import Query, Receipt
 from pcevolve_client.selectors import Measurement, Records, Scene
 from pcevolve_client.selectors.scene import united
-from pcevolve_client.private.appearance import released_appearance
-from pcevolve_client.private.views import PrivateViews
 
 
 @dataclass(frozen=True, repr=False)

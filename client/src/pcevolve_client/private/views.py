@@ -16,9 +16,9 @@ from pcevolve_client.budget.mechanisms import FloatArray
 from pcevolve_client.choosing import Look
 from pcevolve_client.encoders import Encoder
 from pcevolve_client.errors import DataError
-from pcevolve_client.selectors import Records
 from pcevolve_client.private.appearance import appearances
 from pcevolve_client.private.dataset import PrivateDataset
+from pcevolve_client.selectors import Records
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,11 +7,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from pcevolve_shared import images, limits
-
 from pcevolve_client.plan import Call, PublicPlan
+from pcevolve_client.providers.dialect import (
+    Dialect,
+    ModelSize,
+    WireRequest,
+    json_body,
+    no_model,
+    parsed,
+    received_images,
+)
 from pcevolve_client.release import PublicPrompt
-from pcevolve_client.providers.dialect import Dialect, ModelSize, WireRequest, json_body, no_model, parsed, received_images
+from pcevolve_shared import images, limits
 
 TEXT_TO_IMAGE = "/sdapi/v1/txt2img"
 IMAGE_TO_IMAGE = "/sdapi/v1/img2img"

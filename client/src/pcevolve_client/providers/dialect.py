@@ -10,12 +10,11 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from pcevolve_shared import images
-
 from pcevolve_client.errors import ProviderReplyError, UsageError
 from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.release import PublicPrompt
 from pcevolve_client.providers.faults import Fault, Reason, fault
+from pcevolve_client.release import PublicPrompt
+from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
 Scheme = Literal["Bearer", "Basic"]

@@ -7,12 +7,19 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from pcevolve_shared import images, limits, wire
-
 from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.release import PublicPrompt
-from pcevolve_client.providers.dialect import Dialect, ModelSize, WireRequest, json_body, no_model, parsed, received_images
+from pcevolve_client.providers.dialect import (
+    Dialect,
+    ModelSize,
+    WireRequest,
+    json_body,
+    no_model,
+    parsed,
+    received_images,
+)
 from pcevolve_client.providers.faults import Reason
+from pcevolve_client.release import PublicPrompt
+from pcevolve_shared import images, limits, wire
 
 
 class _Answer(BaseModel):

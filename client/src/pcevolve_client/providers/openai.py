@@ -7,13 +7,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve_shared import limits, wire
-
 from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.release import PublicPrompt
 from pcevolve_client.providers.dialect import Dialect, WireRequest, json_body, parsed, received_images
 from pcevolve_client.providers.faults import Reason
 from pcevolve_client.providers.multipart import form
+from pcevolve_client.release import PublicPrompt
+from pcevolve_shared import limits, wire
 
 
 class _Image(BaseModel):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.release import Candidate, Prototype, PublicEcho, PublicPrompt
 from pcevolve_client.providers.dialect import Dialect, WireRequest
+from pcevolve_client.release import Candidate, Prototype, PublicEcho, PublicPrompt
 
 
 class Channel(Protocol):

@@ -7,13 +7,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve_shared import images, wire
-
 from pcevolve_client.errors import ProviderReplyError
 from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.release import PublicPrompt
 from pcevolve_client.providers.dialect import Dialect, WireRequest, counted, json_body, parsed, shifted
 from pcevolve_client.providers.faults import Reason
+from pcevolve_client.release import PublicPrompt
+from pcevolve_shared import images, wire
 
 USER_INFO = "/v1/user/info"
 _MOST = 4

@@ -8,14 +8,20 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve_shared import limits
-
 from pcevolve_client.errors import ProviderReplyError, UsageError
 from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.release import PublicPrompt
-from pcevolve_client.providers.dialect import Dialect, ModelSize, WireRequest, parsed, received_images, shifted
+from pcevolve_client.providers.dialect import (
+    Dialect,
+    ModelSize,
+    WireRequest,
+    parsed,
+    received_images,
+    shifted,
+)
 from pcevolve_client.providers.faults import Reason
 from pcevolve_client.providers.multipart import form
+from pcevolve_client.release import PublicPrompt
+from pcevolve_shared import limits
 
 GENERATE = "/v2beta/stable-image/generate/sd3"
 BALANCE = "/v1/user/balance"

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import accumulate
 
-from pcevolve_client.egress.records import ACCOUNT, HELLO, Answered, Failed, Received, Record, Released, Sent, planned_slot
+from pcevolve_client.egress.records import (
+    ACCOUNT,
+    HELLO,
+    Answered,
+    Failed,
+    Received,
+    Record,
+    Released,
+    Sent,
+    planned_slot,
+)
 from pcevolve_client.egress.transcript import Entry
 from pcevolve_client.plan import Call, PublicPlan, Purpose
 from pcevolve_client.release import Receipt

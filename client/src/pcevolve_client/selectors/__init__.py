@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from pcevolve_client.selectors.contrastive import Contrastive, NoisyArgmax, calibrated, filtered, plain, unfiltered
+from pcevolve_client.selectors.contrastive import (
+    Contrastive,
+    NoisyArgmax,
+    calibrated,
+    filtered,
+    plain,
+    unfiltered,
+)
 from pcevolve_client.selectors.joint import Joint
 from pcevolve_client.selectors.means import Means
 from pcevolve_client.selectors.scene import Measurement, Records, Scene, Selector

@@ -17,7 +17,15 @@ from pcevolve_client.budget.mechanisms import FloatArray, Noise, clamped
 from pcevolve_client.errors import DataError
 from pcevolve_client.privacy import Event
 from pcevolve_client.selectors.drawn import Drawn
-from pcevolve_client.selectors.scene import IntArray, Measurement, Records, Scene, deviation, distances, expect
+from pcevolve_client.selectors.scene import (
+    IntArray,
+    Measurement,
+    Records,
+    Scene,
+    deviation,
+    distances,
+    expect,
+)
 
 TAU = 10.0
 Utility = Callable[[FloatArray, int], FloatArray]

@@ -19,7 +19,15 @@ from pcevolve_client.budget.mechanisms import FloatArray, Noise
 from pcevolve_client.privacy import Event
 from pcevolve_client.selectors.coarse import coarse, idle_step, is_coarse, power_below, without_idle_digits
 from pcevolve_client.selectors.following import SLACK, are_possible, has_form, repeats
-from pcevolve_client.selectors.scene import IntArray, Measurement, Records, Scene, deviation, expect, squared_distances
+from pcevolve_client.selectors.scene import (
+    IntArray,
+    Measurement,
+    Records,
+    Scene,
+    deviation,
+    expect,
+    squared_distances,
+)
 
 AXES = 16
 """Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""

@@ -16,7 +16,16 @@ from pcevolve_client.budget.mechanisms import FloatArray, Noise
 from pcevolve_client.privacy import Event
 from pcevolve_client.selectors.coarse import idle_step, is_coarse, without_idle_digits
 from pcevolve_client.selectors.following import are_entrants, has_form
-from pcevolve_client.selectors.scene import IntArray, Measurement, Records, Scene, deviation, expect, nearest_candidates, rate_of
+from pcevolve_client.selectors.scene import (
+    IntArray,
+    Measurement,
+    Records,
+    Scene,
+    deviation,
+    expect,
+    nearest_candidates,
+    rate_of,
+)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pcevolve_client.egress.bodies import write_durably
-from pcevolve_client.figures import loss
-from pcevolve_client.pages import base_style, inline, own_file, rendered, size
-from pcevolve_client.publish import marks
 from pcevolve_client.audit.checks import Finding
 from pcevolve_client.audit.viewer.fields import cut, fields
 from pcevolve_client.audit.viewer.gallery import ROOM, Gallery
@@ -19,6 +15,10 @@ from pcevolve_client.audit.viewer.prices import prices, spelled
 from pcevolve_client.audit.viewer.reading import Reading
 from pcevolve_client.audit.viewer.story import Attempt, Story, told
 from pcevolve_client.audit.viewer.totals import Totals, by_kind, hosts
+from pcevolve_client.egress.bodies import write_durably
+from pcevolve_client.figures import loss
+from pcevolve_client.pages import base_style, inline, own_file, rendered, size
+from pcevolve_client.publish import marks
 
 MOST_FAULTS = 50  # of one finding
 _LINE = re.compile(r"\(line (\d+)\)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pcevolve_client.audit.viewer.story import Grant
 from pcevolve_client.budget.accountants import epsilon
 from pcevolve_client.privacy import Event, MechanismName
-from pcevolve_client.audit.viewer.story import Grant
 
 PARAMETERS: dict[MechanismName, str] = {
     "exponential": "bounded range η",

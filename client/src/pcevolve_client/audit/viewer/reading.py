@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pcevolve_client.audit.evidence import Evidence
+from pcevolve_client.audit.tree import odd_entries
 from pcevolve_client.egress.records import Line, from_event
 from pcevolve_client.egress.transcript import LOG, Entry, read
 from pcevolve_client.errors import TranscriptError
-from pcevolve_client.audit.evidence import Evidence
-from pcevolve_client.audit.tree import odd_entries
 
 
 @dataclass(frozen=True)

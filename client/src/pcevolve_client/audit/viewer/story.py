@@ -9,7 +9,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from pcevolve_client.egress.records import ACCOUNT, HELLO, Answered, Failed, Received, Record, Released, Sent, planned_slot
+from pcevolve_client.egress.records import (
+    ACCOUNT,
+    HELLO,
+    Answered,
+    Failed,
+    Received,
+    Record,
+    Released,
+    Sent,
+    planned_slot,
+)
 from pcevolve_client.egress.transcript import Entry
 from pcevolve_client.plan import Call, PublicPlan
 from pcevolve_client.release import Chosen, Receipt
