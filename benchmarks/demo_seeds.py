@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from pcevolve_client.demo import OPTIONS
-from pcevolve_client.evaluation.accuracy import AccuracyTest
-from pcevolve_client.run import execute
-from pcevolve_client.scoring import Scores
-from pcevolve_client.settings import RunSettings
+from pcevolve.evaluation.accuracy import AccuracyTest
+from pcevolve.run.demo import OPTIONS
+from pcevolve.run.execution import execute
+from pcevolve.run.scoring import Scores
+from pcevolve.run.settings import RunSettings
 
 METHODS = ("pcevolve", "random")
 

@@ -67,7 +67,7 @@ def write(data: Data, sizes: argparse.Namespace, folder: Path) -> None:
 def ours(folder: Path, threads: int, memory_bytes: int) -> Search:
     import torch
 
-    from pcevolve_client.selectors.nearest import EmbeddingFile, nearest
+    from pcevolve.selectors.nearest import EmbeddingFile, nearest
 
     torch.set_num_threads(threads)
     candidates = np.load(folder / "candidates.npy")

@@ -1,4 +1,4 @@
-# The client: pcevolve_shared and pcevolve_client, and no code of the server.
+# The client: pcevolve_shared and pcevolve, and no code of the server.
 # Build in the repository's root: docker build -f docker/client.Dockerfile -t pcevolve-client .
 
 # The dependencies of this side alone. `compile` picks their names out of the lock's pins; `install` takes every

@@ -30,7 +30,7 @@ from membership.attack import Bare, Bet, Result, attacked, rehearsed, too_quiet
 from membership.stopwatch import IMAGE_SIZE, LARGE, PATIENT, PATIENT_SIZE, Verdict, timed, undefended
 from membership.stopwatch import Client as Timed
 from membership.world import Setting
-from pcevolve_client.budget.mechanisms import Noise, SeededNoise
+from pcevolve.dp.mechanisms import Noise, SeededNoise
 
 METHODS = ("random", "pcevolve", "jvem", "pe", "dp-means")
 EPSILONS = (1, 2, 4, 10)

@@ -15,8 +15,8 @@ from pathlib import Path
 import torch
 from PIL import Image
 
-from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.release import Candidate, Prototype, PublicEcho, PublicPrompt
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, PublicPrompt
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.loading import load
 from pcevolve_server.generator import Recipe, Task

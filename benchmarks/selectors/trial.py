@@ -16,25 +16,25 @@ from PIL import Image
 from scipy.spatial.distance import cdist, pdist
 from world import DOMAINS, drawn
 
-from pcevolve_client import methods
-from pcevolve_client.appearance import appearance_in, developed
-from pcevolve_client.budget.calibration import Scope
-from pcevolve_client.budget.ledger import Ledger, Limits
-from pcevolve_client.budget.mechanisms import FloatArray, Noise, SeededNoise
-from pcevolve_client.choosing import Chooser
-from pcevolve_client.encoders import Encoder, load_encoder
-from pcevolve_client.evaluation.fidelity import fidelity
-from pcevolve_client.evaluation.heads import Training, pixels_of, train_cnn, train_linear
-from pcevolve_client.evolve import Evolved, evolve
-from pcevolve_client.methods.method import Method
-from pcevolve_client.pictures import picture
-from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.privacy import Budget
-from pcevolve_client.private.dataset import PrivateDataset
-from pcevolve_client.private.judge import PrivateJudge, UniformJudge
-from pcevolve_client.private.views import PrivateViews
-from pcevolve_client.release import Receipt
-from pcevolve_client.selectors import SELECTORS
+from pcevolve import methods
+from pcevolve.dp.calibration import Scope
+from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
+from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.evaluation.fidelity import fidelity
+from pcevolve.evaluation.heads import Training, pixels_of, train_cnn, train_linear
+from pcevolve.evolve import Evolved, evolve
+from pcevolve.ledger.ledger import Ledger, Limits
+from pcevolve.methods.method import Method
+from pcevolve.modality.images.appearance import appearance_in, developed
+from pcevolve.modality.images.decoding import picture
+from pcevolve.privacy import Budget
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.judge import PrivateJudge, UniformJudge
+from pcevolve.private.views import PrivateViews
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.selectors import SELECTORS
+from pcevolve.selectors.choosing import Chooser
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 NEIGHBOURS = 5

@@ -17,10 +17,10 @@ import numpy as np
 from grid import DATA
 from PIL import Image
 
-from pcevolve_client.private.dataset import PrivateDataset, load_folder
-from pcevolve_client.private.digits import load_digits
-from pcevolve_client.private.images import unit_of
-from pcevolve_client.private.sources import DigitsSource, parse_source
+from pcevolve.modality.images.files import unit_of
+from pcevolve.private.dataset import PrivateDataset, load_folder
+from pcevolve.private.digits import load_digits
+from pcevolve.private.sources import DigitsSource, parse_source
 
 DOMAINS = {
     "digits": "handwritten digit",

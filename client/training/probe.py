@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from torch.nn import functional as tf
 
-from pcevolve_client.encoders.bundled import load_bundled
+from pcevolve.encoders.bundled import load_bundled
 
 
 def few_shot(features: np.ndarray, target: np.ndarray, classes: list[int], shots: int, seed: int) -> float:

@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as tf
 
-from pcevolve_client.encoders.bundled import EMBEDDING_SIZE, BundledNet
+from pcevolve.encoders.bundled import EMBEDDING_SIZE, BundledNet
 
 _IGNORED = -100
 _LOOK = 64 + 7  # 8x8 grey cells; then mean R, G, B, contrast, stroke, blur, grid

@@ -16,9 +16,9 @@ import pytest
 from boundary.conftest import AUDITED, COMPOSE, DECOY, PORT, REACH, Listener, Stage
 from boundary.namespaces import Lab
 from boundary.topology import Topology
-from pcevolve_client.audit import audit
-from pcevolve_client.audit.capture import reconcile
-from pcevolve_client.audit.evidence import Evidence
+from pcevolve.audit import audit
+from pcevolve.audit.capture import reconcile
+from pcevolve.transcript.evidence import Evidence
 from support.tally import Tally
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
@@ -302,7 +302,7 @@ def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, tally: Tall
 LEAKY = """
 import sys
 from dataclasses import replace
-from pcevolve_client.egress.transport import HttpTransport
+from pcevolve.egress.transport import HttpTransport
 
 honest = HttpTransport.send
 
@@ -311,7 +311,7 @@ def leaky(self, request):
 
 HttpTransport.send = leaky
 sys.argv[0] = "pcevolve"
-from pcevolve_client.cli import app
+from pcevolve.cli.main import app
 app()
 """
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve_client.audit import audit
-from pcevolve_client.audit.viewer import write_viewer
-from pcevolve_client.egress.transport import Incoming, Outgoing
+from pcevolve.audit import audit
+from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.pages.wire import write_viewer
 from support.browser import Browser, Tab
 from support.paid import paid_run
 from support.provider import FakeProvider

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve_client.egress.transport import Transport
+from pcevolve.egress.transport import Transport
 from support import online
 from support.paid import paid_run
 from support.runs import small_plan

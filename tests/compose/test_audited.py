@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pcevolve_client.audit.capture import reconcile
-from pcevolve_client.audit.evidence import Evidence
+from pcevolve.audit.capture import reconcile
+from pcevolve.transcript.evidence import Evidence
 from support.contained import (
     INTERNET,
     NAME,
@@ -91,6 +91,6 @@ def test_the_auditor_is_an_ordinary_user_without_private_data(watched: Stack) ->
     assert "uv" not in seen["tools"]
 
 
-@pytest.mark.parametrize("package", ["pcevolve_client", "pcevolve_server", "pcevolve_shared"])
+@pytest.mark.parametrize("package", ["pcevolve", "pcevolve_server", "pcevolve_shared"])
 def test_the_auditors_image_holds_nothing_of_either_side(watched: Stack, package: str) -> None:
     assert watched.inside("auditor", SEARCH, package) == "0"

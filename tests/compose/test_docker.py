@@ -29,7 +29,7 @@ from support.tally import Tally
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(5400)]
 
-OTHERS = {"api": "pcevolve_client", "client": "pcevolve_server"}
+OTHERS = {"api": "pcevolve", "client": "pcevolve_server"}
 
 
 @pytest.fixture(scope="module")

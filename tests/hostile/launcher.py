@@ -120,11 +120,11 @@ def _peak(pid: int) -> int:
 
 def _helper() -> None:
     """Import the client once, then fork for each order."""
-    import pcevolve_client.audit
-    import pcevolve_client.encoders.loading
-    import pcevolve_client.report
-    import pcevolve_client.run
-    import pcevolve_client.scoring  # noqa: F401 - so that no fork has to
+    import pcevolve.audit
+    import pcevolve.encoders.loading
+    import pcevolve.pages.report
+    import pcevolve.run.execution
+    import pcevolve.run.scoring  # noqa: F401 - so that no fork has to
 
     gc.freeze()  # forks shall not copy what they only count
     for line in sys.stdin:
@@ -139,7 +139,7 @@ def _helper() -> None:
 
 def _client(arguments: list[str], folder: Path) -> NoReturn:
     """The forked process: what the interpreter does around ``main``, and a note of every address it dials."""
-    from pcevolve_client.cli import main
+    from pcevolve.cli.main import main
 
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_DATA, MOST_DATA))
     for descriptor, name in ((1, "stdout"), (2, "stderr")):

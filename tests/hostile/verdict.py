@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pcevolve_client.audit import audit
-from pcevolve_client.budget.ledger import Ledger
-from pcevolve_client.egress.bodies import Bodies
-from pcevolve_client.egress.records import Released, Sent
-from pcevolve_client.egress.transcript import BODIES, LOG, read
-from pcevolve_client.release import Receipt
+from pcevolve.audit import audit
+from pcevolve.ledger.ledger import Ledger
+from pcevolve.public.release import Receipt
+from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.log import BODIES, LOG, read
+from pcevolve.transcript.records import Released, Sent
 
 from .launcher import HUNG, Ended
 from .provider import Heard

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from leaks.world import World
-from pcevolve_client.errors import ClientError, EgressError
+from pcevolve.errors import ClientError, EgressError
 
 Act = Callable[[World], object]
 

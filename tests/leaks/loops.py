@@ -13,15 +13,15 @@ import numpy as np
 
 from leaks import secrets
 from leaks.families.images import unchecked_prototype
-from pcevolve_client.egress.paced import PacedJudge
-from pcevolve_client.egress.policy import Source
-from pcevolve_client.egress.transport import Outgoing
-from pcevolve_client.evolve import Evolved, Watcher, evolve
-from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.private.dataset import PrivateDataset
-from pcevolve_client.providers.dialect import WireRequest
-from pcevolve_client.providers.remote import RemoteGenerator
-from pcevolve_client.release import Candidate, PublicPrompt
+from pcevolve.egress.paced import PacedJudge
+from pcevolve.egress.policy import Source
+from pcevolve.egress.transport import Outgoing
+from pcevolve.evolve import Evolved, Watcher, evolve
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.providers.dialect import WireRequest
+from pcevolve.providers.remote import RemoteGenerator
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import Candidate, PublicPrompt
 
 Given = tuple[WireRequest, Call, Source]
 Bend = Callable[["Bent", WireRequest, Call, Source], Given]

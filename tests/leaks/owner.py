@@ -18,7 +18,7 @@ from urllib.parse import quote
 from PIL import Image
 
 from leaks import secrets
-from pcevolve_client.egress.transport import Incoming, Outgoing
+from pcevolve.egress.transport import Incoming, Outgoing
 from support.provider import FakeProvider
 from support.runs import rng
 

@@ -15,9 +15,9 @@ from leaks.forgeries.corpus import FAMILIES, FORGERIES, first_of
 from leaks.forgeries.forging import Forgery, edited, refused
 from leaks.forgeries.honest import KINDS, Honest, faults, remembered
 from leaks.forgeries.pixels import altered, moved_by, of_class, pixels_of
-from pcevolve_client.audit import audit
-from pcevolve_client.cli import main
-from pcevolve_client.publish import clean_image
+from pcevolve.audit import audit
+from pcevolve.cli.main import main
+from pcevolve.publish.dataset import clean_image
 from support.forge import reissue
 from support.paid import paid_run
 from support.runs import small_plan

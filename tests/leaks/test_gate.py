@@ -10,7 +10,7 @@ from leaks.attempts import Attempt, tried
 from leaks.conftest import Count, WorldAt
 from leaks.corpus import CORPUS
 from leaks.world import CALLS, World
-from pcevolve_client.providers import DIALECTS
+from pcevolve.providers import DIALECTS
 
 
 @pytest.mark.parametrize("attempt", CORPUS, ids=str)

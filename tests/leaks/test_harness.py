@@ -10,13 +10,13 @@ from leaks.attempts import Attempt, tried
 from leaks.corpus import CORPUS
 from leaks.families import timing
 from leaks.world import World
-from pcevolve_client.egress.gate import Gate
-from pcevolve_client.egress.policy import Policy, Source
-from pcevolve_client.egress.retry import Patience
-from pcevolve_client.evolve import Pool
-from pcevolve_client.plan import Call
-from pcevolve_client.providers.dialect import WireRequest
-from pcevolve_client.release import Query
+from pcevolve.egress.gate import Gate
+from pcevolve.egress.policy import Policy, Source
+from pcevolve.egress.retry import Patience
+from pcevolve.evolve import Pool
+from pcevolve.providers.dialect import WireRequest
+from pcevolve.public.plan import Call
+from pcevolve.public.release import Query
 from support.runs import ADDRESS
 
 THROUGH_EXCHANGE = (

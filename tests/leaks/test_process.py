@@ -15,7 +15,7 @@ import pytest
 from leaks import loops, secrets
 from leaks.conftest import Count
 from leaks.owner import Clients, Done, Spy, canaries, listening, options, private_folder
-from pcevolve_client.egress.transport import Incoming, Outgoing
+from pcevolve.egress.transport import Incoming, Outgoing
 
 FAMILY = "real processes"
 Meddle = Callable[[Outgoing], Incoming | None]

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pcevolve_client.budget.ledger import Paid
-from pcevolve_client.egress.policy import Source
-from pcevolve_client.egress.transport import Outgoing
-from pcevolve_client.evolve import Pool, evolve
-from pcevolve_client.plan import Call
-from pcevolve_client.privacy import Event
-from pcevolve_client.providers import dialect
-from pcevolve_client.providers.dialect import Dialect, WireRequest
-from pcevolve_client.providers.remote import RemoteGenerator
-from pcevolve_client.release import Candidate, Choice, Chosen, PublicPrompt, Query, Receipt
+from pcevolve.egress.policy import Source
+from pcevolve.egress.transport import Outgoing
+from pcevolve.evolve import Pool, evolve
+from pcevolve.ledger.ledger import Paid
+from pcevolve.privacy import Event
+from pcevolve.providers import dialect
+from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.providers.remote import RemoteGenerator
+from pcevolve.public.plan import Call
+from pcevolve.public.release import Candidate, Choice, Chosen, PublicPrompt, Query, Receipt
 from support.provider import FakeProvider, ok
 from support.runs import Silent, SmallRun, small_plan
 

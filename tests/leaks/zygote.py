@@ -10,14 +10,22 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-LAZY = ("audit", "cli", "report", "run", "scoring", "encoders.bundled", "encoders.loading")
+LAZY = (
+    "audit",
+    "cli.main",
+    "encoders.bundled",
+    "encoders.loading",
+    "pages.report",
+    "run.execution",
+    "run.scoring",
+)
 """What the command line imports only when it is needed."""
 
 
 def serve() -> None:
     """One job a line on stdin, one exit code a line on stdout."""
     for module in LAZY:
-        importlib.import_module(f"pcevolve_client.{module}")
+        importlib.import_module(f"pcevolve.{module}")
     print("ready", flush=True)
     for line in sys.stdin:
         pid = os.fork()
@@ -46,8 +54,8 @@ def _code(job: dict[str, Any]) -> int:
 
 def _command(job: dict[str, Any]) -> None:
     from leaks import loops
-    from pcevolve_client import run
-    from pcevolve_client.cli import main
+    from pcevolve.cli.main import main
+    from pcevolve.run import execution as run
 
     if job["loop"]:
         run.evolve = loops.LOOPS[job["loop"]]

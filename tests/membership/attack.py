@@ -22,10 +22,10 @@ import numpy as np
 from scipy import stats
 
 from membership.world import Seen, Setting, played
-from pcevolve_client.budget.mechanisms import FloatArray, Noise, SeededNoise
-from pcevolve_client.privacy import Event
-from pcevolve_client.privacy_audit.bound import at_least, at_most
-from pcevolve_client.selectors import SELECTORS, Measurement, Records, Scene, Selector
+from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
+from pcevolve.dp_audit.bound import at_least, at_most
+from pcevolve.privacy import Event
+from pcevolve.selectors import SELECTORS, Measurement, Records, Scene, Selector
 from support.draws import Misscaled
 
 MEMORY = Path("/dev/shm")

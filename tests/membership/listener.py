@@ -9,7 +9,7 @@ import json
 import socketserver
 import time
 
-from pcevolve_client.egress.transport import Outgoing
+from pcevolve.egress.transport import Outgoing
 from support.provider import FakeProvider
 
 PROVIDER = FakeProvider()

@@ -25,12 +25,12 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-from pcevolve_client import parts
-from pcevolve_client.egress.gate import Gate
-from pcevolve_client.encoders import Encoder, load_encoder
-from pcevolve_client.parts import Parts
-from pcevolve_client.run import execute
-from pcevolve_client.settings import RunSettings
+from pcevolve.egress.gate import Gate
+from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.run import components as parts
+from pcevolve.run.components import Parts
+from pcevolve.run.execution import execute
+from pcevolve.run.settings import RunSettings
 
 TESTS = Path(__file__).parents[1]
 MEMORY = Path("/dev/shm")

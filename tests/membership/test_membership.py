@@ -15,7 +15,7 @@ from scipy import stats
 
 from membership.attack import Bare, attacked, bound, ceiling, limits, power, rehearsed, too_quiet
 from membership.world import Setting
-from pcevolve_client.privacy import Event
+from pcevolve.privacy import Event
 
 RUNS = 50
 METHODS = ("random", "pcevolve", "jvem", "pe", "dp-means")

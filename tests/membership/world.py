@@ -17,26 +17,26 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pcevolve_client.budget.calibration import Scope
-from pcevolve_client.budget.ledger import Account, Ledger, Limits
-from pcevolve_client.budget.mechanisms import Noise
-from pcevolve_client.choosing import Chooser
-from pcevolve_client.egress.gate import Gate
-from pcevolve_client.egress.retry import Patience
-from pcevolve_client.egress.transcript import Transcript
-from pcevolve_client.egress.transport import Incoming, Outgoing
-from pcevolve_client.evolve import Judge, evolve
-from pcevolve_client.methods import method
-from pcevolve_client.methods.method import Method
-from pcevolve_client.plan import PublicPlan
-from pcevolve_client.privacy import Budget, Event, Relation
-from pcevolve_client.privacy_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
-from pcevolve_client.private.dataset import PrivateDataset
-from pcevolve_client.private.judge import PrivateJudge, UniformJudge
-from pcevolve_client.private.views import PrivateViews
-from pcevolve_client.providers import dialect
-from pcevolve_client.providers.remote import RemoteGenerator
-from pcevolve_client.selectors import SELECTORS, Selector
+from pcevolve.dp.calibration import Scope
+from pcevolve.dp.mechanisms import Noise
+from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
+from pcevolve.egress.gate import Gate
+from pcevolve.egress.retry import Patience
+from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.evolve import Judge, evolve
+from pcevolve.ledger.ledger import Account, Ledger, Limits
+from pcevolve.methods import method
+from pcevolve.methods.method import Method
+from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.judge import PrivateJudge, UniformJudge
+from pcevolve.private.views import PrivateViews
+from pcevolve.providers import dialect
+from pcevolve.providers.remote import RemoteGenerator
+from pcevolve.public.plan import PublicPlan
+from pcevolve.selectors import SELECTORS, Selector
+from pcevolve.selectors.choosing import Chooser
+from pcevolve.transcript.log import Transcript
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok
 from support.runs import ADDRESS, Silent, small_plan

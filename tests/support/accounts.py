@@ -7,9 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pcevolve_client.budget.ledger import Account, Ledger, Limits, Paid, PrivateUnit, Terms
-from pcevolve_client.privacy import Budget, Event, Relation
-from pcevolve_client.release import Choice, Chosen, Query, Receipt
+from pcevolve.ledger.ledger import Account, Ledger, Limits, Paid, PrivateUnit, Terms
+from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.public.release import Choice, Chosen, Query, Receipt
 
 UNITS = tuple(PrivateUnit((each,)) for each in (b"unit 1", b"unit 2", b"unit 3"))
 ONE = Event("exponential", "1")

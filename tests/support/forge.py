@@ -8,15 +8,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pcevolve_client.audit.evidence import Evidence
-from pcevolve_client.audit.populations import Populations
-from pcevolve_client.egress.bodies import Bodies, BodyRef
-from pcevolve_client.egress.records import GENESIS, Line, digest
-from pcevolve_client.errors import ClientError
-from pcevolve_client.methods import method
-from pcevolve_client.publish import CARD, MANIFEST, Release, card, image_paths, listed, manifest
-from pcevolve_client.report import write_report
-from pcevolve_client.summary import write_summary
+from pcevolve.audit.populations import Populations
+from pcevolve.errors import ClientError
+from pcevolve.methods import method
+from pcevolve.pages.report import write_report
+from pcevolve.publish.dataset import CARD, MANIFEST, Release, card, image_paths, listed, manifest
+from pcevolve.publish.summary import write_summary
+from pcevolve.transcript.bodies import Bodies, BodyRef
+from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript.records import GENESIS, Line, digest
 
 Event = dict[str, Any]
 

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve_client.errors import DataError
-from pcevolve_client.privacy import Event, Relation
-from pcevolve_client.selectors import Records, Scene, Selector
+from pcevolve.errors import DataError
+from pcevolve.privacy import Event, Relation
+from pcevolve.selectors import Records, Scene, Selector
 
 from .draws import FloatArray, exponential_probabilities
 

@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load, save
 
-from pcevolve_client.budget.ledger import Account, Paid
-from pcevolve_client.choosing import Chooser, looks_of
-from pcevolve_client.egress.transport import Transport
-from pcevolve_client.encoders import Encoder, load_encoder
-from pcevolve_client.evolve import Pool
-from pcevolve_client.methods import method
-from pcevolve_client.plan import PublicPlan
-from pcevolve_client.privacy import Event
-from pcevolve_client.release import Query, Receipt
-from pcevolve_client.selectors import SELECTORS, Measurement, Scene
-from pcevolve_client.selectors.coarse import without_idle_digits
-from pcevolve_client.selectors.means import Frame, Means, typical
-from pcevolve_client.selectors.scene import united
+from pcevolve.egress.transport import Transport
+from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.evolve import Pool
+from pcevolve.ledger.ledger import Account, Paid
+from pcevolve.methods import method
+from pcevolve.privacy import Event
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Query, Receipt
+from pcevolve.selectors import SELECTORS, Measurement, Scene
+from pcevolve.selectors.choosing import Chooser, looks_of
+from pcevolve.selectors.coarse import without_idle_digits
+from pcevolve.selectors.means import Frame, Means, typical
+from pcevolve.selectors.scene import united
 
 from .runs import SmallRun
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
-from pcevolve_client.egress.transport import Incoming, Outgoing
+from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve_shared import images, wire
 
 SIZE = 16

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pcevolve_client.egress.records import Header
-from pcevolve_client.egress.transport import ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve.transcript.records import Header
 
 SCRIPT = Path(__file__).parents[2] / "docker" / "auditor" / "record.py"
 

@@ -9,26 +9,26 @@ from pathlib import Path
 
 import numpy as np
 
-from pcevolve_client.budget.ledger import Account, Ledger, Limits, PrivateUnit
-from pcevolve_client.budget.mechanisms import SecureNoise
-from pcevolve_client.egress.gate import Gate
-from pcevolve_client.egress.pace import Pace
-from pcevolve_client.egress.paced import PacedJudge
-from pcevolve_client.egress.retry import Patience
-from pcevolve_client.egress.spending import Allowance, Meter
-from pcevolve_client.egress.transcript import Transcript
-from pcevolve_client.egress.transport import Address, Transport
-from pcevolve_client.evolve import Evolved, Judge, evolve
-from pcevolve_client.methods import method
-from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.privacy import Budget
-from pcevolve_client.private.judge import UniformJudge
-from pcevolve_client.providers import dialect
-from pcevolve_client.providers.remote import RemoteGenerator
-from pcevolve_client.publish import Release, publish
-from pcevolve_client.release import Receipt
-from pcevolve_client.report import write_report
-from pcevolve_client.summary import write_summary
+from pcevolve.dp.mechanisms import SecureNoise
+from pcevolve.egress.allowance import Allowance, Meter
+from pcevolve.egress.gate import Gate
+from pcevolve.egress.pace import Pace
+from pcevolve.egress.paced import PacedJudge
+from pcevolve.egress.retry import Patience
+from pcevolve.egress.transport import Address, Transport
+from pcevolve.evolve import Evolved, Judge, evolve
+from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit
+from pcevolve.methods import method
+from pcevolve.pages.report import write_report
+from pcevolve.privacy import Budget
+from pcevolve.private.judge import UniformJudge
+from pcevolve.providers import dialect
+from pcevolve.providers.remote import RemoteGenerator
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.publish.dataset import Release, publish
+from pcevolve.publish.summary import write_summary
+from pcevolve.transcript.log import Transcript
 
 from .provider import FakeProvider
 

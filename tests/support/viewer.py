@@ -7,8 +7,8 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-from pcevolve_client.audit import audit
-from pcevolve_client.audit.viewer import write_viewer
+from pcevolve.audit import audit
+from pcevolve.pages.wire import write_viewer
 
 from .forge import Event
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from pcevolve_client.cli import main
+from pcevolve.cli.main import main
 from support import online
 from system.conftest import Client, ServerProcess, class_folders
 
@@ -42,7 +42,7 @@ def refused(client: Client, private: Path, tmp_path: Path, capsys, monkeypatch) 
 
 
 def _spent_nothing(ledger: Path) -> bool:
-    from pcevolve_client.budget.ledger import Ledger
+    from pcevolve.ledger.ledger import Ledger
 
     return all(row.epsilon == 0 for row in Ledger(ledger).runs())
 

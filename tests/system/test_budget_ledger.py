@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve_client.budget.accountants import epsilon
-from pcevolve_client.budget.ledger import Ledger
-from pcevolve_client.privacy import Event
+from pcevolve.dp.accountants import epsilon
+from pcevolve.ledger.ledger import Ledger
+from pcevolve.privacy import Event
 from support.accounts import ONE, budget, outcome, patients, query
 from system.conftest import Client
 

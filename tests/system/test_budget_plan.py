@@ -109,7 +109,7 @@ def test_a_plan_touches_neither_ledger_nor_torch(client, tmp_path):
     planned(client, "--method", "jvem")
     assert list(tmp_path.iterdir()) == []
     code = (
-        "import sys; from pcevolve_client.cli import app; "
+        "import sys; from pcevolve.cli.main import app; "
         "app(['budget', 'plan', '--method', 'jvem', '--json'], standalone_mode=False); "
         "assert 'torch' not in sys.modules and 'opendp' not in sys.modules"
     )

@@ -11,7 +11,7 @@ import typer
 import yaml
 
 from boundary.topology import Topology, variables_of
-from pcevolve_client.cli import app
+from pcevolve.cli.main import app
 from pcevolve_server.settings import MIN_KEY_CHARS
 
 ROOT = Path(__file__).parents[2]
@@ -204,7 +204,7 @@ def test_gpu_override_changes_the_server_alone() -> None:
 @pytest.mark.parametrize("side", SIDES)
 def test_image_gets_nothing_of_the_other_side(side: str) -> None:
     other = next(folder for name, folder in SIDES.items() if name != side)
-    package = {"server": "pcevolve_client", "client": "pcevolve_server"}[side]
+    package = {"server": "pcevolve", "client": "pcevolve_server"}[side]
     for line in instructions(side):
         if line.startswith("HEALTHCHECK"):  # http.client is Python's
             continue
@@ -286,7 +286,7 @@ def test_nothing_is_sent_to_the_engine_but_sources_and_pins() -> None:
 
 
 def test_default_private_data_are_usable_and_labelled_blindly() -> None:
-    from pcevolve_client.private.dataset import load_folder
+    from pcevolve.private.dataset import load_folder
 
     data = load_folder(ROOT / "docker" / "demo")
     assert data.labels == ("type A", "type B", "type C")

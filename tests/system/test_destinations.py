@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve_client.egress.transport import Address, ConnectionTroubleError, HttpTransport
-from pcevolve_client.providers.dialect import WireRequest
+from pcevolve.egress.transport import Address, ConnectionTroubleError, HttpTransport
+from pcevolve.providers.dialect import WireRequest
 from system.conftest import RUN_SECONDS, Client, class_folders
 
 pytestmark = pytest.mark.system
@@ -38,7 +38,7 @@ def watch(event, arguments):
         print(json.dumps(["started", str(arguments[0])]), file=seen)
 
 sys.addaudithook(watch)
-from pcevolve_client.cli import main
+from pcevolve.cli.main import main
 main(sys.argv[2:])
 """
 

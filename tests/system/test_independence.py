@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve_client.egress.bodies import Bodies, BodyRef
+from pcevolve.transcript.bodies import Bodies, BodyRef
 from system.conftest import Client, class_folders, events
 
 pytestmark = pytest.mark.system

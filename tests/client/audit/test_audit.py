@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcevolve_client.audit import audit
+from pcevolve.audit import audit
 from pcevolve_shared import images
 from support.forge import Event, forge, rewritten_body
 from support.provider import png

@@ -16,11 +16,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from pcevolve_client.audit.capture import reconcile
-from pcevolve_client.audit.evidence import Evidence
-from pcevolve_client.egress.transport import Outgoing
-from pcevolve_client.errors import TranscriptError
-from pcevolve_client.providers.dialect import WireRequest
+from pcevolve.audit.capture import reconcile
+from pcevolve.egress.transport import Outgoing
+from pcevolve.errors import TranscriptError
+from pcevolve.providers.dialect import WireRequest
+from pcevolve.transcript.evidence import Evidence
 from support.forge import Event, forge
 from support.provider import FakeProvider
 from support.recorder import SCRIPT, Recorded

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve_client.audit import audit
-from pcevolve_client.budget.mechanisms import SecureNoise
-from pcevolve_client.choosing import Chooser
-from pcevolve_client.methods import method
-from pcevolve_client.plan import PublicPlan
-from pcevolve_client.private.dataset import PrivateDataset
-from pcevolve_client.private.judge import PrivateJudge
-from pcevolve_client.private.views import PrivateViews
-from pcevolve_client.selectors import SELECTORS
+from pcevolve.audit import audit
+from pcevolve.dp.mechanisms import SecureNoise
+from pcevolve.methods import method
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.judge import PrivateJudge
+from pcevolve.private.views import PrivateViews
+from pcevolve.public.plan import PublicPlan
+from pcevolve.selectors import SELECTORS
+from pcevolve.selectors.choosing import Chooser
 from support.paid import encoder
 from support.runs import SmallRun, rng, small_plan
 

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from pcevolve_client.egress import bounds
-from pcevolve_client.egress.deadline import Deadline
-from pcevolve_client.errors import ProviderReplyError, plain
+from pcevolve.egress import bounds
+from pcevolve.egress.deadline import Deadline
+from pcevolve.errors import ProviderReplyError, plain
 from pcevolve_shared import images
 from support.provider import png
 from support.runs import small_plan

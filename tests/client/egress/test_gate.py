@@ -9,19 +9,19 @@ from email.utils import format_datetime
 
 import pytest
 
-from pcevolve_client.budget.ledger import Paid
-from pcevolve_client.egress.retry import Busy, Patience
-from pcevolve_client.egress.transport import ConnectionTroubleError, Incoming
-from pcevolve_client.errors import (
+from pcevolve.egress.retry import Busy, Patience
+from pcevolve.egress.transport import ConnectionTroubleError, Incoming
+from pcevolve.errors import (
     EgressError,
     ProviderRefusedError,
     ProviderReplyError,
     ProviderUnreachableError,
 )
-from pcevolve_client.privacy import Event
-from pcevolve_client.providers.dialect import WireRequest
-from pcevolve_client.providers.getimg import GetimgDialect
-from pcevolve_client.release import Candidate, Choice, Chosen, Prototype, PublicEcho, PublicPrompt, Query
+from pcevolve.ledger.ledger import Paid
+from pcevolve.privacy import Event
+from pcevolve.providers.dialect import WireRequest
+from pcevolve.providers.getimg import GetimgDialect
+from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, PublicPrompt, Query
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, small_plan

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve_client.budget.mechanisms import SecureNoise
-from pcevolve_client.egress.pace import Pace
-from pcevolve_client.private.judge import UniformJudge
+from pcevolve.dp.mechanisms import SecureNoise
+from pcevolve.egress.pace import Pace
+from pcevolve.private.judge import UniformJudge
 from support.provider import FakeProvider
 from support.runs import SmallRun
 

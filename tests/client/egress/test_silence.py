@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from pcevolve_client.egress.transport import Address, HttpTransport
-from pcevolve_client.errors import EgressError, ProviderReplyError
-from pcevolve_client.private.judge import UniformJudge
-from pcevolve_client.providers.dialect import WireRequest
-from pcevolve_client.release import PublicPrompt
+from pcevolve.egress.transport import Address, HttpTransport
+from pcevolve.errors import EgressError, ProviderReplyError
+from pcevolve.private.judge import UniformJudge
+from pcevolve.providers.dialect import WireRequest
+from pcevolve.public.release import PublicPrompt
 from support import online
 from support.provider import FakeProvider, ok
 from support.runs import SmallRun, small_plan

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from pcevolve_client.egress.transport import Address, ConnectionTroubleError, HttpTransport
-from pcevolve_client.errors import UsageError
-from pcevolve_client.providers.dialect import WireRequest
+from pcevolve.egress.transport import Address, ConnectionTroubleError, HttpTransport
+from pcevolve.errors import UsageError
+from pcevolve.providers.dialect import WireRequest
 
 
 class RawServer:

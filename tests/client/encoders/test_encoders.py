@@ -11,11 +11,11 @@ from PIL import Image
 from torch import nn
 from torchvision import models
 
-from pcevolve_client.encoders import load_encoder
-from pcevolve_client.encoders.bundled import BundledNet
-from pcevolve_client.encoders.fetch import fetch_encoder
-from pcevolve_client.encoders.frozen import FrozenEncoder, centre_square, to_tensor
-from pcevolve_client.errors import ModelError, UsageError
+from pcevolve.encoders import load_encoder
+from pcevolve.encoders.bundled import BundledNet
+from pcevolve.encoders.fetch import fetch_encoder
+from pcevolve.encoders.frozen import FrozenEncoder, centre_square, to_tensor
+from pcevolve.errors import ModelError, UsageError
 
 TINY_CLIP = {
     "embed_dim": 24,

@@ -5,10 +5,10 @@ import pytest
 import torch
 from PIL import Image
 
-from pcevolve_client.errors import DataError, UsageError
-from pcevolve_client.evaluation.accuracy import Accuracy, AccuracyTest
-from pcevolve_client.evaluation.heads import Training, pixels_of, train_cnn, train_linear
-from pcevolve_client.private.digits import load_digits
+from pcevolve.errors import DataError, UsageError
+from pcevolve.evaluation.accuracy import Accuracy, AccuracyTest
+from pcevolve.evaluation.heads import Training, pixels_of, train_cnn, train_linear
+from pcevolve.private.digits import load_digits
 
 
 class GreyPixels:

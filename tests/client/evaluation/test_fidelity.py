@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from pcevolve_client.errors import DataError
-from pcevolve_client.evaluation.fidelity import Fidelity, fidelity
+from pcevolve.errors import DataError
+from pcevolve.evaluation.fidelity import Fidelity, fidelity
 
 
 def cloud(seed: int, count=60, dimension=5, scale=1.0):

@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
-from pcevolve_client.errors import DataError
-from pcevolve_client.evaluation.private_file import write_private
+from pcevolve.errors import DataError
+from pcevolve.evaluation.private_file import write_private
 
 
 def mode(path) -> int:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pcevolve_client.errors import DataError, UsageError
-from pcevolve_client.private.digits import load_digits
-from pcevolve_client.private.sources import DigitsSource, FolderSource, parse_source
+from pcevolve.errors import DataError, UsageError
+from pcevolve.private.digits import load_digits
+from pcevolve.private.sources import DigitsSource, FolderSource, parse_source
 
 TYPES = {3: "type A", 5: "type B", 8: "type C"}
 

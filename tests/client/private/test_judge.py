@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve_client.appearance import AS_IS, MATCHED
-from pcevolve_client.budget.ledger import Account, Ledger, Limits
-from pcevolve_client.budget.mechanisms import SecureNoise
-from pcevolve_client.choosing import Chooser
-from pcevolve_client.errors import BudgetError, DataError
-from pcevolve_client.evolve import Pool
-from pcevolve_client.methods import method
-from pcevolve_client.privacy import FREE, Budget, Event
-from pcevolve_client.private.dataset import PrivateDataset
-from pcevolve_client.private.judge import PrivateJudge, UniformJudge
-from pcevolve_client.private.views import PrivateViews
-from pcevolve_client.release import Candidate, Query
-from pcevolve_client.selectors import SELECTORS
+from pcevolve.dp.mechanisms import SecureNoise
+from pcevolve.errors import BudgetError, DataError
+from pcevolve.evolve import Pool
+from pcevolve.ledger.ledger import Account, Ledger, Limits
+from pcevolve.methods import method
+from pcevolve.modality.images.appearance import AS_IS, MATCHED
+from pcevolve.privacy import FREE, Budget, Event
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.judge import PrivateJudge, UniformJudge
+from pcevolve.private.views import PrivateViews
+from pcevolve.public.release import Candidate, Query
+from pcevolve.selectors import SELECTORS
+from pcevolve.selectors.choosing import Chooser
 from pcevolve_shared import images
 from support.runs import small_plan
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve_client.errors import DataError
-from pcevolve_client.private.dataset import load_folder
+from pcevolve.errors import DataError
+from pcevolve.private.dataset import load_folder
 
 
 def save(path: Path, shade: int, size=(12, 10), mode="RGB", **options) -> Path:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve_client.budget.units import PrivateUnit
-from pcevolve_client.errors import DataError
-from pcevolve_client.private.dataset import PrivateDataset, load_folder, load_unlabelled
-from pcevolve_client.private.units import MAX_BYTES, require_unit_size, with_units
+from pcevolve.errors import DataError
+from pcevolve.ledger.units import PrivateUnit
+from pcevolve.private.dataset import PrivateDataset, load_folder, load_unlabelled
+from pcevolve.private.units import MAX_BYTES, require_unit_size, with_units
 
 NAMES = ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
 ROWS = "file,patient\n" + "".join(f"{name},p{place % 2}\n" for place, name in enumerate(NAMES))

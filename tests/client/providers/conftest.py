@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pcevolve_client.egress.transport import Address, HttpTransport
-from pcevolve_client.providers import dialect
+from pcevolve.egress.transport import Address, HttpTransport
+from pcevolve.providers import dialect
 from support import online
 from support.runs import SmallRun, small_plan
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve_client.audit import audit
-from pcevolve_client.errors import ProviderRefusedError, ProviderReplyError
-from pcevolve_client.providers import DIALECTS
-from pcevolve_client.providers.dialect import Dialect
-from pcevolve_client.providers.multipart import form
+from pcevolve.audit import audit
+from pcevolve.errors import ProviderRefusedError, ProviderReplyError
+from pcevolve.providers import DIALECTS
+from pcevolve.providers.dialect import Dialect
+from pcevolve.providers.multipart import form
 from support.online import Heard, Reply, b64, form_of, said
 
 EVOLVING = sorted(name for name, each in DIALECTS.items() if "strength" in each.capabilities)

@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from pcevolve_client.errors import ProviderReplyError, UsageError
-from pcevolve_client.methods import method
-from pcevolve_client.providers import dialect
-from pcevolve_client.providers.dialect import require
-from pcevolve_client.release import PublicPrompt
+from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.methods import method
+from pcevolve.providers import dialect
+from pcevolve.providers.dialect import require
+from pcevolve.public.release import PublicPrompt
 from pcevolve_shared import wire
 from support.provider import png
 from support.runs import small_plan

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve_client import cli
-from pcevolve_client.egress.records import Failed
-from pcevolve_client.egress.transport import Address, Incoming
-from pcevolve_client.errors import ProviderRefusedError, ProviderReplyError, UsageError
-from pcevolve_client.providers import DIALECTS
+from pcevolve.cli import main as cli
+from pcevolve.egress.transport import Address, Incoming
+from pcevolve.errors import ProviderRefusedError, ProviderReplyError, UsageError
+from pcevolve.providers import DIALECTS
+from pcevolve.transcript.records import Failed
 from support.online import LOGIN, said
 from support.provider import png
 

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from pcevolve_client.audit import audit
-from pcevolve_client.egress.links import follow
-from pcevolve_client.errors import (
+from pcevolve.audit import audit
+from pcevolve.egress.links import follow
+from pcevolve.errors import (
     EgressError,
     ProviderReplyError,
     ProviderUnreachableError,

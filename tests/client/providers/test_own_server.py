@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from api_server.conftest import FakeGenerator, served
-from pcevolve_client.egress.transport import Incoming, Outgoing
-from pcevolve_client.errors import ProviderRefusedError
+from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.errors import ProviderRefusedError
 from support.runs import SmallRun, small_plan
 
 

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pcevolve_client.budget.mechanisms import SeededNoise
-from pcevolve_client.errors import DataError
-from pcevolve_client.privacy import Event
-from pcevolve_client.selectors import SELECTORS, Records
-from pcevolve_client.selectors.contrastive import (
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.errors import DataError
+from pcevolve.privacy import Event
+from pcevolve.selectors import SELECTORS, Records
+from pcevolve.selectors.contrastive import (
     Contrastive,
     calibrated,
     filtered,
     plain,
     unfiltered,
 )
-from pcevolve_client.selectors.scene import distances
+from pcevolve.selectors.scene import distances
 from support.neighbours import Observer, World, records_of
 
 CENTRES = np.array([[0.0], [10.0]])

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pcevolve_client.budget.mechanisms import SeededNoise
-from pcevolve_client.privacy import Event
-from pcevolve_client.selectors import SELECTORS, Records, Scene
-from pcevolve_client.selectors.following import SLACK
-from pcevolve_client.selectors.means import REPULSION
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.privacy import Event
+from pcevolve.selectors import SELECTORS, Records, Scene
+from pcevolve.selectors.following import SLACK
+from pcevolve.selectors.means import REPULSION
 
 OTHER_MACHINE = 1e-6
 """Relative error of an embedding on another processor."""

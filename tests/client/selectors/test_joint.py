@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pcevolve_client.budget.mechanisms import SeededNoise
-from pcevolve_client.privacy import Event
-from pcevolve_client.selectors import SELECTORS
-from pcevolve_client.selectors.joint import BLOCK, MOST_TUPLES, ballots, total_votes, votes
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.privacy import Event
+from pcevolve.selectors import SELECTORS
+from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, ballots, total_votes, votes
 from support.neighbours import Observer, World, records_of
 
 

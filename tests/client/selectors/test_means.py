@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from pcevolve_client.budget.mechanisms import SeededNoise
-from pcevolve_client.privacy import Event
-from pcevolve_client.selectors import SELECTORS, Records, Scene
-from pcevolve_client.selectors.means import (
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.privacy import Event
+from pcevolve.selectors import SELECTORS, Records, Scene
+from pcevolve.selectors.means import (
     AXES,
     Frame,
     Means,
@@ -19,7 +19,7 @@ from pcevolve_client.selectors.means import (
     spread,
     typical,
 )
-from pcevolve_client.selectors.scene import united
+from pcevolve.selectors.scene import united
 
 NOISELESS = Event("gaussian", f"1/{10**12}")
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pcevolve_client.selectors.nearest import (
+from pcevolve.selectors.nearest import (
     ROW,
     EmbeddingFile,
     _alike,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from pcevolve_client.privacy import Event, Relation
-from pcevolve_client.selectors import SELECTORS
+from pcevolve.privacy import Event, Relation
+from pcevolve.selectors import SELECTORS
 from support.draws import permute_and_flip_probabilities
 from support.neighbours import RELATIONS, Enumeration, World
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcevolve_client.budget.mechanisms import SeededNoise
-from pcevolve_client.privacy import Event
-from pcevolve_client.selectors import SELECTORS, Records, Scene, Selector
-from pcevolve_client.selectors.contrastive import Contrastive, calibrated, filtered, plain, unfiltered
-from pcevolve_client.selectors.joint import ballots, total_votes
-from pcevolve_client.selectors.means import Frame, Means
-from pcevolve_client.selectors.votes import ExponentialVotes, Votes
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.privacy import Event
+from pcevolve.selectors import SELECTORS, Records, Scene, Selector
+from pcevolve.selectors.contrastive import Contrastive, calibrated, filtered, plain, unfiltered
+from pcevolve.selectors.joint import ballots, total_votes
+from pcevolve.selectors.means import Frame, Means
+from pcevolve.selectors.votes import ExponentialVotes, Votes
 
 UTILITIES = {"h∘g": calibrated, "g": filtered, "h": unfiltered, "h'∘g": plain}
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from pcevolve_client.budget.mechanisms import SeededNoise
-from pcevolve_client.privacy import Event
-from pcevolve_client.selectors import SELECTORS
-from pcevolve_client.selectors.nearest import nearest
-from pcevolve_client.selectors.scene import FEW, distances, nearest_candidates
-from pcevolve_client.selectors.votes import ExponentialVotes, Votes, cast_votes
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.privacy import Event
+from pcevolve.selectors import SELECTORS
+from pcevolve.selectors.nearest import nearest
+from pcevolve.selectors.scene import FEW, distances, nearest_candidates
+from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes
 from support.neighbours import World, records_of
 
 NAN = math.nan

@@ -11,11 +11,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pcevolve_client.budget.calibration import Scope
-from pcevolve_client.budget.mechanisms import SeededNoise
-from pcevolve_client.methods import method
-from pcevolve_client.privacy import Budget
-from pcevolve_client.selectors import SELECTORS, Records, Scene
+from pcevolve.dp.calibration import Scope
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.methods import method
+from pcevolve.privacy import Budget
+from pcevolve.selectors import SELECTORS, Records, Scene
 
 CLASSES, CANDIDATES, WIDTH, SEEDS = 2, 100, 32, 40
 

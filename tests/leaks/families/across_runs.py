@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 
 from leaks.attempts import Attempt
 from leaks.world import World
-from pcevolve_client.budget.ledger import NO_TERMS, Ledger, Paid, PrivateUnit, Terms
-from pcevolve_client.errors import BudgetError, DataError, LedgerError
-from pcevolve_client.privacy import Event, Relation
-from pcevolve_client.release import Query
+from pcevolve.errors import BudgetError, DataError, LedgerError
+from pcevolve.ledger.ledger import NO_TERMS, Ledger, Paid, PrivateUnit, Terms
+from pcevolve.privacy import Event, Relation
+from pcevolve.public.release import Query
 from support.accounts import budget, images, patients
 
 OVER = "earlier runs already spent epsilon=3"

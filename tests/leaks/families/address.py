@@ -7,10 +7,10 @@ import dataclasses
 from leaks import secrets
 from leaks.attempts import Act, Attempt, at_each
 from leaks.world import World
-from pcevolve_client.egress.gate import Gate
-from pcevolve_client.egress.retry import Patience
-from pcevolve_client.egress.transport import Address
-from pcevolve_client.errors import UsageError
+from pcevolve.egress.gate import Gate
+from pcevolve.egress.retry import Patience
+from pcevolve.egress.transport import Address
+from pcevolve.errors import UsageError
 from support.runs import ADDRESS
 
 DIFFERS = "differs from what the plan and the release give"

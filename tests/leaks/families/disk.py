@@ -8,7 +8,7 @@ from leaks import secrets
 from leaks.attempts import Act, Attempt
 from leaks.families.images import FORGED
 from leaks.world import World
-from pcevolve_client.errors import TranscriptError
+from pcevolve.errors import TranscriptError
 
 MOMENTS = ("vary-1", "vary-2", "look-0", "extend")
 

@@ -15,7 +15,7 @@ from PIL import Image
 from leaks import secrets
 from leaks.attempts import Attempt, at_each
 from leaks.world import CREATES, ECHOES, VARIES, World
-from pcevolve_client.release import Candidate, Prototype, PublicEcho
+from pcevolve.public.release import Candidate, Prototype, PublicEcho
 from support.provider import png
 
 Forge = Callable[[bytes], bytes]

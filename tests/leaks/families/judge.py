@@ -11,7 +11,7 @@ from leaks.attempts import Act, Attempt
 from leaks.families.images import unchecked_prototype
 from leaks.families.receipts import named
 from leaks.world import World
-from pcevolve_client.release import Candidate, Choice, Chosen, Prototype, Query, Receipt
+from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, Query, Receipt
 
 LABEL, OTHER = "cut", "good"
 Forge = Callable[[World, Candidate], Candidate]

@@ -12,7 +12,7 @@ from leaks.attempts import Attempt, at_each
 from leaks.families.images import unchecked_prototype
 from leaks.families.receipts import _unchosen, named
 from leaks.world import VARIES, World
-from pcevolve_client.release import Candidate, Choice, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import Candidate, Choice, Prototype, PublicEcho, Receipt
 
 ANY = (
     "is not in the public plan|differs from what|is not what the API sent|knows no receipt|names another|must carry"

@@ -9,13 +9,13 @@ from leaks import secrets
 from leaks.attempts import Act, Attempt, at_each
 from leaks.families.receipts import named
 from leaks.world import CALLS, MOMENTS, World
-from pcevolve_client.egress.gate import Gate
-from pcevolve_client.egress.policy import Source
-from pcevolve_client.egress.retry import Patience
-from pcevolve_client.egress.transcript import Transcript
-from pcevolve_client.egress.transport import Address
-from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.release import Prototype, PublicEcho
+from pcevolve.egress.gate import Gate
+from pcevolve.egress.policy import Source
+from pcevolve.egress.retry import Patience
+from pcevolve.egress.transport import Address
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import Prototype, PublicEcho
+from pcevolve.transcript.log import Transcript
 from support.provider import png
 from support.runs import ADDRESS, small_plan
 

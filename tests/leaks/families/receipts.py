@@ -11,9 +11,9 @@ from leaks import secrets
 from leaks.attempts import Act, Attempt, at_each
 from leaks.families.images import unchecked_prototype
 from leaks.world import ECHOES, VARIES, World
-from pcevolve_client.budget.ledger import Limits, Paid
-from pcevolve_client.privacy import Budget, Event
-from pcevolve_client.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
+from pcevolve.ledger.ledger import Limits, Paid
+from pcevolve.privacy import Budget, Event
+from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
 from support.accounts import images
 
 NO_RECEIPT = "no receipt for its class and iteration"

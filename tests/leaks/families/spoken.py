@@ -8,9 +8,9 @@ from collections.abc import Callable
 from leaks import secrets
 from leaks.attempts import Act, Attempt
 from leaks.world import World
-from pcevolve_client.plan import Call, PublicPlan
-from pcevolve_client.providers import DIALECTS
-from pcevolve_client.release import PublicPrompt
+from pcevolve.providers import DIALECTS
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import PublicPrompt
 
 DIFFERS = "differs from what the plan and the release give"
 Respell = Callable[[bytes], bytes]

@@ -18,16 +18,16 @@ from typing import NoReturn
 
 from leaks.attempts import Act, Attempt
 from leaks.world import World
-from pcevolve_client.egress.pace import Pace
-from pcevolve_client.egress.paced import PacedJudge
-from pcevolve_client.egress.records import Released
-from pcevolve_client.egress.retry import Patience
-from pcevolve_client.egress.transport import HttpTransport, Incoming, Outgoing
-from pcevolve_client.errors import BudgetError, ClientError, ProviderRefusedError
-from pcevolve_client.evolve import Evolved, Judge, Pool, evolve
-from pcevolve_client.providers import dialect
-from pcevolve_client.providers.remote import RemoteGenerator
-from pcevolve_client.release import Query, Receipt
+from pcevolve.egress.pace import Pace
+from pcevolve.egress.paced import PacedJudge
+from pcevolve.egress.retry import Patience
+from pcevolve.egress.transport import HttpTransport, Incoming, Outgoing
+from pcevolve.errors import BudgetError, ClientError, ProviderRefusedError
+from pcevolve.evolve import Evolved, Judge, Pool, evolve
+from pcevolve.providers import dialect
+from pcevolve.providers.remote import RemoteGenerator
+from pcevolve.public.release import Query, Receipt
+from pcevolve.transcript.records import Released
 from support.provider import FakeProvider
 from support.runs import Silent, SmallRun, small_plan
 

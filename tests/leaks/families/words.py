@@ -7,7 +7,7 @@ import base64
 from leaks import secrets
 from leaks.attempts import Act, Attempt, at_each
 from leaks.world import World
-from pcevolve_client.release import PublicPrompt
+from pcevolve.public.release import PublicPrompt
 
 WORDS = {
     "a person's name": secrets.PERSON,

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leaks.forgeries.honest import faults
-from pcevolve_client.audit.evidence import Evidence
-from pcevolve_client.audit.populations import Populations
-from pcevolve_client.egress.bodies import Bodies
-from pcevolve_client.egress.records import GENESIS, Line, digest
-from pcevolve_client.errors import ClientError
-from pcevolve_client.methods import method
-from pcevolve_client.publish import Release, publish
+from pcevolve.audit.populations import Populations
+from pcevolve.errors import ClientError
+from pcevolve.methods import method
+from pcevolve.publish.dataset import Release, publish
+from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript.records import GENESIS, Line, digest
 from support.forge import Event, forge, reissue
 
 Act = Callable[[Path], object]

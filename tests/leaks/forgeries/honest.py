@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pcevolve_client.audit import audit, wire_page_finding
-from pcevolve_client.egress.transport import Incoming, Outgoing, Transport
-from pcevolve_client.encoders import Encoder
-from pcevolve_client.plan import PublicPlan
+from pcevolve.audit import audit, wire_page_finding
+from pcevolve.egress.transport import Incoming, Outgoing, Transport
+from pcevolve.encoders import Encoder
+from pcevolve.public.plan import PublicPlan
 from support.paid import encoder, paid_run
 from support.provider import FakeProvider, linking
 from support.runs import ADDRESS, small_plan

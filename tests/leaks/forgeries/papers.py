@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from leaks.forgeries.forging import SECRET, Act, Forgery, of_family, replaced, written
-from pcevolve_client.audit import Finding, audit
-from pcevolve_client.audit.viewer import rendered_viewer
+from pcevolve.audit import audit
+from pcevolve.pages.wire import rendered_viewer
+from pcevolve.public.finding import Finding
 
 MANIFEST, CARD = "release/manifest.json", "release/README.md"
 BOM = b"\xef\xbb\xbf"

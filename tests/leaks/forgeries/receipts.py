@@ -21,9 +21,9 @@ from leaks.forgeries.forging import (
     rewritten,
     stored,
 )
-from pcevolve_client.audit.evidence import Evidence
-from pcevolve_client.audit.populations import Populations
-from pcevolve_client.release import Receipt
+from pcevolve.audit.populations import Populations
+from pcevolve.public.release import Receipt
+from pcevolve.transcript.evidence import Evidence
 
 Values = dict[str, object]
 WHERE = r"receipt for iteration \d+: "

@@ -21,7 +21,7 @@ from leaks.forgeries.forging import (
     rewritten,
     stored,
 )
-from pcevolve_client.egress.bodies import Bodies, BodyRef
+from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared import images
 from support.forge import forge, rewritten_body
 from support.provider import png

@@ -1,0 +1,216 @@
+"""Reconciles a transcript with what an independent recorder between client and API saw.
+
+Nothing was sent that is not recorded, and nothing recorded that was not sent. Requests are compared in order and in
+full: method, target, version, each header with its spelling and place, and the SHA-256 of the exact body; so are the
+answers. That the transcript's stored bodies have their SHA-256 is the audit's own check.
+
+Only these differences are no faults:
+
+- An attempt that has no answer on record, because it failed or its process was killed, may be missing in the capture,
+  or have broken off there, or have got an answer there that never arrived.
+- Where no whole answer reached the recorder it tells the client so itself (HTTP 400, 413 or 502); these words are not
+  the API's, and the capture does not have them.
+- The key. Both sides hide it; the recorder hides the owner's key alone, so any other value in its place is a fault.
+- An image fetched from another host, which the plan has to name (``--image-host``): it goes past the recorder.
+- A torn last line of the capture. What it was to tell of had not been passed on yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from itertools import groupby, zip_longest
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from pcevolve.audit.flows import Answer, Flow, Request, read_flows
+from pcevolve.public.finding import Finding
+from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript.records import Answered, Header, Sent
+
+RECORDERS_OWN: Final = frozenset({400, 413, 502})
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One request as the transcript has it.
+
+    Attributes:
+        where: For messages: its slot and line.
+        host: Where it went, with its port if that is not the scheme's.
+        request: What was sent.
+        answer: What came back; None when the attempt failed or was cut off.
+    """
+
+    where: str
+    host: str
+    request: Request
+    answer: Answer | None = None
+
+
+def reconcile(evidence: Evidence, capture: Path) -> list[Finding]:
+    """Compare a run's record with an independent capture of its traffic.
+
+    Raises:
+        TranscriptError: The capture cannot be read, or is damaged.
+    """
+    flows, torn = read_flows(capture)
+    everything = _attempts(evidence)
+    attempts = [each for each in everything if each.host == urlsplit(evidence.opened.api).netloc]
+    told = _Comparison()
+    for ours, theirs in _aligned(attempts, _completed(flows, attempts)):
+        told.compare(ours, theirs)
+    told.conclude()
+    note = "; its last line is torn, and what it began to tell of was not passed on" if torn else ""
+    past = len(everything) - len(attempts)
+    aside = f", apart from {past} to other hosts, which this recorder does not see" if past else ""
+    return [
+        Finding(f"the capture can be read{note}", (), len(flows)),
+        Finding("nothing was sent that is not on record", tuple(told.unrecorded), len(flows)),
+        Finding(f"nothing is on record that was not sent{aside}", tuple(told.unsent), len(attempts)),
+        Finding("every answer on record is the one that came", tuple(told.answers), _answered(attempts)),
+    ]
+
+
+def _attempts(evidence: Evidence) -> list[Attempt]:
+    """Every request on record, with what became of it."""
+    made: list[Attempt] = []
+    for entry in evidence.entries:
+        record = entry.record
+        if isinstance(record, Sent):
+            where = f"request {record.slot} (line {entry.seq + 1})"
+            made.append(Attempt(where, urlsplit(record.url).netloc, _request(record)))
+        elif isinstance(record, Answered) and made:
+            answer = Answer(record.status, record.headers, record.body.sha256)
+            made[-1] = replace(made[-1], answer=answer)
+    return made
+
+
+def _request(sent: Sent) -> Request:
+    parts = urlsplit(sent.url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Request(sent.method, target, "HTTP/1.1", sent.headers, sent.body.sha256)
+
+
+def _completed(flows: Sequence[Flow], attempts: Sequence[Attempt]) -> list[Flow]:
+    """Take each request that broke off for the next attempt without an answer that begins in the same way."""
+    completed, after = [], 0
+    for flow in flows:
+        fits = _is_whole if flow.request.sha256 is not None else _may_have_broken_off
+        later = range(after, len(attempts))
+        found = next((index for index in later if fits(attempts[index], flow)), None)
+        if found is not None:
+            after = found + 1
+            flow = replace(flow, request=attempts[found].request)
+        completed.append(flow)
+    return completed
+
+
+def _is_whole(attempt: Attempt, flow: Flow) -> bool:
+    return attempt.request == flow.request and _same_answer(attempt, flow)
+
+
+def _may_have_broken_off(attempt: Attempt, flow: Flow) -> bool:
+    return attempt.request._replace(sha256=None) == flow.request and (
+        attempt.answer is None or attempt.answer.status in RECORDERS_OWN
+    )
+
+
+def _same_answer(attempt: Attempt, flow: Flow) -> bool:
+    """Whether what the client took for an answer is what went back to it."""
+    if attempt.answer is None or flow.answer is None:
+        return attempt.answer is None or attempt.answer.status in RECORDERS_OWN
+    return attempt.answer == flow.answer
+
+
+def _aligned(
+    attempts: Sequence[Attempt], flows: Sequence[Flow]
+) -> Iterator[tuple[list[Attempt], list[Flow]]]:
+    """Runs of the same request on both sides, in order; what has no counterpart stands beside what is in its place."""
+    ours = [list(group) for _, group in groupby(attempts, key=lambda each: each.request)]
+    theirs = [list(group) for _, group in groupby(flows, key=lambda each: each.request)]
+    matcher = SequenceMatcher(
+        None, [each[0].request for each in ours], [each[0].request for each in theirs], autojunk=False
+    )
+    for _, start, end, from_, to in matcher.get_opcodes():
+        yield from zip_longest(ours[start:end], theirs[from_:to], fillvalue=[])
+
+
+def _answered(attempts: Sequence[Attempt]) -> int:
+    return sum(each.answer is not None for each in attempts)
+
+
+@dataclass
+class _Comparison:
+    """What is wrong so far; ``apart`` are requests without a counterpart, beside what is in their place."""
+
+    unrecorded: list[str] = field(default_factory=list)
+    unsent: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    apart: list[tuple[Attempt | None, Flow | None]] = field(default_factory=list)
+
+    def compare(self, ours: Sequence[Attempt], theirs: Sequence[Flow]) -> None:
+        """Compare the attempts at one request with what came of them, or with what came in their place."""
+        due = [each for each in ours if each.answer is not None]
+        if not ours or not theirs or ours[0].request != theirs[0].request:
+            self.apart.append((due[0] if due else None, theirs[0] if theirs else None))
+        elif len(theirs) > len(ours):
+            times = f"{len(theirs)} times, and is on record {len(ours)} times"
+            self.unrecorded.append(f"{ours[0].where} was sent {times} (capture line {theirs[-1].line})")
+        elif len(theirs) < len(due):
+            self.unsent.append(
+                f"{due[-1].where} was sent {len(theirs)} times, and answered {len(due)} times on record"
+            )
+        else:
+            self.answers.extend(_unlike(due, theirs))
+
+    def conclude(self) -> None:
+        """Tell what stands apart: whether it was added, left out, changed, or has another place in the order."""
+        recorded = {ours.request for ours, _ in self.apart if ours}
+        sent = {theirs.request for _, theirs in self.apart if theirs}
+        for ours, theirs in self.apart:
+            lost = ours if ours and ours.request not in sent else None
+            new = theirs if theirs and theirs.request not in recorded else None
+            if theirs and not new:
+                self.unrecorded.append(
+                    f"{_named(theirs)} was sent at another place in the order than on record"
+                )
+            if lost and new:
+                self.unrecorded.append(
+                    f"{_named(new)} was sent where {lost.where} is on record: {_differences(lost.request, new.request)}"
+                )
+            elif new:
+                self.unrecorded.append(f"{_named(new)} was sent and is not on record")
+            elif lost:
+                self.unsent.append(f"{lost.where} is on record as answered, and was not sent")
+
+
+def _unlike(due: Sequence[Attempt], flows: Sequence[Flow]) -> Iterator[str]:
+    """Answers on record that are not, in this order, among those that came."""
+    coming = iter(flows)
+    for attempt in due:
+        if not any(_same_answer(attempt, flow) for flow in coming):
+            yield f"{attempt.where}: its answer differs from what came (capture line {flows[-1].line})"
+            return
+
+
+def _named(flow: Flow) -> str:
+    return f"capture line {flow.line} ({f'{flow.request.method} {flow.request.target}'[:80]!a})"
+
+
+def _differences(recorded: Request, sent: Request) -> str:
+    """In what two requests differ, without a header's value."""
+    told = [
+        name for name in ("method", "target", "version") if getattr(recorded, name) != getattr(sent, name)
+    ]
+    told += [f"header {name}" for name in _other_headers(recorded.headers, sent.headers)]
+    if recorded.sha256 != sent.sha256:
+        told.append("body" if sent.sha256 else "body, which broke off")
+    return ", ".join(told)
+
+
+def _other_headers(recorded: Sequence[Header], sent: Sequence[Header]) -> list[str]:
+    unlike = sorted({ascii(name) for name, _ in set(recorded) ^ set(sent)})
+    return unlike or (["order or number"] if tuple(recorded) != tuple(sent) else [])

@@ -1,0 +1,187 @@
+"""Reads what the independent recorder wrote (``docker/auditor/record.py``, which describes the format).
+
+Knows nothing of mitmproxy and shares no code with the recorder: the format is all they have in common.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from pcevolve.errors import TranscriptError
+from pcevolve.transcript.bodies import Digest
+from pcevolve.transcript.records import Header
+
+
+class Request(NamedTuple):
+    """A request in full.
+
+    Attributes:
+        method: Of HTTP.
+        target: Path and query.
+        version: Of HTTP, as in the request line.
+        headers: In the order and spelling of the wire; the key is hidden.
+        sha256: Of the exact body; None when it broke off.
+    """
+
+    method: str
+    target: str
+    version: str
+    headers: tuple[Header, ...]
+    sha256: str | None
+
+
+class Answer(NamedTuple):
+    """An answer in full; see ``Request``."""
+
+    status: int
+    headers: tuple[Header, ...]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One request as it came to the recorder.
+
+    Attributes:
+        line: In the capture, counted from 1.
+        request: What came.
+        answer: What went back; None when no whole answer came from the API.
+    """
+
+    line: int
+    request: Request
+    answer: Answer | None = None
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Body(_Model):
+    sha256: Digest
+    base64: str
+
+    def digest(self) -> str:
+        """Of the bytes themselves."""
+        return hashlib.sha256(base64.b64decode(self.base64, validate=True)).hexdigest()
+
+
+class _Opened(_Model):
+    event: Literal["opened"]
+    time: float
+    format: Literal["pcevolve-capture/1"]
+    recorder: str
+
+
+class _Head(_Model):
+    method: str
+    target: str
+    version: str
+    headers: tuple[Header, ...]
+    body: _Body | None
+
+    def request(self) -> Request:
+        """Without the line that it stands in."""
+        digest = self.body.sha256 if self.body else None
+        return Request(self.method, self.target, self.version, self.headers, digest)
+
+
+class _Requested(_Head):
+    event: Literal["request"]
+    time: float
+    flow: int
+    body: _Body
+
+
+class _Answered(_Model):
+    event: Literal["answer"]
+    time: float
+    flow: int
+    status: int
+    headers: tuple[Header, ...]
+    body: _Body
+
+
+class _Failed(_Model):
+    event: Literal["failed"]
+    time: float
+    flow: int
+    reason: str
+    request: _Head | None
+
+
+_Line = _Opened | _Requested | _Answered | _Failed
+_ADAPTER: TypeAdapter[_Line] = TypeAdapter(Annotated[_Line, Field(discriminator="event")])
+
+
+def read_flows(path: Path) -> tuple[list[Flow], bool]:
+    """Read a capture.
+
+    Returns:
+        All flows in the order in which their requests began, and whether the last line is torn (and left out).
+
+    Raises:
+        TranscriptError: It is no capture, or it is damaged.
+    """
+    flows: dict[tuple[int, int], Flow] = {}
+    session, torn = 0, False
+    for number, raw in _lines(path):
+        torn = not raw.endswith(b"\n")
+        if torn:
+            break
+        line = _parsed(number, raw)
+        if isinstance(line, _Opened):
+            session += 1
+        elif session == 0:
+            break
+        else:
+            _note(flows, (session, line.flow), number, line)
+    if session == 0:
+        raise TranscriptError(f"{path} is no capture: it does not begin with an opening line")
+    return [flows[key] for key in sorted(flows)], torn
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with path.open("rb") as file:
+            yield from enumerate(file, start=1)
+    except OSError as error:
+        raise TranscriptError(f"capture {path} cannot be read: {error.strerror}") from error
+
+
+def _parsed(number: int, raw: bytes) -> _Line:
+    try:
+        line = _ADAPTER.validate_json(raw)
+        body = line.body if isinstance(line, _Requested | _Answered) else None
+        whole = body is None or body.digest() == body.sha256
+    except (ValidationError, ValueError) as error:
+        raise TranscriptError(f"capture line {number} is damaged") from error
+    if not whole:
+        raise TranscriptError(f"capture line {number} is damaged: its body has another SHA-256")
+    return line
+
+
+def _note(
+    flows: dict[tuple[int, int], Flow],
+    key: tuple[int, int],
+    number: int,
+    line: _Requested | _Answered | _Failed,
+) -> None:
+    """Add what a line tells to its flow."""
+    known = flows.get(key)
+    begins = isinstance(line, _Requested) or (isinstance(line, _Failed) and line.request is not None)
+    if begins != (known is None) or (known is not None and known.answer is not None):
+        raise TranscriptError(f"capture line {number} does not follow the lines before it")
+    if isinstance(line, _Requested):
+        flows[key] = Flow(number, line.request())
+    elif isinstance(line, _Answered) and known is not None:
+        flows[key] = replace(known, answer=Answer(line.status, line.headers, line.body.sha256))
+    elif isinstance(line, _Failed) and line.request is not None:
+        flows[key] = Flow(number, line.request.request())

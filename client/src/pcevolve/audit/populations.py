@@ -1,0 +1,56 @@
+"""Rebuilds from the record what each release chose from, and what the dataset has to be.
+
+A second implementation on purpose: ``evolve`` collects the same while it goes, and an auditor does not take its word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pcevolve.evolve import Pool, Population, joined
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import Candidate, Chosen, Receipt
+
+
+@dataclass(frozen=True)
+class Populations:
+    """The candidates of a run, as its record names them.
+
+    Attributes:
+        plan: Says which call belongs to which population.
+        outputs: Digests of what each call brought, by slot, in order.
+    """
+
+    plan: PublicPlan
+    outputs: Mapping[str, tuple[str, ...]]
+
+    def pool(self, iteration: int) -> Pool:
+        """What the release of an iteration chose from."""
+        last = max(iteration - 1, 0)
+        shown = range(last + 1) if self.plan.pool == "all" else range(last, last + 1)
+        views: dict[str, tuple[Candidate, ...]] = {}
+        for call in (call for t in shown for call in self.plan.looks(t)):
+            views[call.source or ""] = views.get(call.source or "", ()) + self._brought(call)
+        return Pool(joined(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
+
+    def dataset(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
+        """What has to be in the dataset, by class: what the last receipt selects, or the last population."""
+        plan = self.plan
+        if plan.selects:
+            last = [each for each in receipts if each.iteration == plan.releases[-1]][-1:]
+            return {label: tuple(one for each in last for one in each.of(label)) for label in plan.labels}
+        made = joined(plan.labels, [self._of(plan.round(plan.iterations)), self._of(plan.extensions())])
+        return {label: tuple(Chosen(each.id, each.digest) for each in made[label]) for label in plan.labels}
+
+    def _of(self, calls: Iterable[Call]) -> Population:
+        found: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())
+        for call in calls:
+            found[call.label] += self._brought(call)
+        return found
+
+    def _brought(self, call: Call) -> tuple[Candidate, ...]:
+        return tuple(
+            Candidate(call.output(index), call.label, call.iteration, None, digest, "")
+            for index, digest in enumerate(self.outputs.get(call.slot, ()))
+        )

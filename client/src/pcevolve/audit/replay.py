@@ -1,0 +1,223 @@
+"""Replays a transcript: what each request should have been, given the plan and what had come back before.
+
+It goes through the record as the provider saw it and predicts every request from public facts: the plan, the
+receipts, and the provider's own earlier answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from pcevolve.egress.bounds import of_asked_size
+from pcevolve.egress.links import follow, of_bearable_size
+from pcevolve.egress.transport import HIDDEN, Address, Outgoing
+from pcevolve.errors import ClientError, ProviderReplyError
+from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import Candidate, Chosen, PublicPrompt, Receipt
+from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript.records import (
+    ACCOUNT,
+    HELLO,
+    Answered,
+    Failed,
+    Planned,
+    Received,
+    Released,
+    Sent,
+    link_slot,
+    planned_slot,
+)
+
+STAND_IN = ":"
+"""For a key, whose value is not on record; of a form that every scheme takes."""
+LONGEST_KEY = 5000
+"""Characters."""
+
+
+class Pointer(NamedTuple):
+    """An answer that only points to its images.
+
+    Attributes:
+        body: The answer.
+        at: Slot and address of each image.
+    """
+
+    body: bytes
+    at: tuple[tuple[str, str], ...]
+
+
+@dataclass
+class Replay:
+    """State of the auditor while it reads the record.
+
+    Attributes:
+        key: How much longer than ``STAND_IN`` the API key was in the last request; None where none was sent.
+        failed: Whether the last request, if there was one, brought no success: only then may a key be exchanged.
+    """
+
+    evidence: Evidence
+    plan: PublicPlan
+    dialect: Dialect
+    begun: bool = False
+    answered: int = 0
+    received: dict[str, Candidate] = field(default_factory=dict)
+    outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    receipts: dict[int, Receipt] = field(default_factory=dict)
+    pointed: list[Pointer] = field(default_factory=list)
+    asked: dict[str, str] = field(default_factory=dict)
+    found: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    key: int | None = None
+    failed: bool = True
+
+    @property
+    def bodies(self) -> Bodies:
+        """What crossed the wire."""
+        return self.evidence.bodies
+
+    def faults(self) -> Iterator[str]:
+        """Every request that is not what it should have been, in order."""
+        slots = list(self.plan.calls)
+        for entry in self.evidence.entries:
+            record = entry.record
+            if isinstance(record, Answered | Failed):
+                self.failed = not isinstance(record, Answered) or record.status != HTTPStatus.OK
+            if isinstance(record, Planned):
+                self.begun = True
+            elif isinstance(record, Released):
+                self.receipts[record.receipt.iteration] = record.receipt
+            elif isinstance(record, Answered):
+                self._learn(record, slots)
+            elif isinstance(record, Received) and record.outputs != self.outputs.get(record.slot):
+                yield f"answer {record.slot} (line {entry.seq + 1}): brought other outputs than are on record"
+            elif isinstance(record, Sent):
+                self.asked[record.slot] = record.url
+                fault = self._fault(record, slots)
+                if fault is not None:
+                    yield f"request {record.slot} (line {entry.seq + 1}): {fault}"
+        if self.evidence.finished and self.answered != len(slots):
+            yield f"{self.answered} of {len(slots)} planned requests were answered, yet the run was closed"
+
+    def _learn(self, answer: Answered, slots: list[str]) -> None:
+        """Take note of what the provider sent."""
+        call = self.plan.calls.get(planned_slot(answer.slot))
+        if call is None or answer.status != HTTPStatus.OK or not self._is_due(call.slot, slots):
+            return
+        body = self.bodies.get(answer.body)
+        with suppress(ProviderReplyError):
+            if answer.slot == call.slot:
+                links = enumerate(self.dialect.links(call, body))
+                at = tuple((link_slot(call.slot, place), link) for place, link in links)
+                self.pointed.append(Pointer(body, at))
+            else:
+                self.found[answer.slot, self.asked.get(answer.slot, "")] = of_bearable_size(body)
+        self._complete(call)
+
+    def _complete(self, call: Call) -> None:
+        """Name what a call brought, once all of it is there."""
+        for pointer in self.pointed:
+            if not all(each in self.found for each in pointer.at):
+                continue
+            with suppress(ProviderReplyError):
+                sent = self.dialect.decode(call, pointer.body, [self.found[each] for each in pointer.at])
+                made = of_asked_size(self.plan, sent)
+                named = [Candidate.received(call, index, None, data, "") for index, data in enumerate(made)]
+                self.received.update((each.id, each) for each in named)
+                self.outputs[call.slot] = tuple(each.digest for each in named)
+                self.answered += 1
+                self.pointed.clear()
+                return
+
+    def _is_due(self, slot: str, slots: list[str]) -> bool:
+        return self.answered < len(slots) and slots[self.answered] == slot
+
+    def _fault(self, sent: Sent, slots: list[str]) -> str | None:
+        question = {HELLO: self.dialect.hello(), ACCOUNT: self.dialect.account()}.get(sent.slot)
+        if question is not None:
+            return "asked after the plan was fixed" if self.begun else self._compare(sent, question)
+        call = self.plan.calls.get(planned_slot(sent.slot))
+        if call is None:
+            return "not in the public plan"
+        if not self._is_due(call.slot, slots):
+            return "out of order, or asked again after it was answered"
+        try:
+            if sent.slot != call.slot:
+                return self._compare_link(sent)
+            return self._compare(sent, self._expected(call))
+        except ClientError as error:
+            return str(error)
+
+    def _compare_link(self, sent: Sent) -> str | None:
+        """What is wrong with a request for an image that the provider only pointed to."""
+        if not any((sent.slot, sent.url) in pointer.at for pointer in self.pointed):
+            return "the provider had not pointed there"
+        expected = follow(self.plan, sent.url)
+        if sent.headers != expected.headers:
+            return "carried headers that no link is followed with"
+        return self._differs(sent, expected) or self._too_long(sent.wire_bytes - expected.wire_bytes, 1)
+
+    def _expected(self, call: Call) -> WireRequest:
+        prompt = PublicPrompt.of(self.plan, call.label)
+        image = None if call.purpose == "create" else self.bodies.file(self._source(call).digest)
+        return self.dialect.encode(self.plan, call, prompt, image)
+
+    def _source(self, call: Call) -> Chosen:
+        """The image that a call has to carry."""
+        named = self._echoed(call.source) if call.source is not None else self._released(call)
+        known = self.received.get(named.id)
+        if known is None or known.digest != named.digest:
+            raise ProviderReplyError("its receipt names an image that the provider had not sent")
+        if known.label != call.label:
+            raise ProviderReplyError("its receipt names an image of another class")
+        return named
+
+    def _echoed(self, source: str) -> Chosen:
+        """What the plan itself sends back."""
+        if source not in self.received:
+            raise ProviderReplyError("the plan names an image that the provider had not sent")
+        return Chosen(source, self.received[source].digest)
+
+    def _released(self, call: Call) -> Chosen:
+        """What a receipt sends back."""
+        receipt = self.receipts.get(call.iteration)
+        chosen = () if receipt is None else receipt.of(call.label)
+        if call.parent is None or call.parent >= len(chosen):
+            raise ProviderReplyError("its image has no receipt for this class and iteration")
+        return chosen[call.parent]
+
+    def _compare(self, sent: Sent, expected: WireRequest) -> str | None:
+        """What differs between the record and the prediction, in which a stand-in takes the place of the key."""
+        has_key = ("Authorization", HIDDEN) in sent.headers
+        address = Address(self.plan.api, STAND_IN if has_key else None, self.dialect.scheme)
+        outgoing = address.outgoing(expected)
+        longer = sent.wire_bytes - outgoing.wire_bytes
+        return (
+            self._differs(sent, outgoing)
+            or self._too_long(longer, LONGEST_KEY if has_key else 1)
+            or self._another_key(longer if has_key else None)
+        )
+
+    @staticmethod
+    def _too_long(longer: int, most: int) -> str | None:
+        return None if 0 <= longer < most else "its recorded length is wrong"
+
+    def _another_key(self, key: int | None) -> str | None:
+        """A key's value is not on record, but that it is the same one is: its length could say something."""
+        before, self.key = self.key, key
+        same = key == before or self.failed
+        return None if same else "was sent with another key than the request before it, which had succeeded"
+
+    def _differs(self, sent: Sent, outgoing: Outgoing) -> str | None:
+        if (sent.method, sent.url) != (outgoing.method, outgoing.url):
+            return f"went to {sent.method} {urlsplit(sent.url).path}, not where the plan says"
+        if self.bodies.get(sent.body) != outgoing.body:
+            return "its body differs from what the plan and the receipt give"
+        if sent.headers != outgoing.recorded_headers():
+            return "carried headers that the plan does not give"
+        return None

@@ -1,0 +1,223 @@
+"""``pcevolve budget``: what a run would cost, and what was spent; options and printing only."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from pcevolve.cli.tables import Json, print_table
+from pcevolve.errors import UsageError
+from pcevolve.privacy import Budget, Relation
+from pcevolve.public.figures import loss
+from pcevolve.run.settings import default_ledger
+
+if TYPE_CHECKING:
+    from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
+    from pcevolve.methods.planner import BudgetPlan
+
+budget_app = typer.Typer(
+    help="What a run would cost, what was spent, and on which data.", no_args_is_help=True
+)
+DEFAULT_EPSILON = "10"
+
+
+@budget_app.command("plan")
+def budget_plan(
+    method: Annotated[str, typer.Option(help="Method to plan for, or auto.")],
+    epsilon: Annotated[
+        str | None, typer.Option(help="Total privacy budget, > 0; 10 if neither this nor noise is given.")
+    ] = None,
+    noise_multiplier: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of --epsilon: Gaussian noise of selections over L2 sensitivity; prints the epsilon it costs."
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="δ of the guarantee, in [0, 1); the method's own if not given.")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Rounds, T; the method's own if not given.")
+    ] = None,
+    classes: Annotated[int, typer.Option(min=1, max=1000, help="Number of classes, C.")] = 2,
+    shots: Annotated[int, typer.Option(min=1, max=1_000_000, help="Private units per class, K.")] = 10,
+    candidates: Annotated[int, typer.Option(min=1, max=10_000, help="Candidates per class, N.")] = 100,
+    relation: Annotated[Relation, typer.Option(help="Neighbour relation.")] = "replace-one",
+    calibration: Annotated[
+        Literal["tight", "published"], typer.Option(help="published: the paper's own, where it differs.")
+    ] = "tight",
+    appearance: Annotated[
+        Literal["matched", "as-is", "auto"] | None,
+        typer.Option(
+            help="Whether the private images' appearance is released too; the method's own if not given."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
+    # SciPy takes a second to load; --help should not
+    from pcevolve.dp.calibration import Scope, parse_epsilon, parse_noise_multiplier
+    from pcevolve.methods import resolved
+    from pcevolve.methods.planner import plan, plan_for_noise
+
+    if epsilon is not None and noise_multiplier is not None:
+        raise UsageError("--epsilon and --noise-multiplier say the same thing twice: give one of them")
+    if noise_multiplier is not None and (method == "auto" or calibration != "tight"):
+        raise UsageError(
+            "--noise-multiplier leaves nothing to choose: name a method, and leave --calibration out"
+        )
+    sizes = Scope(relation, iterations or 1, classes, shots, candidates)
+    budget = Budget(parse_epsilon(DEFAULT_EPSILON if epsilon is None else epsilon), _delta(method, delta))
+    chosen, reason = resolved(method, budget, sizes)
+    scope = replace(sizes, iterations=chosen.iterations(iterations, budget, sizes))
+    if appearance == "auto" and chosen.keep != "selected":
+        raise UsageError(
+            f"method '{chosen.name}' does not select its dataset, which is what settles --appearance auto: say matched "
+            "or as-is"
+        )
+    if noise_multiplier is None:
+        planned = plan(budget, chosen, scope, calibration, appearance)
+    else:
+        noise = parse_noise_multiplier(noise_multiplier)
+        planned = plan_for_noise(noise, budget.delta, chosen, scope, appearance)
+    _show_plan(planned, reason, as_json)
+
+
+LedgerFile = Annotated[Path | None, typer.Option(help="Privacy ledger; the default one if not given.")]
+
+
+@budget_app.command("show")
+def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
+    """List all runs in the ledger and what each has spent, at its own delta."""
+    with _opened(ledger) as opened:
+        rows = opened.runs()
+    if as_json:
+        typer.echo(json.dumps([_plain(row) for row in rows], indent=1))
+        return
+    headings = ("run", "relation", "units", "images", "rounds", "draws", "noise", "epsilon spent", "delta")
+    numbers = [(_units(row), str(row.images), str(row.rounds), str(row.draws)) for row in rows]
+    cells = [
+        (row.run_id, row.relation, *counts, _noise(row), loss(row.epsilon), f"{row.delta:g}")
+        for row, counts in zip(rows, numbers, strict=True)
+    ]
+    print_table("Privacy ledger", headings, cells)
+
+
+@budget_app.command("history")
+def budget_history(
+    run: Annotated[str | None, typer.Option(help="Only this run; 'pcevolve budget show' lists them.")] = None,
+    ledger: LedgerFile = None,
+    as_json: Json = False,
+) -> None:
+    """List every access to private data, in the order of payment, and what its run had spent after it."""
+    with _opened(ledger) as opened:
+        rows = opened.history(run)
+    if as_json:
+        typer.echo(json.dumps([_plain(row) for row in rows], indent=1))
+        return
+    headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "noise", "epsilon so far")
+    cells = [
+        (
+            *(str(row.number), _date(row.time), row.run_id, str(row.iteration)),
+            *(row.mechanism, _short(row.parameter), str(row.count), row.noise, loss(row.epsilon)),
+        )
+        for row in rows
+    ]
+    print_table("Accesses to private data", headings, cells)
+
+
+@budget_app.command("export")
+def budget_export(
+    out: Annotated[Path | None, typer.Option(help="File to write; stdout if not given.")] = None,
+    ledger: LedgerFile = None,
+) -> None:
+    """Write all events and receipts as JSON, for an accountant elsewhere; nothing in it is private."""
+    with _opened(ledger) as opened:
+        text = json.dumps(opened.export(), indent=1)
+    if out is None:
+        typer.echo(text)
+        return
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {out}: {error.strerror}: choose another --out") from error
+    typer.echo(f"written: {out}")
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[Ledger]:
+    from pcevolve.ledger.ledger import Ledger
+
+    with closing(Ledger(path or default_ledger(), create=False)) as ledger:
+        yield ledger
+
+
+def _plain(row: RunRow | HistoryRow) -> dict[str, Any]:
+    """A row for JSON, which has no infinity: an unbounded ε is null."""
+    return {**asdict(row), "epsilon": row.epsilon if math.isfinite(row.epsilon) else None}
+
+
+def _units(row: RunRow) -> str:
+    """How many units, and by what the ledger knows them again: their names, or their images alone."""
+    return f"{row.units} by {row.unit}"
+
+
+def _noise(row: RunRow) -> str:
+    return f"{row.noise}, forgets INSECURE runs" if row.forgets_insecure else row.noise
+
+
+def _date(seconds: float) -> str:
+    """A recorded time for people; the clock that recorded it may have said anything."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:g} s"
+
+
+def _short(parameter: str) -> str:
+    """An exact fraction, or its value where it would fill the table."""
+    return parameter if len(parameter) <= 12 else f"{float(Fraction(parameter)):.6g}"
+
+
+def _delta(method: str, given: float | None) -> float:
+    from pcevolve.dp.calibration import parse_delta
+    from pcevolve.methods import default_delta
+
+    return default_delta(method) if given is None else parse_delta(given)
+
+
+def _show_plan(planned: BudgetPlan, reason: str, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({**planned.as_dict(), "reason": reason}, indent=1))
+    else:
+        print_table(f"Plan of {planned.method}", ("what", "value"), _plan_rows(planned, reason))
+        typer.echo(f"Selection: {planned.verdict}.")
+
+
+def _plan_rows(planned: BudgetPlan, reason: str) -> Iterator[tuple[str, str]]:
+    scope = planned.scope
+    if reason:
+        yield "chosen because", reason
+    yield "relation", scope.relation
+    sizes = f"{scope.iterations} rounds, {scope.classes} classes, {scope.shots} shots, {scope.candidates} candidates"
+    yield "sizes", sizes
+    yield "epsilon of one query", loss(planned.epsilon_per_query, 4)
+    yield "epsilon of the run", f"{loss(planned.epsilon_total, 4)} at delta {planned.delta:g}"
+    for name, total in planned.totals.items():
+        yield f"  by {name}", "says nothing" if total is None else loss(total, 4)
+    if planned.noise_multiplier is not None:
+        yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
+        yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"
+    yield "chance of the best tenth", f"{planned.lift_top10:.1%} at the very best"
+    if not planned.within_budget:
+        yield "fits the budget", "NO: a run with this calibration is refused"

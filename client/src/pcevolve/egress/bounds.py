@@ -1,0 +1,77 @@
+"""What an answer may weigh: bounds that hold before anything is parsed, stored or decoded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Final
+
+from pcevolve.errors import ProviderReplyError
+from pcevolve.public.plan import PublicPlan
+from pcevolve_shared import containers, images, limits
+
+MAX_PLAIN_BYTES: Final = 2**20
+"""Of an answer without its images, and of any answer that is no success: two bytes of JSON may become 300 in memory."""
+MIN_SIDE: Final = 1024
+"""Pixels; so large an image may always be, for an API that makes no smaller ones."""
+_LONG: Final = re.compile(rb'"(?:data:[a-z]+/[a-z0-9.+-]+;base64,)?[A-Za-z0-9+/\\]{64,}={0,2}"')
+
+
+def bounded(parts: Iterable[bytes], most: int) -> bytes:
+    """Join what arrives.
+
+    Raises:
+        ProviderReplyError: It is longer than ``most`` bytes.
+    """
+    kept: list[bytes] = []
+    size = 0
+    for part in parts:
+        size += len(part)
+        if size > most:
+            raise ProviderReplyError(f"the API's answer is longer than {most >> 20} MiB")
+        kept.append(part)
+    return b"".join(kept)
+
+
+def lean(body: bytes) -> bytes:
+    """Pass on a successful answer whose bulk is images.
+
+    Raises:
+        ProviderReplyError: There is too much beside them: a parser would need many times its length.
+    """
+    if len(body) > MAX_PLAIN_BYTES and not _is_image(body):
+        held = sum(len(found[0]) for found in islice(_LONG.finditer(body), limits.MAX_BATCH))
+        if len(body) - held > MAX_PLAIN_BYTES:
+            raise ProviderReplyError(
+                f"the API's answer is longer than {MAX_PLAIN_BYTES >> 20} MiB without its images"
+            )
+    return body
+
+
+def of_asked_size(plan: PublicPlan, made: Sequence[bytes]) -> list[bytes]:
+    """Pass on images that are not much larger than what was asked for; what is no image is for the judge to say.
+
+    Raises:
+        ProviderReplyError: One would take many times the memory and time that the owner planned for.
+    """
+    width, height = (max(2 * side, MIN_SIDE) for side in (plan.width, plan.height))
+    for each in made:
+        try:
+            header = containers.read(each)
+        except images.ImageError:
+            continue
+        if header.width * header.height > width * height:
+            raise ProviderReplyError(
+                f"the API sent an image of {header.width} x {header.height} pixels "
+                f"where {plan.width} x {plan.height} were asked for"
+            )
+    return list(made)
+
+
+def _is_image(body: bytes) -> bool:
+    try:
+        images.media_type(body)
+    except images.ImageError:
+        return False
+    return True

@@ -1,0 +1,330 @@
+"""The gate: the one door through which bytes leave.
+
+What may leave is for the policy to say, which builds every request itself. The gate puts it on record, waits for its
+turn, lets it go, and names what comes back. Retries resend the recorded bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Final
+
+from pcevolve.egress.allowance import Allowance, Meter
+from pcevolve.egress.links import of_bearable_size
+from pcevolve.egress.pace import Pace
+from pcevolve.egress.policy import Policy, Source
+from pcevolve.egress.retry import Busy, Patience
+from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve.errors import (
+    EgressError,
+    ProviderRefusedError,
+    ProviderReplyError,
+    TranscriptError,
+    UnlistedHostError,
+)
+from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.providers.faults import Reason
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import Candidate, Prototype, Receipt
+from pcevolve.transcript.log import Transcript
+from pcevolve.transcript.records import (
+    ACCOUNT,
+    HELLO,
+    Answered,
+    Failed,
+    Finished,
+    Opened,
+    Planned,
+    Received,
+    Released,
+    Sent,
+    link_slot,
+)
+from pcevolve_shared import images
+
+RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+HINTS: Final[dict[Reason | None, str]] = {
+    "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
+    "credit": ": no credit left; when there is, continue with --resume",
+    "content": ": its moderation does not allow this prompt or image",
+}
+
+
+class Gate:
+    """The one module that lets bytes out."""
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        dialect: Dialect,
+        address: Address,
+        transport: Transport,
+        patience: Patience,
+        pace: Pace | None = None,
+        meter: Meter | None = None,
+    ) -> None:
+        self._transcript = transcript
+        self._dialect = dialect
+        self._address = address
+        self._transport = transport
+        self._patience = patience
+        self._pace = pace or Pace()
+        self._meter = meter or Meter(Allowance(), dialect, transcript)
+        self._policy = Policy(dialect, address, transcript.bodies.file)
+        self._round: int | None = None
+        self._measured: Callable[[int], bytes] = lambda iteration: b""
+        self._closed = False
+
+    def hello(self, run_id: str) -> bytes:
+        """Ask who is there; the same request for everybody. Answers from the record when there is one.
+
+        Raises:
+            EgressError: The run is on record with another API.
+        """
+        opened = Opened(run_id=run_id, api=self._address.base_url, dialect=self._dialect.name)
+        if not self._transcript.entries:
+            self._transcript.append(opened)
+        elif self._transcript.entries[0].record != opened:
+            raise EgressError("this run is on record with another API: start a new one with another --out")
+        for known in self._transcript.answers(HELLO):
+            return self._transcript.bodies.get(known.body)
+        return self._post(HELLO, self._policy.greeting(), self._patience.briefly()).body
+
+    def credit(self) -> float | None:
+        """Ask what is left on the account, where the API can be asked; None if it does not say.
+
+        Asked before the plan is on record and never again: a run that is continued is not new.
+
+        Raises:
+            EgressError: The plan is fixed: whether one asks in the middle of a run would tell something.
+        """
+        self._require_beginning()
+        question = self._policy.account()
+        if question is None or self._transcript.plan() is not None:
+            return None
+        try:
+            return self._dialect.credit(self._post(ACCOUNT, question, self._patience.briefly()).body)
+        except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
+            return None
+
+    def begin(
+        self,
+        plan: PublicPlan,
+        committed: Callable[[Receipt], bool],
+        measured: Callable[[int], bytes],
+    ) -> None:
+        """Fix the plan; a resumed run must have the one on record.
+
+        Args:
+            plan: Says what will be sent.
+            committed: Asks the ledger whether it has committed exactly this receipt.
+            measured: What the paid measurement of a round released; goes on record with its receipt.
+
+        Raises:
+            EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate has begun:
+                who knows what was paid for cannot change.
+        """
+        known = self._transcript.plan()
+        if type(plan) is not PublicPlan or known not in (None, plan):
+            raise EgressError("this run is on record with another plan: start a new one with another --out")
+        self._require_beginning()
+        if known is None:
+            self._transcript.append(Planned(plan=plan))
+        self._measured = measured
+        self._policy.fix(plan, committed)
+        for entry in self._transcript.entries:
+            if isinstance(entry.record, Released):
+                self._policy.require_committed(entry.record.receipt)
+        self._meter.fix(plan)
+
+    def exchange(self, request: WireRequest, call: Call, source: Source) -> tuple[Candidate, ...]:
+        """Let one call of the plan out and name what comes back.
+
+        A call that was answered before is answered from the record; nothing is sent. When the last call of the plan
+        is answered, all connections are closed: how long the client works after that is nobody's to see.
+
+        Raises:
+            EgressError: These are not the bytes that plan and release give; nothing was sent.
+            ProviderError: No usable answer.
+        """
+        outgoing = self._policy.permit(request, call, source)
+        if isinstance(source, Prototype):
+            self.record(source.receipt)
+        made = self._replayed(call)
+        if made is None:
+            self._pace.await_turn(opens_round=call.iteration != self._round)
+            made = self._made(call, self._post(call.slot, outgoing, self._patience).body)
+        self._round = call.iteration
+        named = self._named(call, made, None if source is None else source.candidate.id)
+        self._policy.learn(call, named)
+        self._close_after_the_last()
+        return named
+
+    @contextmanager
+    def private_section(self) -> Iterator[None]:
+        """Where private work belongs: it takes whole ticks of the schedule, and any time once nothing can be sent."""
+        if self._closed:
+            yield
+            return
+        with self._pace.section():
+            yield
+
+    def has_receipt(self, iteration: int) -> bool:
+        """Whether the release of an iteration is on record."""
+        released = (entry.record for entry in self._transcript.entries if isinstance(entry.record, Released))
+        return any(record.receipt.iteration == iteration for record in released)
+
+    def record(self, receipt: Receipt) -> None:
+        """Put a committed receipt on record, with what was measured for it.
+
+        Raises:
+            EgressError: The ledger does not know it.
+        """
+        self._policy.require_committed(receipt)
+        if self._transcript.has(receipt):
+            return
+        if (
+            receipt.measured
+            and self._transcript.bodies.keep(self._measured(receipt.iteration)) != receipt.measured
+        ):
+            raise EgressError(
+                f"the ledger holds another measurement than the receipt of {receipt.iteration} names"
+            )
+        self._transcript.append(Released(receipt=receipt))
+
+    def finish(self) -> None:
+        """Close the record.
+
+        Raises:
+            EgressError: Where a run ends would tell something, so it ends where the plan does.
+        """
+        if not self._policy.complete:
+            raise EgressError("the record cannot be closed: not all of the plan was carried out")
+        if not isinstance(self._transcript.entries[-1].record, Finished):
+            self._transcript.prune()
+            self._transcript.append(Finished(sent=len(self._transcript.sent())))
+
+    def _close_after_the_last(self) -> None:
+        """Close all connections once the plan's last call is answered; nothing is sent from then on."""
+        if self._policy.complete and not self._closed:
+            self._transport.close()
+            self._closed = True
+
+    def _require_beginning(self) -> None:
+        if self._policy.fixed:
+            raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")
+
+    def _replayed(self, call: Call) -> list[bytes] | None:
+        """What an answer on record brought; an unusable one does not count and is asked for again."""
+        for answer in self._transcript.answers(call.slot):
+            try:
+                return self._made(call, self._transcript.bodies.get(answer.body))
+            except UnlistedHostError:  # another answer would point there too
+                raise
+            except (ProviderReplyError, ProviderRefusedError):  # links die after a while
+                continue
+        return None
+
+    def _made(self, call: Call, body: bytes) -> list[bytes]:
+        """The images of an answer, wherever they are."""
+        links = [self._policy.link(link) for link in self._dialect.links(call, body)]
+        fetched = [self._fetched(link_slot(call.slot, place), link) for place, link in enumerate(links)]
+        return self._policy.admit(self._dialect.decode(call, body, fetched))
+
+    def _fetched(self, slot: str, link: Outgoing) -> bytes:
+        """What lies behind a link; from the record, if it was fetched before."""
+        known = self._transcript.found(slot, link.url)
+        if known is not None:
+            return of_bearable_size(self._transcript.bodies.get(known.body))
+        self._pace.await_turn(opens_round=False)
+        return of_bearable_size(self._post(slot, link, self._patience).body)
+
+    def _named(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
+        """Store what came back, on record, and give it its names."""
+        digests = tuple(self._transcript.bodies.keep(data) for data in made)
+        known = self._transcript.outputs(call.slot)
+        if known not in (None, digests):
+            raise TranscriptError(f"the answer {call.slot} on record brought other outputs than it does now")
+        if known is None:
+            self._transcript.append(Received(slot=call.slot, outputs=digests))
+        return tuple(
+            Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
+            for index, data in enumerate(made)
+        )
+
+    def _post(self, slot: str, outgoing: Outgoing, patience: Patience) -> Incoming:
+        """Send, and send again as long as patience lasts.
+
+        Raises:
+            EgressError: The last request of the plan was answered.
+        """
+        if self._closed:
+            raise EgressError("the last request of the plan was answered: nothing more is sent")
+        return patience.insist(lambda: self._once(slot, outgoing))
+
+    def _once(self, slot: str, outgoing: Outgoing) -> Incoming:
+        """One attempt, on record before it leaves and after it came back."""
+        self._meter.require(slot)
+        self._keep(
+            Sent(
+                slot=slot,
+                method=outgoing.method,
+                url=outgoing.url,
+                headers=outgoing.recorded_headers(),
+                body=self._transcript.bodies.put(outgoing.body),
+                wire_bytes=outgoing.wire_bytes,
+            )
+        )
+        try:
+            answer = self._sent(outgoing)
+        except ProviderReplyError:
+            self._keep(Failed(slot=slot, reason="the answer is too large"))
+            raise
+        except ConnectionTroubleError as error:
+            self._keep(Failed(slot=slot, reason=error.reason))
+            raise Busy(error.reason, None) from error
+        revealed = self._address.revealed_by(answer)
+        self._keep(self._on_record(slot, answer, revealed))
+        return self._accepted(answer, revealed)
+
+    def _keep(self, record: Sent | Answered | Failed) -> None:
+        self._transcript.append(record)
+        self._meter.note(record)
+
+    def _on_record(self, slot: str, answer: Incoming, revealed: bool) -> Answered | Failed:
+        """An answer as it is kept; one that repeats the key is not kept."""
+        if revealed:
+            return Failed(slot=slot, reason="the answer repeats the API key")
+        return Answered(
+            slot=slot,
+            status=answer.status,
+            headers=answer.headers,
+            body=self._transcript.bodies.put(answer.body),
+            wire_bytes=answer.wire_bytes,
+        )
+
+    def _accepted(self, answer: Incoming, revealed: bool) -> Incoming:
+        """Pass on a success.
+
+        Raises:
+            Busy: It may pass.
+            ProviderReplyError: The answer cannot be kept.
+            ProviderRefusedError: Asking again would not help.
+        """
+        if answer.status == HTTPStatus.OK:
+            if revealed:
+                raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
+            return answer
+        fault = self._dialect.fault(answer.status, b"" if revealed else answer.body)
+        reason = f"HTTP {answer.status}" + (f" ({fault.said})" if fault.said else "")
+        if answer.status in RETRYABLE and fault.reason is None:
+            raise Busy(reason, answer.header("Retry-After"))
+        raise ProviderRefusedError(f"the API refused: {reason}{HINTS.get(fault.reason, '')}")
+
+    def _sent(self, outgoing: Outgoing) -> Incoming:
+        try:
+            return self._transport.send(outgoing)
+        finally:
+            self._pace.answered()

@@ -1,0 +1,34 @@
+"""A judge on a schedule: public work in its own time, private work in whole ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pcevolve.egress.gate import Gate
+from pcevolve.evolve import Judge, Pool
+from pcevolve.public.release import Query, Receipt
+
+
+@dataclass(frozen=True)
+class PacedJudge:
+    """Asks a judge in the gate's private sections; a receipt is on record before its section ends.
+
+    Attributes:
+        judge: Any; how long its ``release`` takes does not show.
+        gate: Keeps the schedule and the record.
+    """
+
+    judge: Judge
+    gate: Gate
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """See ``Judge.show``; a release that is on record needs no showing."""
+        if not self.gate.has_receipt(query.iteration):
+            self.judge.show(query, pool)
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """See ``Judge.release``."""
+        with self.gate.private_section():
+            receipt = self.judge.release(query, pool)
+            self.gate.record(receipt)
+        return receipt

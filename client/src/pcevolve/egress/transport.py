@@ -1,0 +1,248 @@
+"""HTTP without habits: one host, a fixed set of headers, no redirects, no cookies, bounded answers."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+import httpx
+
+from pcevolve.egress.bounds import MAX_PLAIN_BYTES, bounded, lean
+from pcevolve.egress.deadline import Deadline
+from pcevolve.errors import EgressError, UsageError
+from pcevolve.providers.dialect import Scheme, WireRequest
+from pcevolve.transcript.records import FailureReason, Header
+from pcevolve_shared import limits
+
+CONNECT_SECONDS = 10.0
+_TOO_LONG: Final = "the answer took too long"
+HIDDEN = "(hidden)"
+SHORTEST_SECRET = 8
+"""Characters; what is shorter occurs anywhere by chance."""
+
+
+class ConnectionTroubleError(Exception):
+    """The request or its answer got lost; sending the same bytes again may help."""
+
+    def __init__(self, reason: FailureReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A request in full, header by header, as it will be on the wire."""
+
+    method: str
+    url: str
+    headers: tuple[Header, ...]
+    body: bytes
+
+    @property
+    def target(self) -> str:
+        """What the request line names: path and query, character by character."""
+        parts = urlsplit(self.url)
+        return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+    @property
+    def wire_bytes(self) -> int:
+        """Length as HTTP/1.1: request line, headers, body."""
+        line = f"{self.method} {self.target} HTTP/1.1\r\n\r\n"
+        return len(line) + _header_bytes(self.headers) + len(self.body)
+
+    def recorded_headers(self) -> tuple[Header, ...]:
+        """The headers without the key."""
+        return tuple((name, HIDDEN if name == "Authorization" else value) for name, value in self.headers)
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """An answer, whatever its status."""
+
+    status: int
+    headers: tuple[Header, ...]
+    body: bytes = field(repr=False)
+
+    @property
+    def wire_bytes(self) -> int:
+        """Length as HTTP/1.1: status line without its phrase, headers, body."""
+        return len("HTTP/1.1 200 \r\n\r\n") + _header_bytes(self.headers) + len(self.body)
+
+    def header(self, name: str) -> str | None:
+        """First value of a header."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+
+class Transport(Protocol):
+    """Where the gate hands over; the only seam to the network."""
+
+    def send(self, request: Outgoing) -> Incoming:
+        """Send exactly this and wait for the answer.
+
+        Raises:
+            ConnectionTroubleError: No complete answer came.
+            ProviderReplyError: The answer is larger than any honest one.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close every connection, to whatever host; nothing can be sent afterwards."""
+        ...
+
+
+@dataclass(frozen=True)
+class Address:
+    """The one place where requests go, and the key that opens it."""
+
+    base_url: str
+    key: str | None = field(default=None, repr=False)
+    scheme: Scheme = "Bearer"
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a plain http(s) address.
+
+        Raises:
+            UsageError: Not an address, or one that carries a user name, a query or a fragment.
+        """
+        if not (self.base_url.isascii() and self.base_url.isprintable()) or set(self.base_url) & set(" \\?#"):
+            raise UsageError(
+                "--api must be scheme, host, port and path only, in plain letters: "
+                "give the key with --api-key-file"
+            )
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise UsageError(f"--api '{self.base_url}' is not an address such as http://127.0.0.1:8000")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise UsageError(
+                "--api must be scheme, host, port and path only: give the key with --api-key-file"
+            )
+        if self.key is not None and not (
+            self.key.isascii() and self.key.isprintable() and " " not in self.key
+        ):
+            raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
+        if self.key is not None and self.scheme == "Basic" and ":" not in self.key:
+            raise UsageError("this API's key is user:password")
+
+    @property
+    def is_nearby(self) -> bool:
+        """Whether the API runs on this machine or at a private address; no name but localhost's is looked up."""
+        host = urlsplit(self.base_url).hostname or ""
+        try:
+            return host == "localhost" or ipaddress.ip_address(host).is_private
+        except ValueError:
+            return False
+
+    def outgoing(self, request: WireRequest) -> Outgoing:
+        """Dress a request in the fixed headers: no library's name, no host's, no user's."""
+        url = self.base_url.rstrip("/") + request.path
+        headers = fixed_headers(url, request.accept)
+        if self.key is not None:
+            headers.append(("Authorization", f"{self.scheme} {self._shown}"))
+        if request.body:
+            headers += [("Content-Type", request.content_type), ("Content-Length", str(len(request.body)))]
+        return Outgoing(request.method, url, tuple(headers), request.body)
+
+    def revealed_by(self, answer: Incoming) -> bool:
+        """Whether an answer repeats the key, so that keeping it would be keeping the key."""
+        if self.key is None or len(self.key) < SHORTEST_SECRET:
+            return False
+        headers = "\n".join(value for _, value in answer.headers)
+        forms = {self.key, self._shown}
+        return any(each in headers or each.encode() in answer.body for each in forms)
+
+    @property
+    def _shown(self) -> str:
+        """The key as the scheme spells it."""
+        key = self.key or ""
+        return base64.b64encode(key.encode()).decode() if self.scheme == "Basic" else key
+
+
+def fixed_headers(url: str, accept: str) -> list[Header]:
+    """What every request says: no library's name, no host's, no user's."""
+    return [
+        ("Host", urlsplit(url).netloc),
+        ("User-Agent", "pcevolve"),
+        ("Accept", accept),
+        ("Accept-Encoding", "identity"),
+    ]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its literal name; nothing is looked up."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class HttpTransport:
+    """The real one, on httpx's bare transport: it adds nothing, follows nothing and remembers nothing."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._http = httpx.HTTPTransport(retries=0, trust_env=False)
+        self._deadline = Deadline()
+        self._closed = False
+
+    def send(self, request: Outgoing) -> Incoming:
+        """See ``Transport.send``.
+
+        Raises:
+            EgressError: The transport was closed.
+        """
+        if self._closed:
+            raise EgressError("the connections of this run were closed for good: nothing more can be sent")
+        timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
+        sending = httpx.Request(
+            request.method,
+            request.url,
+            headers=request.headers,
+            content=request.body,
+            # httpx would spell some targets anew; what leaves is what is on record.
+            extensions={
+                "timeout": timeout.as_dict(),
+                "target": request.target.encode("ascii"),
+                "trace": self._deadline.trace,
+            },
+        )
+        with self._deadline.within(self._seconds):
+            try:
+                answer = self._received(sending)
+            except httpx.HTTPError as error:
+                reason = _TOO_LONG if self._deadline.passed else _plain(error)
+                raise ConnectionTroubleError(reason) from error
+        if self._deadline.passed:  # what was cut off may look like an answer that ends with its connection
+            raise ConnectionTroubleError(_TOO_LONG)
+        return answer
+
+    def close(self) -> None:
+        """See ``Transport.close``."""
+        self._closed = True
+        self._http.close()
+
+    def _received(self, sending: httpx.Request) -> Incoming:
+        answer = self._http.handle_request(sending)
+        try:
+            success = answer.status_code == HTTPStatus.OK
+            body = bounded(answer.iter_raw(), limits.MAX_RESPONSE_BYTES if success else MAX_PLAIN_BYTES)
+        finally:
+            answer.close()
+        headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
+        return Incoming(answer.status_code, headers, lean(body))
+
+
+def _plain(error: httpx.HTTPError) -> FailureReason:
+    """A short reason without addresses or payload."""
+    if isinstance(error, httpx.ConnectTimeout):
+        return "no connection in time"
+    if isinstance(error, httpx.ConnectError):
+        return "connection refused or no such host"
+    return _TOO_LONG if isinstance(error, httpx.TimeoutException) else "the connection broke"
+
+
+def _header_bytes(headers: tuple[Header, ...]) -> int:
+    return sum(len(name) + len(value) + 4 for name, value in headers)

@@ -1,0 +1,83 @@
+"""Run a frozen network so that one image's embedding cannot depend on another image.
+
+Kernels may round differently for another batch size, and on some devices for another position in
+the batch. So every forward pass has one fixed shape, and that shape is a batch of **one**: the
+result is then a function of the image alone by construction, with no padding to rely on. On CPU
+this costs large networks nothing and small ones under a millisecond per image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor, nn
+
+from pcevolve.modality.images.decoding import DECODE_ERRORS
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenEncoder:
+    """An ``Encoder`` around a torch network in eval mode.
+
+    Attributes:
+        name: The name it was loaded by.
+        dimension: Length of one embedding.
+        network: Float32 ``(1, 3, height, width)`` to ``(1, dimension)``.
+        preprocess: Square RGB image to float32 ``(3, height, width)``, without statistics of a set.
+        device: Where ``network`` lies.
+    """
+
+    name: str
+    dimension: int
+    network: nn.Module = field(repr=False)
+    preprocess: Callable[[Image.Image], Tensor] = field(repr=False)
+    device: torch.device
+
+    def embed(self, images: Sequence[Image.Image | None]) -> NDArray[np.float64]:
+        """Return float64 ``(images, dimension)``; NaN rows where an image or its embedding is unusable."""
+        rows = np.full((len(images), self.dimension), np.nan)
+        for row, image in zip(rows, images, strict=True):
+            pixels = None if image is None else self._pixels(image)
+            if pixels is not None:
+                row[:] = self._forward(pixels)
+        rows[~np.isfinite(rows).all(axis=1)] = np.nan
+        return rows
+
+    def _pixels(self, image: Image.Image) -> Tensor | None:
+        try:
+            return self.preprocess(centre_square(image))
+        except DECODE_ERRORS:  # candidates are adversarial input, and Pillow decodes lazily
+            return None
+
+    def _forward(self, pixels: Tensor) -> NDArray[np.float32]:
+        with (
+            torch.inference_mode(),
+            torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False),
+        ):
+            embedding: Tensor = self.network(pixels[None].to(self.device))
+        return embedding[0].float().cpu().numpy()
+
+
+def centre_square(image: Image.Image) -> Image.Image:
+    """Cut the centre square out of an image and convert it to RGB.
+
+    First, because resizing the short side of a 1 x 10,000 image would take gigabytes.
+    """
+    side = min(image.size)
+    left, top = (image.width - side) // 2, (image.height - side) // 2
+    return image.crop((left, top, left + side, top + side)).convert("RGB")
+
+
+def to_tensor(side: int) -> Callable[[Image.Image], Tensor]:
+    """Return a preprocessor: bilinear resize to ``side`` x ``side``, float32 in [0, 1]."""
+
+    def preprocess(image: Image.Image) -> Tensor:
+        resized = image.resize((side, side), Image.Resampling.BILINEAR)
+        return torch.from_numpy(np.array(resized)).permute(2, 0, 1).float() / 255.0
+
+    return preprocess

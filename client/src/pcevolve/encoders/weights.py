@@ -1,0 +1,76 @@
+"""Read state dicts without running code from them, and fit them to a network."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from zipfile import BadZipFile
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from pcevolve.errors import ModelError
+
+_FORMAT_ERRORS = (
+    SafetensorError,
+    pickle.UnpicklingError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    KeyError,
+    BadZipFile,
+)
+
+
+def absent(encoder: str, weights: str) -> ModelError:
+    """What to say where published weights are not at hand; a run downloads nothing."""
+    return ModelError(
+        f"encoder {encoder}: weights {weights} are not on this machine: run `pcevolve fetch-encoder {encoder}` "
+        "first (it reads no private data), or pass --encoder-weights PATH, or use bundled"
+    )
+
+
+def read_state(path: Path) -> dict[str, Tensor]:
+    """Read a state dict: safetensors by its suffix, otherwise torch's format restricted to tensors.
+
+    Raises:
+        ModelError: The file is missing, damaged, holds code, or holds no state dict.
+    """
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise ModelError(f"encoder weights {path}: {error.strerror or 'cannot be read'}") from None
+    except _FORMAT_ERRORS:
+        raise ModelError(f"encoder weights {path}: not a safetensors file or a torch state dict") from None
+    if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
+        raise ModelError(f"encoder weights {path}: not a state dict of tensors; save model.state_dict()")
+    return dict(state)
+
+
+def fit(network: nn.Module, state: Mapping[str, Tensor], source: str, unused: tuple[str, ...] = ()) -> None:
+    """Copy ``state`` into ``network``.
+
+    Args:
+        network: Changed in place.
+        state: Must have exactly the network's names and shapes.
+        source: Names the weights in errors.
+        unused: Prefixes of entries to pass over: heads that the encoder cut off.
+
+    Raises:
+        ModelError: Names or shapes differ; says how many and names one.
+    """
+    given = {name: value for name, value in state.items() if not name.startswith(unused)}
+    wanted = network.state_dict()
+    wrong = sorted(
+        name
+        for name in given.keys() | wanted.keys()
+        if name not in given or name not in wanted or given[name].shape != wanted[name].shape
+    )
+    if wrong:
+        raise ModelError(f"encoder weights {source}: {len(wrong)} tensors do not fit, such as {wrong[0]!r}")
+    network.load_state_dict(given)

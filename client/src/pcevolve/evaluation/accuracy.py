@@ -1,0 +1,119 @@
+"""Classification accuracy score (CAS): train on synthetic images, test on held-out real ones.
+
+Source: Ravuri & Vinyals 2019, "Classification Accuracy Score for Conditional Generative Models";
+PCEvolve, section 5 (a new head on a frozen encoder). The result is private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from pcevolve.encoders import Encoder
+from pcevolve.errors import DataError, UsageError
+from pcevolve.evaluation.heads import Predict, Training, pixels_of, train_cnn, train_linear
+from pcevolve.private.dataset import PrivateDataset
+
+Head: TypeAlias = Literal["linear", "cnn"]
+SEEDS = (0, 1, 2)
+_MIN_SEEDS = 3  # below that, a standard error says nothing
+_TRAINERS: Mapping[Head, Callable[[Training, int], Predict]] = {"linear": train_linear, "cnn": train_cnn}
+
+
+@dataclass(frozen=True, repr=False)
+class Accuracy:
+    """Top-1 accuracy in 0..1 over several seeds of the head; private.
+
+    Attributes:
+        mean: Over ``seeds``.
+        sem: Standard error of that mean: the head's initialisation and batch order alone, not the
+            spread between runs of the evolution or draws of the shots.
+        seeds: One accuracy per seed.
+    """
+
+    mean: float
+    sem: float
+    seeds: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Accuracy:
+        """Summarise at least three accuracies."""
+        if len(values) < _MIN_SEEDS:
+            raise UsageError(f"accuracy over {len(values)} seeds asked for: use {_MIN_SEEDS} or more")
+        spread = float(np.std(values, ddof=1))
+        return cls(float(np.mean(values)), spread / len(values) ** 0.5, tuple(map(float, values)))
+
+    def __repr__(self) -> str:
+        return "Accuracy"
+
+    def to_json(self) -> dict[str, object]:
+        """Return ``mean``, ``sem`` and ``seeds`` for a private file or the owner's screen."""
+        return {"mean": self.mean, "sem": self.sem, "seeds": list(self.seeds)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AccuracyTest:
+    """Held-out real data, embedded once and used for several synthetic sets.
+
+    Attributes:
+        labels: Class names; targets of every synthetic set index into them.
+        features: What the head sees: ``(records, dimension)`` embeddings, or pixels for a CNN.
+        targets: int64 ``(records,)``.
+        head: ``linear`` on the frozen encoder, or a small ``cnn`` trained from scratch.
+        encoder: Embeds the synthetic sets as well; unused by the CNN.
+    """
+
+    labels: tuple[str, ...]
+    features: NDArray[np.floating]
+    targets: NDArray[np.int64]
+    head: Head
+    encoder: Encoder
+
+    @classmethod
+    def on(cls, held_out: PrivateDataset, encoder: Encoder, head: Head = "linear") -> AccuracyTest:
+        """Embed the held-out data."""
+        features = _features(held_out.images, encoder, head)
+        return cls(held_out.labels, features, held_out.targets, head, encoder)
+
+    def __repr__(self) -> str:
+        return "AccuracyTest"
+
+    def of(
+        self, images: Sequence[Image.Image | None], targets: Sequence[int], seeds: Sequence[int] = SEEDS
+    ) -> Accuracy:
+        """Train a new head on a labelled set, once per seed, and test it on the held-out data.
+
+        Args:
+            images: Synthetic (or, as an upper bound, real) images; unusable ones are left out.
+            targets: Indices into ``labels``, one per image.
+            seeds: Of the head's initialisation and batch order; three or more, public.
+
+        Returns:
+            Accuracy in 0..1; private.
+
+        Raises:
+            UsageError: Fewer than three seeds.
+            DataError: A class has no usable image.
+        """
+        training = self._training(images, targets)
+        train = _TRAINERS[self.head]
+        predictions = (train(training, seed)(self.features) for seed in seeds)
+        return Accuracy.of([float(np.mean(guess == self.targets)) for guess in predictions])
+
+    def _training(self, images: Sequence[Image.Image | None], targets: Sequence[int]) -> Training:
+        features = _features(images, self.encoder, self.head)
+        usable = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
+        kept = np.asarray(targets, dtype=np.int64)[usable]
+        for index, label in enumerate(self.labels):
+            if index not in kept:
+                raise DataError(f"the dataset to be scored has no usable image of class {label!r}")
+        return Training(features[usable], kept, len(self.labels))
+
+
+def _features(images: Sequence[Image.Image | None], encoder: Encoder, head: Head) -> NDArray[np.floating]:
+    return encoder.embed(images) if head == "linear" else pixels_of(images)

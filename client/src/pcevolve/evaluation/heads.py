@@ -1,0 +1,146 @@
+"""The two classifiers that judge a training set; both take statistics from that set alone.
+
+Source of randomness: an explicit seed per head; nothing here touches torch's global generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor, nn
+
+from pcevolve.encoders.frozen import centre_square, to_tensor
+from pcevolve.modality.images.decoding import DECODE_ERRORS
+
+Predict: TypeAlias = Callable[[NDArray[np.floating]], NDArray[np.int64]]
+
+CNN_SIDE = 64  # pixels
+_CNN_WIDTHS = (3, 16, 32, 64, 64)
+_BATCH = 64
+_STEPS = 400
+_LINEAR_RATE = 1e-2
+_CNN_RATE = 2e-3
+_WEIGHT_DECAY = 1e-3
+# A coordinate that hardly varies in the training set must not be blown up on real data.
+_LEAST_SCALE = 0.05  # of the mean standard deviation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Training:
+    """A labelled training set; finite features ``(images, ...)``, int64 targets, class count."""
+
+    features: NDArray[np.floating]
+    targets: NDArray[np.int64]
+    classes: int
+
+
+def train_linear(training: Training, seed: int) -> Predict:
+    """Train softmax regression on standardised embeddings with Adam.
+
+    Args:
+        training: Features ``(images, dimension)``.
+        seed: Of initial weights and batch order.
+
+    Returns:
+        A function from features ``(n, dimension)`` to int64 ``(n,)``.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    centre = training.features.mean(axis=0)
+    spread = training.features.std(axis=0)
+    spread = np.maximum(spread, _LEAST_SCALE * spread.mean() + np.finfo(np.float32).tiny)
+
+    def standardise(features: NDArray[np.floating]) -> Tensor:
+        return torch.from_numpy(((features - centre) / spread).astype(np.float32))
+
+    inputs = standardise(training.features)
+    linear = nn.Linear(inputs.shape[1], training.classes, device="meta").to_empty(device="cpu")
+    bound = inputs.shape[1] ** -0.5  # torch's own default, drawn from our generator
+    nn.init.uniform_(linear.weight, -bound, bound, generator=generator)
+    nn.init.zeros_(linear.bias)
+    _fit(linear, inputs, training, _LINEAR_RATE, generator)
+    return lambda features: _predict(linear, standardise(features))
+
+
+def train_cnn(training: Training, seed: int) -> Predict:
+    """Train a small convolutional network from scratch; normalises by groups, never by batch.
+
+    Args:
+        training: Features are pixels, ``(images, 3, side, side)`` in 0..1.
+        seed: Of initial weights and batch order.
+
+    Returns:
+        A function from pixels to int64 ``(n,)``.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    network = _cnn(training.classes, generator)
+    _fit(network, torch.from_numpy(training.features).float(), training, _CNN_RATE, generator)
+    return lambda features: _predict(network, torch.from_numpy(features).float())
+
+
+def pixels_of(images: Sequence[Image.Image | None]) -> NDArray[np.float32]:
+    """Return float32 ``(images, 3, side, side)`` in 0..1; NaN throughout for an unusable image."""
+    preprocess = to_tensor(CNN_SIDE)
+    pixels = np.full((len(images), 3, CNN_SIDE, CNN_SIDE), np.nan, dtype=np.float32)
+    for index, image in enumerate(images):
+        try:
+            if image is not None:
+                pixels[index] = preprocess(centre_square(image)).numpy()
+        except DECODE_ERRORS:  # a released image is still the provider's bytes
+            continue
+    return pixels
+
+
+def _cnn(classes: int, generator: torch.Generator) -> nn.Module:
+    blocks: list[nn.Module] = []
+    with torch.device("meta"):  # initialised below, from the given generator alone
+        for inputs, outputs in pairwise(_CNN_WIDTHS):
+            blocks += [
+                nn.Conv2d(inputs, outputs, 3, stride=2, padding=1),
+                nn.GroupNorm(4, outputs),
+                nn.ReLU(),
+            ]
+        blocks += [nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * _CNN_WIDTHS[-1], classes)]
+    network = nn.Sequential(*blocks).to_empty(device="cpu")
+    for module in network:
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            nn.init.kaiming_normal_(module.weight, generator=generator)
+            nn.init.zeros_(module.bias)  # type: ignore[arg-type]
+        elif isinstance(module, nn.GroupNorm):
+            module.reset_parameters()
+    return network
+
+
+def _fit(
+    network: nn.Module, inputs: Tensor, training: Training, rate: float, generator: torch.Generator
+) -> None:
+    targets = torch.from_numpy(training.targets)
+    optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=_WEIGHT_DECAY)
+    network.train()
+    for batch in _batches(len(inputs), generator):
+        loss = nn.functional.cross_entropy(network(inputs[batch]), targets[batch])
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+
+def _batches(count: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Yield a fixed number of batches of indices, every image once per pass."""
+    left = _STEPS
+    while left:
+        for batch in torch.split(torch.randperm(count, generator=generator), _BATCH)[:left]:
+            yield batch
+            left -= 1
+
+
+def _predict(network: nn.Module, inputs: Tensor) -> NDArray[np.int64]:
+    network.eval()
+    with torch.inference_mode():
+        guesses = [network(batch).argmax(dim=1) for batch in torch.split(inputs, _BATCH)]
+    return torch.cat(guesses).numpy()

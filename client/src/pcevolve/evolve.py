@@ -1,0 +1,168 @@
+"""The evolution loop (PCEvolve, Algorithm 1; Private Evolution, Algorithm 1). Sees public types only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, PublicPrompt, Query, Receipt
+
+Population = Mapping[str, tuple[Candidate, ...]]
+"""Candidates of each class, by label, in the order of the plan."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What a release chooses from.
+
+    Attributes:
+        candidates: Of each class.
+        views: Lookahead: the variations by which a candidate is judged, by its id; empty without lookahead.
+    """
+
+    candidates: Population
+    views: Population = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """What came out.
+
+    Attributes:
+        populations: Of every iteration, the initial one first.
+        dataset: The synthetic dataset.
+        receipts: Of every release, in order.
+    """
+
+    populations: tuple[Population, ...]
+    dataset: Population
+    receipts: tuple[Receipt, ...]
+
+
+class Generator(Protocol):
+    """The untrusted generative model behind an API (RANDOM_API and VARIATION_API of the papers)."""
+
+    def create(self, call: Call, prompt: PublicPrompt) -> tuple[Candidate, ...]:
+        """Text-to-image: ``call.count`` new candidates."""
+        ...
+
+    def vary(self, call: Call, prompt: PublicPrompt, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
+        """Image-to-image: ``call.count`` variations of a released prototype, or of what the plan itself names."""
+        ...
+
+
+class Judge(Protocol):
+    """The private side: looks at all candidates, releases a few under differential privacy."""
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Do the public part of the work, of which anybody may see how long it takes.
+
+        It comes before ``release``, which gives the same receipt without it and only takes longer.
+        """
+        ...
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Choose the prototypes of every class; the same query always gets the same receipt."""
+        ...
+
+
+class Watcher(Protocol):
+    """Somebody who is told about progress, and learns only what the provider learns too."""
+
+    def generated(self, call: Call) -> None:
+        """A call was answered."""
+        ...
+
+    def released(self, receipt: Receipt) -> None:
+        """A release was paid for."""
+        ...
+
+
+def evolve(plan: PublicPlan, generator: Generator, judge: Judge, watcher: Watcher) -> Evolved:
+    """Run the whole plan."""
+    return _Evolution(plan, generator, judge, watcher).run()
+
+
+@dataclass
+class _Evolution:
+    """A run of the loop and what it has made so far."""
+
+    plan: PublicPlan
+    generator: Generator
+    judge: Judge
+    watcher: Watcher
+    populations: list[Population] = field(default_factory=list)
+    views: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    receipts: list[Receipt] = field(default_factory=list)
+    known: dict[str, Candidate] = field(default_factory=dict)
+
+    def run(self) -> Evolved:
+        """Every round, then the dataset."""
+        self._populate(0)
+        if 0 in self.plan.releases:
+            self._release(0)
+        for iteration in range(1, self.plan.iterations + 1):
+            self._release(iteration)
+            self._populate(iteration)
+        return Evolved(tuple(self.populations), self._dataset(), tuple(self.receipts))
+
+    def _populate(self, iteration: int) -> None:
+        """Make a population, and look ahead on it."""
+        self.populations.append(self._made(self.plan.round(iteration)))
+        for call in self.plan.looks(iteration):
+            source = call.source or ""
+            self.views[source] = self.views.get(source, ()) + self._answer(call)
+
+    def _release(self, iteration: int) -> Receipt:
+        """Let the private side choose from the pool."""
+        shown = self.populations if self.plan.pool == "all" else self.populations[-1:]
+        pool = Pool(joined(self.plan.labels, shown), self.views)
+        query = Query(self.plan.run_id, iteration)
+        self.judge.show(query, pool)
+        receipt = self.judge.release(query, pool)
+        self.watcher.released(receipt)
+        self.receipts.append(receipt)
+        return receipt
+
+    def _dataset(self) -> Population:
+        """The last population, with its extensions; or what a last release keeps of all rounds."""
+        plan = self.plan
+        if plan.selects:
+            receipt = self._release(plan.releases[-1])
+            return {label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels}
+        return joined(plan.labels, [self.populations[-1], self._made(plan.extensions())])
+
+    def _made(self, calls: Iterable[Call]) -> Population:
+        made: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())
+        for call in calls:
+            made[call.label] += self._answer(call)
+        return made
+
+    def _answer(self, call: Call) -> tuple[Candidate, ...]:
+        prompt = PublicPrompt.of(self.plan, call.label)
+        source = self._source(call)
+        made = (
+            self.generator.create(call, prompt)
+            if source is None
+            else self.generator.vary(call, prompt, source)
+        )
+        self.known.update((each.id, each) for each in made)
+        self.watcher.generated(call)
+        return made
+
+    def _source(self, call: Call) -> Prototype | PublicEcho | None:
+        """What a call varies, found by id, never by position in a listing."""
+        if call.source is not None:
+            return PublicEcho(self.known[call.source])
+        if call.parent is None:
+            return None
+        receipt = self.receipts[-1]
+        return Prototype(self.known[receipt.of(call.label)[call.parent].id], receipt)
+
+
+def joined(labels: Iterable[str], populations: Iterable[Population]) -> Population:
+    """Several populations as one, class by class, the oldest first."""
+    several = list(populations)
+    return {label: tuple(each for one in several for each in one[label]) for label in labels}

@@ -1,0 +1,123 @@
+"""How a ledger and its key come into being together, and how they are found again.
+
+There is no moment at which a crash leaves a state that is mistaken for another:
+
+| ledger | key | key being made | meaning |
+|---|---|---|---|
+| no | no | any | nothing was ever spent: both are made (again) |
+| yes | no | yes | a crash between the two last steps: the key takes its name, if it is this ledger's |
+| yes | yes | – | the usual case |
+| no | yes | – | the ledger was removed: refused |
+| yes | no | no | the key was removed: refused |
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pcevolve.durable import sync_folder
+from pcevolve.errors import LedgerError
+from pcevolve.ledger.keys import Key
+from pcevolve.ledger.store import Book
+
+SIDES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
+
+
+def open_book(path: Path, create: bool) -> Book:
+    """Open the ledger file, making ledger and key only where there is neither.
+
+    Raises:
+        LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
+    """
+    if not path.name:
+        raise LedgerError(f"'{path}' is a folder and no file: name a file in it with --ledger")
+    key = path.with_suffix(".key")
+    if key == path:
+        raise LedgerError(f"{path} is the name of a ledger's key: choose another with --ledger")
+    try:
+        if not key.exists():
+            _complete(path, key, create)
+        if not path.exists():
+            raise LedgerError(
+                f"{path} is gone but its key is there: restore it; if nothing was ever spent with it, remove {key}"
+            )
+        return Book(path, Key.load(key))
+    except (OSError, sqlite3.Error) as error:
+        raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
+
+
+def require_volume(path: Path, volume: Path | None) -> None:
+    """Refuse a ledger that would vanish with the container that it is in, and with it the memory of what was spent.
+
+    Args:
+        path: The ledger.
+        volume: Folder that a container keeps ledgers in, which must be a mount of its own; None outside containers.
+
+    Raises:
+        LedgerError: As it says.
+    """
+    if volume is None:
+        return
+    if not os.path.ismount(volume):
+        raise LedgerError(
+            f"{volume} is no volume, so the ledger would be gone with this container, and with it what was spent on "
+            f"whom: mount a named volume there, as docker compose does (docker run -v pcevolve-ledger:{volume})"
+        )
+    if not path.resolve().is_relative_to(volume.resolve()):
+        raise LedgerError(f"ledger {path} is not on the volume {volume} and may be gone with this container")
+
+
+def _complete(path: Path, key: Path, create: bool) -> None:
+    """Make what is missing, alone."""
+    if not path.exists() and not create:
+        raise LedgerError(
+            f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
+            "PCEVOLVE_LEDGER names another"
+        )
+    if not path.parent.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sync_folder(path.parent.parent)
+    with _alone(path.parent):
+        if key.exists():  # another process was faster
+            return
+        making = key.with_name(key.name + ".new")
+        if not path.exists():
+            _make(path, making)
+        Book(path, Key.load(making if making.exists() else key)).close()
+        making.rename(key)
+        sync_folder(path.parent)
+
+
+def _make(path: Path, making: Path) -> None:
+    """Make a key and an empty ledger that belongs to it; the ledger gets its name when it is whole."""
+    for orphan in (path.with_name(path.name + side) for side in SIDES):
+        if orphan.exists():
+            raise LedgerError(
+                f"{orphan} is left of a ledger that is gone: restore ledger and key from a backup"
+            )
+    secret = Key.new()
+    secret.save(making)
+    draft = path.with_name(path.name + ".new")
+    for leftover in (draft, *(draft.with_name(draft.name + side) for side in SIDES)):
+        leftover.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
+    Book.found(draft, secret)
+    sync_folder(path.parent)
+    draft.rename(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process makes a ledger in this folder; a killed one no longer counts."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

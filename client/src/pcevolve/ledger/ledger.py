@@ -1,0 +1,232 @@
+"""The ledger: what was ever spent on whom, across runs and processes.
+
+It knows a privacy unit by keyed fingerprints. A charge and the outcome that it pays for are one transaction: before
+the commit nothing was released and nothing is owed; after it the outcome is on record and is never drawn again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pcevolve.dp.accountants import ACCOUNTANTS, epsilon, merged
+from pcevolve.errors import DataError, LedgerError
+from pcevolve.ledger.account import Account, Limits, Paid
+from pcevolve.ledger.creation import open_book
+from pcevolve.ledger.records import Enrolment, Records, Terms
+from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
+from pcevolve.privacy import FREE, Event, Relation
+
+__all__ = ["Account", "Ledger", "Limits", "Paid", "PrivateUnit", "Terms"]
+
+NO_TERMS = Terms()
+NOISE = {True: "os-csprng", False: "INSECURE"}
+"""What tables and exports call a run's noise, by whether it protects anybody."""
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run in the ledger.
+
+    Attributes:
+        run_id: Public id of the run.
+        relation: Neighbour relation of its events.
+        unit: What one privacy unit is, in a word.
+        units: How many units it has.
+        named: Whether the ledger knows them by name as well as by image.
+        images: How many images they have together.
+        noise: ``os-csprng``, or ``INSECURE``.
+        forgets_insecure: Whether INSECURE runs on the same data were left out of what they bear.
+        rounds: Releases that were paid for.
+        draws: Accesses to the private data.
+        epsilon: What it spent, at its own δ; inf for an INSECURE run that looked at private data.
+        delta: The run's δ.
+    """
+
+    run_id: str
+    relation: Relation
+    unit: str
+    units: int
+    named: bool
+    images: int
+    noise: str
+    forgets_insecure: bool
+    rounds: int
+    draws: int
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class HistoryRow:
+    """An access to private data; ε is what its run had spent after it, at the run's δ, and inf for an INSECURE run."""
+
+    number: int
+    time: float
+    run_id: str
+    noise: str
+    iteration: int
+    mechanism: str
+    parameter: str
+    count: int
+    epsilon: float
+
+
+class Ledger:
+    """An open ledger file."""
+
+    def __init__(self, path: Path, create: bool = True, clock: Callable[[], float] = time.time) -> None:
+        """Open the ledger, making a new one only where there is none.
+
+        Raises:
+            LedgerError: The file, or the key beside it, is missing its other half, damaged, or not a ledger.
+        """
+        self.path = path
+        self._book = open_book(path, create)
+        self._records = Records(self._book, clock)
+
+    def account(
+        self,
+        run_id: str,
+        units: Sequence[PrivateUnit],
+        relation: Relation,
+        limits: Limits,
+        unit: str = IMAGE,
+        terms: Terms = NO_TERMS,
+    ) -> Account:
+        """A run's account with its privacy units; of a new run nothing is on record until it enrols.
+
+        Args:
+            run_id: Public id of the run.
+            units: The privacy units, with names or without; stored only as keyed fingerprints.
+            relation: Neighbour relation of the run's events.
+            limits: What this run may spend, and what may ever be spent on one unit.
+            unit: What a privacy unit is: ``"image"``, ``"patient"``.
+            terms: How the run uses the data, besides.
+
+        Raises:
+            LedgerError: The run was begun with other data, or under another promise.
+            DataError: A unit has more images than ``terms`` say, or the units cannot be told apart.
+        """
+        prints = Units.of(self._book.key, units, unit)
+        if terms.unit_size is not None and prints.largest > terms.unit_size:
+            raise DataError(
+                f"a {unit} has more images than --unit-size {terms.unit_size} says: nothing was spent"
+            )
+        account = Account(self._records, Enrolment(run_id, relation, unit, limits.run, prints, terms), limits)
+        account.recognise()
+        return account
+
+    def runs(self) -> list[RunRow]:
+        """Every run and what it has spent, oldest first."""
+        with self._book.reading():
+            return [self._row(each) for each in self._enrolments()]
+
+    def history(self, run_id: str | None = None) -> list[HistoryRow]:
+        """Every access to private data, of all runs or of one, in the order in which they were paid for.
+
+        Raises:
+            LedgerError: There is no such run.
+        """
+        with self._book.reading():
+            rows = [row for each in self._enrolments(run_id) for row in self._history(each)]
+        return sorted(rows, key=lambda row: row.number)
+
+    def export(self) -> dict[str, Any]:
+        """All runs as plain values for an accountant elsewhere; nothing in it is private.
+
+        Each run's events are given as they were paid for, in its receipts, and added up. ε is what each accountant
+        proves for them at the run's δ, and null where it proves nothing, as for an INSECURE run.
+
+        It leaves out what the private side keeps, fingerprints, numbers of units, which runs share data, and times.
+        """
+        with self._book.reading():
+            return {
+                "format": "pcevolve-ledger",
+                "runs": [self._exported(each) for each in self._enrolments()],
+            }
+
+    def close(self) -> None:
+        """Close the file."""
+        self._book.close()
+
+    def _enrolments(self, run_id: str | None = None) -> list[Enrolment]:
+        wanted = self._records.run_ids() if run_id is None else (run_id,)
+        found = [each for each in map(self._records.enrolment, wanted) if each is not None]
+        if run_id is not None and not found:
+            raise LedgerError(
+                f"the ledger knows no run {run_id}: pcevolve budget show lists those that it knows"
+            )
+        return found
+
+    def _row(self, run: Enrolment) -> RunRow:
+        events = self._records.events(run.run_id)
+        return RunRow(
+            run_id=run.run_id,
+            relation=run.relation,
+            unit=run.unit,
+            units=len(run.units),
+            named=run.units.named,
+            images=run.units.image_count,
+            noise=NOISE[run.terms.secure],
+            forgets_insecure=run.terms.forgets_insecure,
+            rounds=len(self._records.accesses(run.run_id)),
+            draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
+            epsilon=_loss(run, events),
+            delta=run.budget.delta,
+        )
+
+    def _history(self, run: Enrolment) -> list[HistoryRow]:
+        rows: list[HistoryRow] = []
+        done: list[Event] = []
+        for access in self._records.accesses(run.run_id):
+            for event in access.events or (FREE,):
+                done.append(event)
+                rows.append(
+                    HistoryRow(
+                        number=access.number,
+                        time=access.time,
+                        run_id=run.run_id,
+                        noise=NOISE[run.terms.secure],
+                        iteration=access.iteration,
+                        mechanism=event.mechanism,
+                        parameter=event.parameter,
+                        count=event.count,
+                        epsilon=_loss(run, done),
+                    )
+                )
+        return rows
+
+    def _exported(self, run: Enrolment) -> dict[str, Any]:
+        events, delta = self._records.events(run.run_id), run.budget.delta
+        return {
+            "run_id": run.run_id,
+            "relation": run.relation,
+            "unit": run.unit,
+            "unit_size": run.terms.unit_size,
+            "provider": run.terms.provider,
+            "noise": NOISE[run.terms.secure],
+            "forgets_insecure": run.terms.forgets_insecure,
+            "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
+            "epsilon": {each.name: _provable(_loss(run, events, each.epsilon)) for each in ACCOUNTANTS},
+            "events": [asdict(event) for event in merged(events)],
+            "receipts": [receipt.as_dict() for receipt in self._records.receipts(run.run_id)],
+        }
+
+
+def _loss(
+    run: Enrolment, events: Sequence[Event], measure: Callable[[Sequence[Event], float], float] = epsilon
+) -> float:
+    """ε of a run's events at its δ; noise from a seed bounds nothing, unless nothing was looked at."""
+    if not run.terms.secure and merged(events):
+        return math.inf
+    return measure(events, run.budget.delta)
+
+
+def _provable(value: float) -> float | None:
+    """JSON has no infinity; an accountant that cannot bound a loss says nothing."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,214 @@
+"""What a ledger's rows say: who was enrolled, and what was paid for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from pcevolve.errors import LedgerError
+from pcevolve.ledger.keys import SIZE
+from pcevolve.ledger.overlap import Cut, Party
+from pcevolve.ledger.store import Book, Row
+from pcevolve.ledger.units import COUNT, Units
+from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.public.release import Query, Receipt
+
+ENROLMENT = ""  # name of a run's first row; a query's key is never empty
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a run uses the data, besides its budget; public, and fixed when it begins.
+
+    Attributes:
+        provider: Address of the API that sees what it releases.
+        secure: Whether its noise comes from the operating system's CSPRNG; if not, the run is INSECURE.
+        unit_size: Most images that one privacy unit may have, as declared; None if nobody did.
+        forgets_insecure: Whether INSECURE runs on the same data are left out of what they bear.
+    """
+
+    provider: str = ""
+    secure: bool = True
+    unit_size: int | None = None
+    forgets_insecure: bool = False
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """A run and the data that it is bound to.
+
+    Attributes:
+        run_id: Public id of the run.
+        relation: Neighbour relation of its events.
+        unit: What one privacy unit is, in a word.
+        budget: What the run was allowed to spend when it began.
+        units: Its privacy units.
+        terms: How it uses them.
+    """
+
+    run_id: str
+    relation: Relation
+    unit: str
+    budget: Budget
+    units: Units
+    terms: Terms = Terms()
+
+
+@dataclass(frozen=True)
+class Access:
+    """What was done to private data for one paid release.
+
+    Attributes:
+        number: Place in the ledger.
+        time: Seconds since 1970 by this machine's clock. For people to read: nothing is decided by it.
+        iteration: Round of its run.
+        events: What was done.
+    """
+
+    number: int
+    time: float
+    iteration: int
+    events: tuple[Event, ...]
+
+
+class Records:
+    """The rows of a ledger, as values."""
+
+    def __init__(self, book: Book, clock: Callable[[], float] = time.time) -> None:
+        self.book = book
+        self._clock = clock
+        self._enrolments: dict[str, Enrolment] = {}
+        self._parties: dict[str, Party] = {}
+        self._cuts: dict[Units, Cut] = {}
+        self._accesses: dict[int, Access] = {}  # rows never change, and their seals were verified
+
+    def run_ids(self) -> tuple[str, ...]:
+        """Every run, oldest first."""
+        with self.book.reading():
+            return tuple(self.book.numbers)
+
+    def enrolment(self, run_id: str) -> Enrolment | None:
+        """The enrolment of a run, if there is one."""
+        with self.book.reading():
+            number = self.book.numbers.get(run_id, {}).get(ENROLMENT)
+            if number is not None and run_id not in self._enrolments:
+                self._enrolments[run_id] = _enrolment(self.book.row(number))
+        return self._enrolments.get(run_id)
+
+    def read(self, run: Enrolment) -> Party:
+        """The units of any run, ready to be compared with others'; runs on the same units share one ``Cut``."""
+        if run.units not in self._cuts:
+            self._cuts[run.units] = Cut.of(run.units)
+        return Party(run.run_id, run.unit, self._cuts[run.units], run.terms.unit_size)
+
+    def party(self, run: Enrolment) -> Party:
+        """The units of a run that is on record, ready to be compared with others'."""
+        if run.run_id not in self._parties:
+            self._parties[run.run_id] = self.read(run)
+        return self._parties[run.run_id]
+
+    def receipt(self, query: Query) -> Receipt | None:
+        """What was paid for a query, if it was."""
+        with self.book.reading():
+            number = self._number(query)
+            return None if number is None else _receipt(self.book.row(number))
+
+    def measured(self, query: Query) -> bytes:
+        """What the private side keeps of a paid query; nothing if it was not paid."""
+        with self.book.reading():
+            number = self._number(query)
+            return b"" if number is None else self.book.row(number).private
+
+    def receipts(self, run_id: str) -> tuple[Receipt, ...]:
+        """Everything a run paid for, oldest first."""
+        with self.book.reading():
+            return tuple(_receipt(self.book.row(number)) for number in self._paid(run_id))
+
+    def accesses(self, run_id: str) -> tuple[Access, ...]:
+        """Everything a run did to private data, oldest first."""
+        with self.book.reading():
+            numbers = self._paid(run_id)
+            for number in numbers:
+                if number not in self._accesses:
+                    self._accesses[number] = _access(self.book.row(number))
+        return tuple(self._accesses[number] for number in numbers)
+
+    def events(self, run_id: str) -> tuple[Event, ...]:
+        """The events of all accesses."""
+        return tuple(event for access in self.accesses(run_id) for event in access.events)
+
+    def enrol(self, enrolment: Enrolment) -> None:
+        """Record a run; within ``book.writing()``."""
+        content = {
+            "time": self._clock(),
+            "relation": enrolment.relation,
+            "unit": enrolment.unit,
+            "epsilon": str(enrolment.budget.epsilon),
+            "delta": enrolment.budget.delta,
+            "terms": asdict(enrolment.terms),
+            "images": enrolment.units.image_count,
+            "names": len(enrolment.units.names) // SIZE,
+        }
+        prints = enrolment.units.images + enrolment.units.sizes + enrolment.units.names
+        self.book.append(enrolment.run_id, ENROLMENT, _encoded(content), prints)
+
+    def pay(self, query: Query, receipt: Receipt, measured: bytes) -> None:
+        """Record a release; within ``book.writing()``."""
+        content = {"time": self._clock(), "receipt": receipt.as_dict()}
+        self.book.append(query.run_id, query.key, _encoded(content), measured)
+
+    def _number(self, query: Query) -> int | None:
+        return self.book.numbers.get(query.run_id, {}).get(query.key)
+
+    def _paid(self, run_id: str) -> list[int]:
+        rows = self.book.numbers.get(run_id, {})
+        return sorted(number for name, number in rows.items() if name != ENROLMENT)
+
+
+def _encoded(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True).encode()
+
+
+def _enrolment(row: Row) -> Enrolment:
+    try:
+        values = json.loads(row.content)
+        budget, terms = Budget(Fraction(values["epsilon"]), values["delta"]), Terms(**values["terms"])
+        units = _units(row.private, values["images"], values["names"])
+        return Enrolment(row.run_id, values["relation"], values["unit"], budget, units, terms)
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unreadable(row) from error
+
+
+def _units(prints: bytes, images: int, names: int) -> Units:
+    sizes = images * SIZE
+    ends = sizes + names * COUNT.itemsize
+    if len(prints) != ends + names * SIZE:
+        raise ValueError("fingerprints are missing")
+    return Units(prints[:sizes], prints[sizes:ends], prints[ends:])
+
+
+def _receipt(row: Row) -> Receipt:
+    try:
+        return Receipt.from_dict(json.loads(row.content)["receipt"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unreadable(row) from error
+
+
+def _access(row: Row) -> Access:
+    """Without the choices, of which a receipt may have many thousands."""
+    try:
+        values = json.loads(row.content)
+        events = tuple(Event(**each) for each in values["receipt"]["events"])
+        return Access(row.number, values["time"], values["receipt"]["iteration"], events)
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unreadable(row) from error
+
+
+def _unreadable(row: Row) -> LedgerError:
+    return LedgerError(
+        f"ledger row {row.number} was written by another version: use the version that wrote it"
+    )

@@ -1,0 +1,212 @@
+"""An append-only list of sealed rows in an SQLite file; knows nothing of budgets.
+
+Every row's seal covers the row and the seal before it, and the head's seal covers their number. So a row that was
+edited, removed, moved or added by anything but this code is noticed when the file is opened and whenever a row is
+read. What cannot be noticed is a whole older copy put in the file's place between two runs.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from pcevolve.errors import LedgerError
+from pcevolve.ledger.keys import Key
+
+APPLICATION_ID = 0x50434576  # "PCEv": tells a ledger from any other SQLite file
+VERSION = 3
+SCHEMA = (
+    "CREATE TABLE rows (number INTEGER PRIMARY KEY, run_id TEXT NOT NULL, name TEXT NOT NULL,"
+    " content BLOB NOT NULL, private BLOB NOT NULL, seal BLOB NOT NULL, UNIQUE (run_id, name))",
+    "CREATE TABLE head (count INTEGER NOT NULL, seal BLOB NOT NULL)",
+)
+WAIT_SECONDS = 300.0  # another run may be computing a draw, which it does inside its transaction
+
+
+class Row(NamedTuple):
+    """One row as stored.
+
+    Attributes:
+        number: 1, 2, 3, … without gaps.
+        run_id: Run that it belongs to.
+        name: Unique within the run.
+        content: What it says.
+        private: What only the private side may read.
+        seal: See above.
+    """
+
+    number: int
+    run_id: str
+    name: str
+    content: bytes
+    private: bytes
+    seal: bytes
+
+
+class Book:
+    """An open file of sealed rows."""
+
+    def __init__(self, path: Path, key: Key) -> None:
+        """Open a file and check all of it; nothing is written.
+
+        Raises:
+            LedgerError: It is not a ledger of this version, or damaged, or belongs to another key.
+        """
+        self.path = path
+        self.numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self.key = key
+        self._seals = [b""]  # of row 0, which there is not, and of all rows that were verified
+        if path.stat().st_size == 0:
+            raise LedgerError(f"{path} is empty, which a ledger never is: restore it from a backup")
+        with self._guarded():
+            self._db = _connected(path)
+        try:
+            with self._guarded():
+                self._recognise()
+            with self.reading():
+                self._inspect()
+        except BaseException:
+            self._db.close()
+            raise
+
+    @staticmethod
+    def found(path: Path, key: Key) -> None:
+        """Make a new file without rows; it is on the disk when this returns."""
+        db = _connected(path)
+        try:
+            db.execute("BEGIN")
+            for statement in SCHEMA:
+                db.execute(statement)
+            db.execute("INSERT INTO head VALUES (0, ?)", (_head(key, 0, b""),))
+            db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version={VERSION}")
+            db.execute("COMMIT")
+        finally:
+            db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One consistent and verified view; joins a transaction that is already open.
+
+        Raises:
+            LedgerError: The file changed in a way that this code did not make.
+        """
+        if self._db.in_transaction:
+            yield
+            return
+        with self._transaction("BEGIN"):
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing, and alone: a second process waits.
+
+        Raises:
+            LedgerError: The database refused; everything was rolled back.
+        """
+        with self._transaction("BEGIN IMMEDIATE"):
+            yield
+
+    def append(self, run_id: str, name: str, content: bytes, private: bytes = b"") -> None:
+        """Add a row, at most one in a transaction; there when the transaction has ended."""
+        number = len(self._seals)
+        seal = self._sealed(number, run_id, name, content, private)
+        with self._guarded():
+            values = Row(number, run_id, name, content, private, seal)
+            self._db.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", values)
+            self._db.execute("UPDATE head SET count = ?, seal = ?", (number, _head(self.key, number, seal)))
+
+    def row(self, number: int) -> Row:
+        """A row that was verified when it was first seen, verified again.
+
+        Raises:
+            LedgerError: It changed since.
+        """
+        with self.reading(), self._guarded():
+            row = Row(*self._db.execute("SELECT * FROM rows WHERE number = ?", (number,)).fetchone())
+            if row.seal != self._seals[number] or row.seal != self._sealed(*row[:-1]):
+                raise LedgerError(self._damaged("a row changed while it was open"))
+        return row
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        try:
+            with self._guarded():
+                self._db.execute(begin)
+                self._catch_up()
+            yield
+            with self._guarded():
+                self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                with self._guarded():
+                    self._db.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Say what SQLite says as one line; wrong types can only come from a damaged file."""
+        try:
+            yield
+        except (sqlite3.Error, OSError, TypeError, ValueError) as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                raise LedgerError(f"ledger {self.path} is in use by another run: try again later") from error
+            raise LedgerError(f"ledger {self.path}: {error}; nothing was released") from error
+
+    def _recognise(self) -> None:
+        """Refuse what is not a ledger of this version, before anything else is read."""
+        known = self._db.execute("PRAGMA application_id").fetchone()[0]
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if known == APPLICATION_ID and version < VERSION:
+            raise LedgerError(
+                f"{self.path} was made by an earlier version, in format {version}: it was not touched; keep it, and "
+                "the version that made it, for the runs that it knows, and choose another with --ledger for new data"
+            )
+        if (known, version) != (APPLICATION_ID, VERSION):
+            raise LedgerError(f"{self.path} is not a ledger of this version: choose another with --ledger")
+
+    def _inspect(self) -> None:
+        with self._guarded():
+            found = {row[0] for row in self._db.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
+            if found != set(SCHEMA) or self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+                raise LedgerError(self._damaged("its structure is broken"))
+
+    def _catch_up(self) -> None:
+        """Verify the rows that were added since the last look, and that nothing else changed."""
+        sql = "SELECT * FROM rows WHERE number >= ? ORDER BY number"
+        for values in self._db.execute(sql, (len(self._seals),)):
+            row = Row(*values)
+            if row.number != len(self._seals) or row.seal != self._sealed(*row[:-1]):
+                raise LedgerError(self._damaged(f"row {row.number} was changed or one before it is gone"))
+            self._seals.append(row.seal)
+            self.numbers[row.run_id][row.name] = row.number
+        count = len(self._seals) - 1
+        heads = self._db.execute("SELECT count, seal FROM head").fetchall()
+        if heads != [(count, _head(self.key, count, self._seals[-1]))]:
+            raise LedgerError(self._damaged("its last rows are gone, or its key is another ledger's"))
+
+    def _sealed(self, number: int, run_id: str, name: str, content: bytes, private: bytes) -> bytes:
+        before = self._seals[number - 1]
+        return self.key.seal(before, b"%d" % number, run_id.encode(), name.encode(), content, private)
+
+    def _damaged(self, how: str) -> str:
+        return f"{self.path} is damaged ({how}): restore it and its key from a backup; it was not touched"
+
+
+def _head(key: Key, count: int, last: bytes) -> bytes:
+    return key.seal(b"head", b"%d" % count, last)
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """A connection that commits when told to, and then down to the disk, folder included."""
+    db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
+    db.execute("PRAGMA synchronous=EXTRA")
+    return db

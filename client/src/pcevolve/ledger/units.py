@@ -1,0 +1,113 @@
+"""Privacy units on their way into the ledger: as the owner has them, and as keyed fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from pcevolve.errors import DataError
+from pcevolve.ledger.keys import SIZE, Key
+
+IMAGE = "image"
+"""What a unit is called that is one image and has no name."""
+COUNT = np.dtype("<u4")
+
+
+@dataclass(frozen=True, repr=False)
+class PrivateUnit:
+    """One privacy unit as the owner has it; private.
+
+    Attributes:
+        images: Content digests of its images, at least one.
+        name: What the owner calls it, such as a patient's number; None for a unit that is one image.
+    """
+
+    images: tuple[bytes, ...]
+    name: str | None = None
+
+    def __repr__(self) -> str:
+        """Nothing about the unit."""
+        return "PrivateUnit"
+
+
+@dataclass(frozen=True, repr=False)
+class Units:
+    """The privacy units of one run as the ledger knows them: keyed fingerprints of 32 bytes, in one canonical order.
+
+    Attributes:
+        images: Fingerprints of all images, unit by unit.
+        sizes: How many images each unit has, as 32-bit numbers; empty where every unit is one image without a name.
+        names: Fingerprints of the units' names; empty likewise.
+    """
+
+    images: bytes
+    sizes: bytes = b""
+    names: bytes = b""
+
+    def __repr__(self) -> str:
+        """Nothing about the units."""
+        return "Units"
+
+    def __len__(self) -> int:
+        """How many units there are."""
+        return (len(self.names) if self.named else len(self.images)) // SIZE
+
+    @property
+    def named(self) -> bool:
+        """Whether the units have names; a unit without a name is one image."""
+        return bool(self.names)
+
+    @property
+    def image_count(self) -> int:
+        """How many images there are in all units together."""
+        return len(self.images) // SIZE
+
+    @property
+    def largest(self) -> int:
+        """Images of the largest unit; private."""
+        return int(np.frombuffer(self.sizes, COUNT).max()) if self.named else 1
+
+    @classmethod
+    def of(cls, key: Key, units: Sequence[PrivateUnit], kind: str) -> Self:
+        """Fingerprint the units of a run.
+
+        Args:
+            key: The ledger's.
+            units: All with names, no two the same; or, where ``kind`` is ``"image"``, single images without names.
+            kind: What a unit is, which tells a patient ``7`` from a device ``7``.
+
+        Raises:
+            DataError: The units are not as above, or share an image.
+        """
+        _check(units, kind)
+        images = [sorted(map(key.fingerprint, unit.images)) for unit in units]
+        names = [key.name_fingerprint(kind, unit.name) for unit in units if unit.name is not None]
+        _refuse_twins((each for unit in images for each in unit), "two privacy units share an image")
+        _refuse_twins(names, "two privacy units have the same name")
+        if not names:
+            return cls(b"".join(sorted(each for unit in images for each in unit)))
+        order = sorted(range(len(names)), key=names.__getitem__)
+        sizes = np.array([len(images[place]) for place in order], COUNT)
+        ordered = b"".join(each for place in order for each in images[place])
+        return cls(ordered, sizes.tobytes(), b"".join(names[place] for place in order))
+
+
+def _check(units: Sequence[PrivateUnit], kind: str) -> None:
+    if not units or not all(unit.images for unit in units):
+        raise DataError("there is no privacy unit, or one without images")
+    single = kind == IMAGE
+    if any((unit.name is None) != single for unit in units):
+        raise DataError("single images have no names as privacy units, and all other units have one")
+    if single and any(len(unit.images) > 1 for unit in units):
+        raise DataError(
+            "a privacy unit of several images needs a name, and another word than 'image' for what it is"
+        )
+
+
+def _refuse_twins(prints: Iterable[bytes], fault: str) -> None:
+    listed = list(prints)
+    if len(set(listed)) < len(listed):
+        raise DataError(f"{fault}: each belongs to one unit of a run")

@@ -1,0 +1,63 @@
+"""The published methods and ours, one file each; every one a short composition of shared parts."""
+
+from __future__ import annotations
+
+from pcevolve.dp.calibration import Scope
+from pcevolve.errors import UsageError
+from pcevolve.methods import auto, dp_means, jvem, pcevolve, pcevolve_gm, pe, random, t2i
+from pcevolve.methods.method import Method
+from pcevolve.privacy import Budget
+
+METHODS: dict[str, Method] = {
+    each.name: each
+    for each in (
+        dp_means.METHOD,
+        jvem.METHOD,
+        pcevolve.METHOD,
+        pcevolve.PERMUTE_AND_FLIP,
+        *pcevolve.ABLATIONS,
+        pcevolve_gm.METHOD,
+        pe.METHOD,
+        pe.EXPONENTIAL,
+        random.METHOD,
+        t2i.METHOD,
+    )
+}
+AUTO = "auto"
+AUTO_DELTA = 1e-5
+
+
+def method(name: str) -> Method:
+    """Find a method by name.
+
+    Raises:
+        UsageError: No such method.
+    """
+    if name == AUTO:
+        raise UsageError(
+            "auto is not a method but chooses one by public sizes: name the one that it would take"
+        )
+    if name not in METHODS:
+        raise UsageError(f"unknown method '{name}': choose one of {', '.join(sorted([*METHODS, AUTO]))}")
+    return METHODS[name]
+
+
+def resolved(name: str, budget: Budget, scope: Scope) -> tuple[Method, str]:
+    """A method by name, and why it was chosen if the name is ``auto``.
+
+    Raises:
+        UsageError: No such method.
+    """
+    if name != AUTO:
+        return method(name), ""
+    chosen, reason = auto.choose(budget, scope)
+    return method(chosen), reason
+
+
+def default_delta(name: str) -> float:
+    """δ of a run whose user names none.
+
+    Raises:
+        UsageError: No such method.
+    """
+    return AUTO_DELTA if name == AUTO else method(name).delta

@@ -1,0 +1,28 @@
+"""DP class means: one Gaussian release of what each class looks like; every selection after it is free."""
+
+from __future__ import annotations
+
+from pcevolve.dp.calibration import gaussian_once
+from pcevolve.methods.lift import means_lift
+from pcevolve.methods.method import Method, Schedule, always
+
+METHOD = Method(
+    name="dp-means",
+    summary="DP class means: released once with Gaussian noise; all selections follow from them at no further cost",
+    guarantee=(
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release of the sums of clipped, publicly centred "
+        "embeddings of all classes together, of L2 sensitivity R under add-remove and 2 R under replace-one, R being "
+        "the public clip radius; every selection is post-processing of it"
+    ),
+    selector="means",
+    spending=gaussian_once,
+    lift=means_lift,
+    rounds=always(0),
+    delta=1e-5,
+    prototypes=10,
+    schedule=Schedule(0.6, 0.4),
+    initial=4,
+    pool="all",
+    keep="selected",
+    appearance="auto",
+)

@@ -1,0 +1,216 @@
+"""What a method is: public facts that the plan, the judge and the printed guarantee are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from pcevolve.dp.accountants import epsilon, pure_epsilon
+from pcevolve.dp.calibration import Scope, is_blurred, with_appearance
+from pcevolve.errors import UsageError
+from pcevolve.privacy import FREE, Budget, Event
+from pcevolve.public.plan import PublicPlan
+
+SelectorName = Literal[
+    "contrastive",
+    "filter",
+    "unfiltered",
+    "plain-distance",
+    "noisy-argmax",
+    "votes",
+    "votes-em",
+    "joint",
+    "means",
+]
+Look = Literal["as-is", "matched", "auto"]
+Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
+"""Events of each round 1..T; a round is one transaction for all classes."""
+Spending: TypeAlias = Callable[[Budget, Scope], Rounds]
+
+APPEARANCE = (
+    "before that, one Gaussian release of the sum of six numbers per image, clipped to a ball of radius 1, of L2 "
+    "sensitivity 1 under add-remove and 2 under replace-one, tells what the images look like on the whole, at a part "
+    "of the same epsilon"
+)
+COMPOSED = (
+    "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; with "
+    "delta = 0 it is the sum, {pure:g}"
+)
+CREATES = frozenset({"create"})
+VARIES = CREATES | {"vary", "strength"}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Image-to-image strength of each iteration, in [0, 1].
+
+    Attributes:
+        start: In the first iteration.
+        end: In the last one, or the floor that steps do not go below.
+        step: Less of it each iteration (PCEvolve); None for a straight line from ``start`` to ``end`` (PE).
+    """
+
+    start: float
+    end: float
+    step: float | None = None
+
+    def over(self, iterations: int) -> tuple[float, ...]:
+        """The strengths of ``iterations`` rounds."""
+        step = self.step if self.step is not None else (self.start - self.end) / max(iterations - 1, 1)
+        strengths = (self.start - step * t for t in range(iterations))
+        low, high = sorted((self.start, self.end))
+        return tuple(round(min(max(each, low), high), 6) for each in strengths)
+
+
+Rule: TypeAlias = Callable[[Budget, Scope], int]
+
+
+def always(iterations: int) -> Rule:
+    """The same number of iterations whatever the budget."""
+    return lambda budget, scope: iterations
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to choose prototypes.
+
+    Attributes:
+        name: What ``--method`` calls it.
+        summary: One line for help, manifest and report.
+        guarantee: What its selection promises, in words, under both neighbour relations; see ``statement``.
+        selector: How the private side scores candidates; None when private data are not looked at.
+        spending: Events of each round for a budget, calibrated as tightly as the accountants allow.
+        lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
+        published: The paper's own, looser calibration, where there is one.
+        rounds: Default number of iterations T.
+        varies: Whether it can vary prototypes at all; text-to-image alone cannot.
+        delta: Default δ.
+        prototypes: Most prototypes per class and round by default; None for as many as candidates.
+        schedule: Default strengths.
+        initial: Text-to-image candidates, in multiples of the dataset's size.
+        pool: Whether earlier generations may be chosen.
+        keep: Whether the dataset is the last population or selected from all.
+        appearance: Whether the dataset is given the appearance of the private images, which a first access releases,
+            where noise allows; ``auto`` if what is released about the classes can tell.
+        threshold: Default H, subtracted from noisy votes.
+    """
+
+    name: str
+    summary: str
+    guarantee: str
+    selector: SelectorName | None
+    spending: Spending
+    lift: Callable[[tuple[Event, ...], Scope], float]
+    published: Spending | None = None
+    rounds: Rule = always(20)  # noqa: RUF009 - a function, and functions do not change
+    delta: float = 0.0
+    prototypes: int | None = 1
+    schedule: Schedule = Schedule(0.8, 0.6, step=0.02)
+    initial: int = 1
+    pool: Literal["latest", "all"] = "latest"
+    keep: Literal["last", "selected"] = "last"
+    appearance: Look = "as-is"
+    threshold: float = 0.0
+    varies: bool = True
+
+    def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
+        """T: what the user wants, where the method varies anything; else its own."""
+        return self.rounds(budget, scope) if wanted is None or not self.varies else wanted
+
+    def needs_for(self, iterations: int) -> frozenset[str]:
+        """Capabilities that the dialect must have; without iterations no image is ever sent."""
+        return VARIES if iterations else CREATES
+
+    def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
+        """What each round does to the private data.
+
+        Raises:
+            UsageError: The method has no published calibration, or needs a δ.
+        """
+        if calibration == "tight":
+            return self.spending(budget, scope)
+        if self.published is None:
+            raise UsageError(f"method '{self.name}' has only one calibration: leave --calibration out")
+        return self.published(budget, scope)
+
+    def accesses(
+        self, budget: Budget, scope: Scope, calibration: str = "tight", appearance: str | None = None
+    ) -> dict[int, tuple[Event, ...]]:
+        """The events of each access by iteration: 1..T, and 0 for the private images' appearance, unless it is as-is.
+
+        Raises:
+            UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
+        """
+        rounds = self.events(budget, self._paying(scope), calibration)
+        if (appearance or self.appearance_for(budget, scope, calibration)) == "as-is":
+            return dict(enumerate(rounds, 1))
+        return dict(enumerate(with_appearance(rounds)))
+
+    def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Look:
+        """Default appearance, from public sizes: the method's own where noise leaves something to match.
+
+        Raises:
+            UsageError: As ``accesses``.
+        """
+        if self.appearance == "as-is":
+            return "as-is"
+        first = with_appearance(self.events(budget, self._paying(scope), calibration))[0][0]
+        return "as-is" if is_blurred(first, scope) else self.appearance
+
+    def _paying(self, scope: Scope) -> Scope:
+        """Without rounds, the selection of the dataset is what asks the private data."""
+        return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
+
+    def prototypes_for(self, candidates: int) -> int:
+        """Default prototypes per class and round: each gets the same number of variations."""
+        most = candidates if self.prototypes is None else min(self.prototypes, candidates)
+        return next(count for count in range(most, 0, -1) if candidates % count == 0)
+
+    def planned(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
+        """The events of every release of a plan, by iteration; a dataset's selection follows at no cost.
+
+        Raises:
+            UsageError: The plan asks for something that the method cannot do.
+        """
+        if plan.selects and self.keep != "selected" and self.selector is not None:
+            raise UsageError(
+                f"method '{self.name}' cannot choose its dataset from all rounds: leave --keep out"
+            )
+        paid = self.accesses(plan.budget, scope_of(plan), plan.calibration, plan.appearance)
+        free = FREE if self.selector is not None else Event("uniform")
+        return {t: paid.get(t, (free,)) for t in plan.releases}
+
+    def statement(self, plan: PublicPlan) -> str:
+        """What a run promises, in words: the method's guarantee and what the plan adds to it.
+
+        Raises:
+            UsageError: As ``planned``.
+        """
+        planned = self.planned(plan)
+        events = [event for each in planned.values() for event in each]
+        parts = [self.guarantee]
+        if 0 in planned:
+            parts.append(APPEARANCE)
+        pure = pure_epsilon(events)
+        if pure and epsilon(events, plan.delta) < pure:
+            parts.append(COMPOSED.format(delta=plan.delta, pure=float(pure)))
+        return "; ".join(parts)
+
+
+def first_selection(planned: Mapping[int, tuple[Event, ...]]) -> tuple[Event, ...]:
+    """The events of the first round that asks the private data whom to choose; none if no round does."""
+    return next(
+        (events for t, events in planned.items() if t and not all(event.free for event in events)), ()
+    )
+
+
+def scope_of(plan: PublicPlan) -> Scope:
+    """The public sizes of a plan on which its prices depend."""
+    return Scope(
+        relation=plan.relation,
+        iterations=plan.iterations,
+        classes=len(plan.labels),
+        shots=plan.shots,
+        candidates=plan.candidates,
+    )

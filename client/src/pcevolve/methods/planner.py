@@ -1,0 +1,195 @@
+"""What a run would cost and what it would be worth, before anything is spent; public numbers only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from pcevolve.dp.accountants import ACCOUNTANTS, above, epsilon, merged, pure_epsilon, within
+from pcevolve.dp.calibration import (
+    Scope,
+    is_blurred,
+    mean_sensitivity,
+    utility_sensitivity,
+    vote_sensitivity,
+)
+from pcevolve.errors import UsageError
+from pcevolve.methods.lift import uniform_lift
+from pcevolve.privacy import Budget, Event
+
+if TYPE_CHECKING:  # methods import the calibration that lies beside this module
+    from pcevolve.methods.method import Method
+
+SENSITIVITIES: Mapping[str, tuple[Callable[[Scope], float], str]] = {
+    "votes": (lambda scope: vote_sensitivity(scope.relation), "votes"),
+    "means": (lambda scope: mean_sensitivity(scope.relation), "clip radii R"),
+    "noisy-argmax": (lambda scope: utility_sensitivity(scope.candidates), "utility"),
+}
+"""L2 sensitivity of each selector that adds Gaussian noise, and the unit that it is in."""
+
+VERDICTS = (
+    (0.4, "weak: most prototypes would be there by luck"),
+    (0.75, "useful: selection follows the private data more often than not"),
+    (math.inf, "strong: selection follows the private data"),
+)
+CHANCE = "cannot be told from choosing at random"
+CHANCE_FACTOR = 1.5
+
+
+@dataclass(frozen=True)
+class BudgetPlan:
+    """The price and the worth of a run.
+
+    Attributes:
+        method: Name of the method.
+        scope: Public sizes of the run, and its neighbour relation.
+        delta: δ at which all ε hold; 0 for pure DP.
+        events: Everything that would be done to the private data, equal events together.
+        epsilon_per_query: ε of one access: pure where the mechanism is pure DP, else at δ; 0 if none looks.
+        epsilon_total: ε of the run, by the accountant that proves the least.
+        totals: ε of the run under each accountant; None where it proves none.
+        within_budget: Whether the run may start; only a published calibration can fail to fit.
+        lift_top10: Probability that a prototype is of the best tenth of the candidates, under an ideal utility.
+        noise_multiplier: Standard deviation of Gaussian noise over L2 sensitivity; None for other methods.
+        sigma: Standard deviation of Gaussian noise; None for other methods.
+        sigma_unit: What ``sigma`` counts.
+        verdict: The lift in plain words.
+    """
+
+    method: str
+    scope: Scope
+    delta: float
+    events: tuple[Event, ...]
+    epsilon_per_query: float
+    epsilon_total: float
+    totals: dict[str, float | None]
+    within_budget: bool
+    lift_top10: float
+    noise_multiplier: float | None
+    sigma: float | None
+    sigma_unit: str | None
+    verdict: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; the scope's fields lie beside the others."""
+        values = asdict(self)
+        return {"method": values.pop("method"), **values.pop("scope"), **values}
+
+
+def plan(
+    budget: Budget,
+    method: Method,
+    scope: Scope,
+    calibration: str = "tight",
+    appearance: str | None = None,
+) -> BudgetPlan:
+    """What a method would do with a budget.
+
+    Args:
+        budget: Total of the run.
+        method: How prototypes are chosen.
+        scope: Public sizes.
+        calibration: ``tight``, or ``published`` for the paper's own.
+        appearance: ``matched`` or ``as-is``; the method's own if None.
+
+    Raises:
+        UsageError: The method needs a δ, or has no such calibration.
+    """
+    return _priced(method.accesses(budget, scope, calibration, appearance), budget, method, scope)
+
+
+def plan_for_noise(
+    noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, appearance: str | None = None
+) -> BudgetPlan:
+    """What a method would cost at a given noise multiplier of its selection; an appearance costs its share besides.
+
+    Args:
+        noise_multiplier: Standard deviation over L2 sensitivity of the accesses that select.
+        delta: δ at which ε is wanted.
+        method: How prototypes are chosen.
+        scope: Public sizes.
+        appearance: As for ``plan``.
+
+    Raises:
+        UsageError: The method adds no Gaussian noise, δ is 0, or the noise bounds nothing.
+    """
+    look = appearance or method.appearance
+    given = _at_noise(noise_multiplier, delta, method, scope, look)
+    if appearance is None and look != "as-is" and is_blurred(given[0][0], scope):
+        given = _at_noise(noise_multiplier, delta, method, scope, "as-is")
+    total = epsilon((event for events in given.values() for event in events), delta)
+    if not math.isfinite(total):
+        raise UsageError("so little noise bounds nothing: try --noise-multiplier 2")
+    return _priced(given, Budget(Fraction(total), delta), method, scope)
+
+
+def _at_noise(
+    noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, look: str
+) -> dict[int, tuple[Event, ...]]:
+    """A method's accesses with all noise scaled alike, so that its selection has the given multiplier."""
+    accesses = method.accesses(Budget(Fraction(1), delta), scope, appearance=look)
+    selecting = [event for t, events in accesses.items() if t for event in events]
+    usual = next((event.value for event in selecting if event.mechanism == "gaussian"), None)
+    if usual is None:
+        raise UsageError(f"method '{method.name}' adds no Gaussian noise: give --epsilon instead")
+    factor = noise_multiplier / usual
+    return {t: tuple(_scaled(event, factor) for event in events) for t, events in accesses.items()}
+
+
+def verdict(lift: float, chance: float) -> str:
+    """A lift in plain words.
+
+    Args:
+        lift: Probability that a prototype is of the best tenth.
+        chance: The same for a uniform draw.
+    """
+    if lift < CHANCE_FACTOR * chance:
+        return CHANCE
+    return next(words for limit, words in VERDICTS if lift < limit)
+
+
+def _priced(
+    accesses: Mapping[int, tuple[Event, ...]], budget: Budget, method: Method, scope: Scope
+) -> BudgetPlan:
+    spent = merged(event for events in accesses.values() for event in events)
+    paying = next((events for t, events in accesses.items() if t and merged(events)), ())
+    lift = method.lift(paying, scope) if paying else uniform_lift((), scope)
+    multiplier = next((float(event.value) for event in paying if event.mechanism == "gaussian"), None)
+    sensitivity, unit = _sensitivity(method, scope) if multiplier is not None else (None, None)
+    return BudgetPlan(
+        method=method.name,
+        scope=scope,
+        delta=budget.delta,
+        events=spent,
+        epsilon_per_query=_per_query(merged(paying), budget.delta),
+        epsilon_total=epsilon(spent, budget.delta),
+        totals={each.name: _finite(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},
+        within_budget=within(spent, budget),
+        lift_top10=lift,
+        noise_multiplier=multiplier,
+        sigma=multiplier * sensitivity if multiplier is not None and sensitivity is not None else None,
+        sigma_unit=unit,
+        verdict=verdict(lift, uniform_lift((), scope)),
+    )
+
+
+def _per_query(paying: tuple[Event, ...], delta: float) -> float:
+    one = tuple(replace(event, count=1) for event in paying[:1])
+    pure = pure_epsilon(one)
+    return epsilon(one, delta) if pure is None else above(pure)
+
+
+def _sensitivity(method: Method, scope: Scope) -> tuple[float, str]:
+    of, unit = SENSITIVITIES[str(method.selector)]
+    return of(scope), unit
+
+
+def _scaled(event: Event, factor: Fraction) -> Event:
+    return replace(event, parameter=str(event.value * factor)) if event.mechanism == "gaussian" else event
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,18 @@
+"""Text-to-image only (baseline B of the paper): the prompt's images, as they come."""
+
+from __future__ import annotations
+
+from pcevolve.dp.calibration import nothing
+from pcevolve.methods.lift import uniform_lift
+from pcevolve.methods.method import Method, always
+
+METHOD = Method(
+    name="t2i",
+    summary="text-to-image only: no evolution, private data never looked at",
+    guarantee="0-DP: nothing depends on the private data, under either neighbour relation",
+    selector=None,
+    spending=nothing,
+    lift=uniform_lift,
+    rounds=always(0),
+    varies=False,
+)

@@ -1,0 +1,204 @@
+"""The low-level appearance of an image in six numbers, and how to give an image the appearance that six numbers say.
+
+Both are fixed functions of one image: no statistics of a set, no files, no private data of their own. A generator that
+draws every class in its own tone, or in another place than the owner's images, teaches a classifier the tone and the
+place instead of the class; a dataset of one appearance, and that of the owner's images, does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.ndimage import gaussian_filter
+
+from pcevolve.errors import TranscriptError
+from pcevolve.modality.images.decoding import picture
+from pcevolve.modality.images.place import MIDDLE, moved, place_of
+from pcevolve.public.release import Receipt
+
+FloatArray = NDArray[np.float64]
+
+NUMBERS = 6
+DECIMALS = 6
+"""To which a released appearance is rounded."""
+DARKEST, BRIGHTEST = 0.02, 0.98  # quantiles
+SIDE = 64  # pixels across at which sharpness is measured
+LONGEST = 64 * SIDE
+RIM = 6 / 64  # of the shorter side: what lies there is ground
+BLURS = (0.0, 0.7, 1.2, 1.8, 2.5, 3.3)  # standard deviations in 64ths of the shorter side
+MOST_GAIN = 4.0
+AS_IS, MATCHED = (0.0,), (1.0,)
+"""What a receipt says about the appearance in which its candidates were chosen, where the plan leaves it open."""
+LEAST_CONTRAST = 0.02
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """Six numbers in [0, 1]; 0.5 is the middle, and what varies little is stretched so that noise does not blur it.
+
+    Attributes:
+        ground: Luminance of the rim.
+        ink: Luminance of what stands out most against the ground.
+        saturation: Mean colourfulness.
+        sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
+        down: Where the subject lies; see ``place``.
+        across: The same from left to right.
+    """
+
+    ground: float
+    ink: float
+    saturation: float
+    sharpness: float
+    down: float
+    across: float
+
+    @classmethod
+    def of(cls, image: Image.Image) -> Self:
+        """Look at an image."""
+        pixels = _pixels(image)
+        luminance = pixels.mean(axis=2)
+        ground, ink = _ground_and_ink(luminance)
+        saturation, sharpness = _angle(_saturation(pixels)), _sharpness(pixels, ink - ground)
+        return cls(_angle(ground), _angle(ink), saturation, sharpness, *_place(luminance, ground, ink))
+
+    @classmethod
+    def released(cls, values: Sequence[float]) -> Self:
+        """The appearance in a receipt.
+
+        Raises:
+            TranscriptError: The receipt holds another set of numbers.
+        """
+        if len(values) != NUMBERS:
+            raise TranscriptError(
+                f"the run's receipt holds {len(values)} numbers of appearance, and this version reads {NUMBERS}: "
+                "read it with the version that made it, or begin a new run"
+            )
+        return cls(*values)
+
+    @classmethod
+    def nearest(cls, vector: FloatArray) -> Self:
+        """The appearance nearest to six numbers, to six decimals."""
+        return cls(
+            *(round(float(each), DECIMALS) + 0.0 for each in np.clip(vector, 0.0, 1.0))
+        )  # no negative zero
+
+    @property
+    def vector(self) -> FloatArray:
+        """float64 ``(6,)``, each in [0, 1]."""
+        return np.array(astuple(self), dtype=np.float64)
+
+    def given_to(self, image: Image.Image) -> Image.Image:
+        """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail."""
+        pixels = self._softened(self._placed(self._toned_down(_pixels(image))))
+        ground, ink = _ground_and_ink(pixels.mean(axis=2))
+        wanted = _level(self.ink) - _level(self.ground)
+        contrast = ink - ground
+        gain = wanted / contrast if abs(contrast) > LEAST_CONTRAST else 0.0
+        gain = min(gain, MOST_GAIN) if gain > 0 else 1.0  # light on dark stays light on dark
+        shifted = _level(self.ground) + (pixels - ground) * gain
+        return Image.fromarray((shifted.clip(0, 1) * 255).round().astype(np.uint8))
+
+    def _toned_down(self, pixels: FloatArray) -> FloatArray:
+        grey = pixels.mean(axis=2, keepdims=True)
+        share = min(1.0, _level(self.saturation) / max(_saturation(pixels), 1e-6))
+        return np.asarray(grey + (pixels - grey) * share)
+
+    def _placed(self, pixels: FloatArray) -> FloatArray:
+        luminance = pixels.mean(axis=2)
+        return moved(pixels, _place(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
+
+    def _softened(self, pixels: FloatArray) -> FloatArray:
+        scale = min(pixels.shape[:2]) / SIDE
+        for blur in BLURS:
+            soft = (
+                gaussian_filter(pixels, (blur * scale, blur * scale, 0), mode="nearest") if blur else pixels
+            )
+            ground, ink = _ground_and_ink(soft.mean(axis=2))
+            if _sharpness(soft, ink - ground) <= self.sharpness:
+                break
+        return np.asarray(soft)
+
+
+def common_appearance(shown: Iterable[Appearance | None]) -> Appearance:
+    """Mean of some images' appearances; the middle if none is an image."""
+    seen = [each.vector for each in shown if each is not None]
+    return Appearance.nearest(np.mean(seen, axis=0) if seen else np.full(NUMBERS, MIDDLE))
+
+
+def is_released(values: Sequence[float]) -> bool:
+    """Whether these could be the numbers of a released appearance: as many, in [0, 1], with no digit more."""
+    spelled = [repr(round(each, DECIMALS)) for each in values if 0 <= each <= 1 and str(each) != "-0.0"]
+    return len(values) == NUMBERS and spelled == [repr(each) for each in values]
+
+
+def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
+    """The appearance that the dataset is given: what a run's receipts released, unless the last of them says as-is."""
+    in_order = sorted(receipts, key=lambda each: each.iteration)
+    if not in_order or in_order[0].iteration or in_order[-1].values == AS_IS:
+        return None
+    return Appearance.released(in_order[0].values)
+
+
+def developed(data: bytes, wanted: Appearance | None) -> Image.Image | None:
+    """Decode received bytes, and give the image an appearance if there is one to give; None for what is no image."""
+    image = picture(data)
+    return image if image is None or wanted is None else wanted.given_to(image)
+
+
+def _pixels(image: Image.Image) -> FloatArray:
+    return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
+
+
+def _angle(level: float) -> float:
+    """Variance-stabilising: 0 and 1 are far from their neighbours."""
+    return float(np.arcsin(np.sqrt(np.clip(level, 0, 1))) * 2 / np.pi)
+
+
+def _level(angle: float) -> float:
+    """Undo ``_angle``."""
+    return float(np.sin(angle * np.pi / 2) ** 2)
+
+
+def _ground_and_ink(luminance: FloatArray) -> tuple[float, float]:
+    rim = max(1, round(RIM * min(luminance.shape)))
+    inside = np.zeros(luminance.shape, dtype=bool)
+    inside[rim:-rim, rim:-rim] = True
+    ground = float(np.median(luminance[~inside]))
+    dark, bright = np.quantile(luminance, (DARKEST, BRIGHTEST))
+    return ground, float(bright if bright - ground >= ground - dark else dark)
+
+
+def _place(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
+    return place_of(luminance, ground, ink) if abs(ink - ground) > LEAST_CONTRAST else (MIDDLE, MIDDLE)
+
+
+def _saturation(pixels: FloatArray) -> float:
+    return float((pixels.max(axis=2) - pixels.min(axis=2)).mean())
+
+
+def _sharpness(pixels: FloatArray, contrast: float) -> float:
+    """Measured at 64 pixels across, whatever the size: a sharp edge is as wide in a large image as in a small one."""
+    luminance = _at_scale(pixels.mean(axis=2))
+    down, across = np.diff(luminance, axis=0)[:, :-1], np.diff(luminance, axis=1)[:-1, :]
+    steepest = np.quantile(np.hypot(down, across), BRIGHTEST)
+    return _angle(float(min(steepest / (abs(contrast) + 0.1), 1.0)))
+
+
+def _at_scale(luminance: FloatArray) -> FloatArray:
+    height, width = luminance.shape
+    shorter = min(height, width)
+    if shorter == SIDE:
+        return luminance
+    size = (min(round(width * SIDE / shorter), LONGEST), min(round(height * SIDE / shorter), LONGEST))
+    small = Image.fromarray(luminance.astype(np.float32)).resize(size, Image.Resampling.BILINEAR)
+    return np.asarray(small, dtype=np.float64)
+
+
+def appearances(images: Sequence[Image.Image]) -> FloatArray:
+    """float64 ``(images, 6)``: how each of them looks."""
+    return np.array([Appearance.of(image).vector for image in images]).reshape(len(images), NUMBERS)

@@ -1,0 +1,92 @@
+"""The curves of a run, from public figures only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.pages import size
+from pcevolve.pages.report.charts import Chart, Series
+from pcevolve.pages.report.records import RunRecords
+from pcevolve.pages.report.traffic import Traffic
+from pcevolve.privacy import Event
+
+
+@dataclass(frozen=True)
+class AccuracyPoint:
+    """Accuracy of a classifier trained on one population; to be shown only if the test data are public.
+
+    Attributes:
+        name: Whose populations these are, e.g. ``pcevolve``.
+        iteration: Round, 0 for text-to-image.
+        mean: Top-1 accuracy in 0..1.
+        sem: Its standard error.
+    """
+
+    name: str
+    iteration: int
+    mean: float
+    sem: float
+
+
+def percent(value: float) -> str:
+    """Write a fraction as a percentage."""
+    return f"{value * 100:.3g}%"
+
+
+def spent(records: RunRecords) -> list[float]:
+    """Privacy loss ε at the run's δ by the end of each iteration."""
+    events: list[Event] = []
+    losses = []
+    for iteration in range(records.plan.iterations + 1):
+        receipt = records.receipts.get(iteration)
+        events.extend(() if receipt is None else receipt.events)
+        losses.append(epsilon(events, records.plan.delta))
+    return losses
+
+
+def curves(records: RunRecords, traffic: Traffic, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
+    """All charts of the page; a run without evolution has no curve but accuracy, an INSECURE one none of ε."""
+    charts = [_accuracy(accuracy)] if accuracy else []
+    if records.plan.iterations:
+        charts += [_epsilon(records)] if records.plan.secure else []
+        charts += [_strength(records), *_bytes(traffic)]
+    return charts
+
+
+def _accuracy(points: Sequence[AccuracyPoint]) -> Chart:
+    names = dict.fromkeys(point.name for point in points)
+    series = []
+    for name in names:
+        own = sorted((each for each in points if each.name == name), key=lambda each: each.iteration)
+        values = tuple((each.iteration, each.mean) for each in own)
+        series.append(Series(name, values, tuple(each.sem for each in own)))
+    ends = (
+        f"{line.name} from {percent(line.values[0][1])} to {percent(line.values[-1][1])}" for line in series
+    )
+    return Chart("Accuracy on held-out real data", "; ".join(ends), series, 1.0, percent)
+
+
+def _epsilon(records: RunRecords) -> Chart:
+    values = tuple(enumerate(spent(records)))
+    budget = float(records.plan.budget.epsilon)
+    summary = f"{values[-1][1]:g} spent in the end, budget {budget:g}"
+    top = max(budget, values[-1][1])
+    line = Series("ε spent", values)
+    return Chart("Privacy loss ε, cumulative", summary, [line], top, "{:g}".format, ("budget", budget))
+
+
+def _strength(records: RunRecords) -> Chart:
+    values = tuple(enumerate(records.plan.strengths, start=1))
+    summary = f"from {values[0][1]:g} to {values[-1][1]:g}"
+    title = "Strength of variation (0 copies the image, 1 ignores it)"
+    return Chart(title, summary, [Series("strength", values)], 1.0, "{:g}".format)
+
+
+def _bytes(traffic: Traffic) -> Iterator[Chart]:
+    for name, counts in zip(("sent", "received"), traffic.cumulative(), strict=True):
+        line = Series(name, tuple((t, float(count)) for t, count in enumerate(counts)))
+        yield Chart(
+            f"Bytes {name}, cumulative", f"{size(counts[-1])} in the end", [line], float(counts[-1]), size
+        )

@@ -1,0 +1,89 @@
+"""Puts the page together: one file with styles, pictures and charts inside and no script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pcevolve.methods import method
+from pcevolve.methods.lift import uniform_lift
+from pcevolve.methods.method import first_selection, scope_of
+from pcevolve.pages import base_style, inline, own_file, rendered, size
+from pcevolve.pages.report.curves import AccuracyPoint, curves, percent, spent
+from pcevolve.pages.report.records import RunRecords
+from pcevolve.pages.report.sheets import ROWS, contact_sheets, evenly
+from pcevolve.pages.report.traffic import Traffic
+from pcevolve.public.figures import factor, loss
+from pcevolve.publish.dataset import in_all
+from pcevolve.transcript.bodies import write_durably
+
+REPORT = "report.html"
+RELATIONS = {
+    "replace-one": "one {unit} is exchanged for any other",
+    "add-remove": "one {unit} is added or taken away",
+}
+
+
+def write_report(root: Path, accuracy: Sequence[AccuracyPoint] = (), page: Path | None = None) -> Path:
+    """Write the page about a finished run; one that is there is replaced.
+
+    Args:
+        root: The run's folder; only its transcript and release are read.
+        accuracy: Figures on held-out data, for the owner's own page: they do not follow from the transcript.
+        page: Where to; ``report.html`` in the run's folder, which may be shared, unless given.
+
+    Returns:
+        The page.
+
+    Raises:
+        UsageError: The run is unfinished.
+        TranscriptError: Its records are damaged.
+    """
+    page = page or root / REPORT
+    write_durably(page, render(RunRecords.of(root), accuracy).encode())
+    return page
+
+
+def render(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> str:
+    """Make the page's HTML; every string from the run is escaped."""
+    return rendered(
+        __package__,
+        "page.html.j2",
+        {"bytes": size, "percent": percent, "loss": loss},
+        {"style": inline(base_style(), own_file(__package__, "page.css")), **_content(records, accuracy)},
+    )
+
+
+def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
+    plan, guarantee = records.plan, records.manifest.guarantee
+    traffic = Traffic(records.entries, plan)
+    events = [event for receipt in records.receipts.values() for event in receipt.events]
+    paid = [event for event in events if not event.free]
+    chosen_by = method(plan.method)
+    first = first_selection({t: each.events for t, each in sorted(records.receipts.items())})
+    return {
+        "plan": plan,
+        "method": chosen_by.summary,
+        "manifest": records.manifest,
+        "guarantee": guarantee,
+        "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
+        "factor": None if guarantee.epsilon_spent is None else factor(guarantee.epsilon_spent),
+        "in_all": in_all(plan, events),
+        "draws": len(events),
+        "accesses": sum(event.count for event in paid),
+        "mechanisms": ", ".join(dict.fromkeys(f"{each.mechanism} mechanism" for each in paid)),
+        "best": math.ceil(plan.candidates / 10),
+        "lift": chosen_by.lift(first, scope_of(plan)) if first else uniform_lift((), scope_of(plan)),
+        "luck": uniform_lift((), scope_of(plan)),
+        "shown_populations": len(evenly(plan.iterations + 1, ROWS)),
+        "sheets": contact_sheets(records),
+        "charts": curves(records, traffic, accuracy),
+        "spent": spent(records),
+        "traffic": traffic,
+        "cumulative": traffic.cumulative(),
+        "accuracy": accuracy,
+        "host": urlsplit(plan.api).netloc,
+    }

@@ -1,0 +1,152 @@
+"""Contact sheets: per class, a row of small pictures for each of a few iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pcevolve.modality.images.appearance import Appearance, appearance_in, developed
+from pcevolve.pages import data_uri, jpeg
+from pcevolve.pages.report.records import RunRecords
+from pcevolve.public.plan import Call
+from pcevolve.public.release import Chosen, Receipt
+
+ROWS = 6  # iterations per class, the first and the last among them
+TILES_PER_ROW = 12
+TILES = 500  # in the whole page; keeps it under 4 MB
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One candidate.
+
+    Attributes:
+        id: The candidate's.
+        image: JPEG as a data URI; None when the provider sent something that is not an image.
+        receipt: What allowed it to be sent back; None when it was not chosen.
+    """
+
+    id: str
+    image: str | None
+    receipt: Receipt | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """Some candidates of a class after an iteration.
+
+    Attributes:
+        title: Which population it is.
+        how: How it was made.
+        tiles: Pictures; the chosen ones among them.
+    """
+
+    title: str
+    how: str
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One class over the run."""
+
+    label: str
+    prompt: str
+    rows: tuple[Row, ...]
+
+
+def contact_sheets(records: RunRecords) -> list[Sheet]:
+    """Draw the sheets of as many classes as fit into the page.
+
+    Raises:
+        TranscriptError: A stored answer is missing or was changed.
+    """
+    plan = records.plan
+    iterations = evenly(plan.iterations + 1, ROWS)
+    per_row = max(4, min(TILES_PER_ROW, TILES // (len(iterations) * len(plan.labels))))
+    labels = plan.labels[: TILES // (len(iterations) * per_row)]
+    return [
+        Sheet(label, plan.prompt(label), tuple(_rows(records, iterations, label, per_row)))
+        for label in labels
+    ]
+
+
+def evenly(count: int, wanted: int) -> list[int]:
+    """At most ``wanted`` of ``range(count)``, evenly spread, the first and the last among them."""
+    if count <= wanted:
+        return list(range(count))
+    return [round(place * (count - 1) / (wanted - 1)) for place in range(wanted)]
+
+
+def thumbnail(data: bytes, wanted: Appearance | None = None) -> str | None:
+    """Make a small JPEG of received bytes; None for what is not an image within the wire's limits."""
+    shown = developed(data, wanted)
+    return None if shown is None else data_uri(jpeg(shown))
+
+
+def _rows(records: RunRecords, iterations: Sequence[int], label: str, per_row: int) -> Iterator[Row]:
+    """Populations that are shown, and the dataset where it is not the last of them."""
+    plan = records.plan
+    chosen = _named(records, label)
+    wanted = appearance_in(records.receipts.values())
+    matched = ", appearance matched" if wanted else ""
+    for t in iterations:
+        named = _outputs(records, [call for call in plan.round(t) if call.label == label])
+        title = f"Iteration {t}" if t else "Initial"
+        last = " (the dataset)" if t == plan.iterations and plan.keep == "last" else ""
+        shown = wanted if last else None
+        how = f"strength {plan.strengths[t - 1]:g}" if t else "from the prompt"
+        yield Row(
+            title + last, how + (matched if last else ""), _tiles(records, named, chosen, per_row, shown)
+        )
+    if plan.selects:
+        selected = records.receipts[plan.releases[-1]].of(label)
+        yield Row(
+            "The dataset",
+            "selected from all rounds" + matched,
+            _tiles(records, selected, {}, per_row, wanted),
+        )
+    elif plan.more:
+        extended = _outputs(records, [call for call in plan.extensions() if call.label == label])
+        yield Row(
+            "More of the dataset",
+            "variations of the last round" + matched,
+            _tiles(records, extended, {}, per_row, wanted),
+        )
+
+
+def _named(records: RunRecords, label: str) -> dict[str, Receipt]:
+    """The candidates of a class that were sent back, each with the first receipt that allowed it."""
+    found: dict[str, Receipt] = {}
+    for iteration in sorted(records.receipts):
+        if iteration <= records.plan.iterations:
+            for each in records.receipts[iteration].of(label):
+                found.setdefault(each.id, records.receipts[iteration])
+    return found
+
+
+def _tiles(
+    records: RunRecords,
+    named: Sequence[Chosen],
+    chosen: Mapping[str, Receipt],
+    count: int,
+    wanted: Appearance | None = None,
+) -> tuple[Tile, ...]:
+    """The chosen ones and the first others, in the order of the plan."""
+    framed = [each.id for each in named if each.id in chosen][:count]
+    others = [each.id for each in named if each.id not in chosen][: count - len(framed)]
+    shown = {*framed, *others}
+    return tuple(
+        Tile(each.id, thumbnail(records.bodies.file(each.digest), wanted), chosen.get(each.id))
+        for each in named
+        if each.id in shown
+    )
+
+
+def _outputs(records: RunRecords, calls: Sequence[Call]) -> list[Chosen]:
+    """What calls brought, in the order of the plan."""
+    return [
+        Chosen(call.output(index), digest)
+        for call in calls
+        for index, digest in enumerate(records.outputs.get(call.slot, ()))
+    ]

@@ -1,0 +1,77 @@
+"""The pictures of the page: each distinct image once, re-encoded and small, however often it is shown.
+
+A picture is the background of a CSS class. As ``img`` elements the same bytes would have to stand in the page wherever
+a prototype, its answer and its retries are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from pcevolve.errors import TranscriptError
+from pcevolve.modality.images.decoding import picture
+from pcevolve.pages import data_uri, jpeg
+
+ROOM = 6_000_000  # bytes of all pictures; about 3000 of them
+
+State = Literal["shown", "not an image", "missing or changed", "not embedded"]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """How an image is shown.
+
+    Attributes:
+        state: Why there is no picture, if there is none.
+        name: CSS class; empty for no picture.
+        bytes: Length of the original.
+    """
+
+    state: State
+    name: str = ""
+    bytes: int = 0
+
+
+class Gallery:
+    """Pictures by digest; the first ones that are hung find room."""
+
+    def __init__(self, file: Callable[[str], bytes], room: int = ROOM) -> None:
+        self._file = file
+        self._room = room
+        self._rules: list[str] = []
+        self._pictures: dict[str, Picture] = {}
+
+    def __getitem__(self, digest: str) -> Picture:
+        """The picture of an image that was hung."""
+        return self._pictures[digest]
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    @property
+    def style(self) -> str:
+        """CSS rules of all pictures."""
+        return "\n".join(self._rules)
+
+    def hang(self, digest: str) -> None:
+        """Make an image's picture, unless it has one already."""
+        if digest not in self._pictures:
+            self._pictures[digest] = self._made(digest)
+
+    def _made(self, digest: str) -> Picture:
+        if self._room <= 0:
+            return Picture("not embedded")
+        try:
+            data = self._file(digest)
+        except TranscriptError:
+            return Picture("missing or changed")
+        image = picture(data)
+        if image is None:
+            return Picture("not an image", bytes=len(data))
+        name = f"p{len(self._rules)}"
+        rule = f".{name}{{background-image:url({data_uri(jpeg(image))})}}"
+        self._room -= len(rule)
+        self._rules.append(rule)
+        return Picture("shown", name, len(data))

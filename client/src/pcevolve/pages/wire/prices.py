@@ -1,0 +1,61 @@
+"""What the receipts cost, in words and in sum, as the run's own accountant reckons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.pages.wire.story import Grant
+from pcevolve.privacy import Event, MechanismName
+
+PARAMETERS: dict[MechanismName, str] = {
+    "exponential": "bounded range η",
+    "permute-and-flip": "pure ε",
+    "gaussian": "noise multiplier",
+}
+
+
+@dataclass(frozen=True)
+class Price:
+    """Privacy loss ε at the run's δ; None where no accountant can tell.
+
+    Attributes:
+        own: Of one receipt alone.
+        total: Of all receipts so far.
+    """
+
+    own: float | None
+    total: float | None
+
+
+def prices(grants: Iterable[Grant], delta: float) -> dict[int, Price]:
+    """Prices by the receipt's line in the transcript."""
+    events: list[Event] = []
+    found = {}
+    for grant in grants:
+        events.extend(grant.receipt.events)
+        found[grant.line] = Price(_loss(grant.receipt.events, delta), _loss(events, delta))
+    return found
+
+
+def spelled(event: Event) -> str:
+    """An event in words: ``2 × exponential, bounded range η = 2.5``."""
+    times = f"{event.count} × " if event.count > 1 else ""
+    meaning = PARAMETERS.get(event.mechanism)
+    return times + event.mechanism + (f", {meaning} = {_short(event)}" if meaning else ", costs nothing")
+
+
+def _short(event: Event) -> str:
+    try:
+        return f"{float(event.value):.6g}"
+    except (ArithmeticError, ValueError):  # too large for a float
+        return event.parameter
+
+
+def _loss(events: Sequence[Event], delta: float) -> float | None:
+    """What a forged record says may be beyond any accountant."""
+    try:
+        return epsilon(events, delta)
+    except (ArithmeticError, ValueError):
+        return None

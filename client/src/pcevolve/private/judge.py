@@ -1,0 +1,143 @@
+"""The judge: the one thing that the private side exports.
+
+It lets a selector measure candidates with the private data, and lets the budget draw and pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from functools import cached_property
+
+from safetensors.numpy import load, save
+
+from pcevolve.dp.mechanisms import Noise
+from pcevolve.evolve import Pool, Population
+from pcevolve.ledger.ledger import Account, Paid
+from pcevolve.privacy import Event
+from pcevolve.private.views import PrivateViews
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Query, Receipt
+from pcevolve.selectors import Measurement, Records, Scene
+from pcevolve.selectors.appearance import released_appearance
+from pcevolve.selectors.choosing import Chooser, Look, choice, looks_of
+from pcevolve.selectors.scene import united
+
+
+@dataclass(frozen=True, repr=False)
+class PrivateJudge:
+    """Releases prototypes that the private data prefer; private by the events that it pays for.
+
+    Attributes:
+        views: The private images.
+        chooser: Shows candidates to the selector, and names what it picks.
+        account: Pays.
+        noise: Draws.
+        events: What each release does to the data, by iteration.
+    """
+
+    views: PrivateViews
+    chooser: Chooser
+    account: Account
+    noise: Noise
+    events: Mapping[int, tuple[Event, ...]]
+
+    def __repr__(self) -> str:
+        """Nothing about the data."""
+        return "PrivateJudge"
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Look at the candidates, and at nothing else; ``release`` finds the results where they were kept."""
+        if query.iteration == 0:
+            self.chooser.common_look(pool)
+        else:
+            self.chooser.scenes(query.iteration, pool, self._looks)
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Choose the prototypes of all classes and pay for them; what was paid for is answered from record.
+
+        Raises:
+            BudgetError: Not enough is left; nothing was drawn.
+            DataError: A private image has no embedding; nothing was drawn.
+        """
+        known = self.account.recorded(query)
+        receipt = known or self._released(query, pool, self.events[query.iteration])
+        if query.iteration == 0:
+            _ = self._looks  # asks the ledger, and ``show`` shall not have to
+        return receipt
+
+    def _released(self, query: Query, pool: Pool, events: tuple[Event, ...]) -> Receipt:
+        if query.iteration == 0:
+            return self._release_appearance(query, pool, events[0])
+        scenes = self.chooser.scenes(query.iteration, pool, self._looks)
+        if all(event.free for event in events):
+            measured = load(self.account.measured(self._last_measured(query)))
+            return self.account.pay(query, events, lambda: self._paid(measured, scenes, pool, b""))
+        records = self.views.records(self._looks[0])
+        return self.account.pay(query, events, lambda: self._drawn(records, scenes, pool, events[0]))
+
+    def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
+        """Pay for what the private images look like on the whole; the provider's images are the public guess."""
+        plan, views = self.chooser.plan, self.views
+        prior = self.chooser.common_look(pool)
+        expected = plan.shots * len(plan.labels)
+
+        def draw() -> Paid:
+            found = released_appearance(
+                views.appearances, views.data.unit_of, expected, prior, event, plan.relation, self.noise
+            )
+            return Paid((), values=astuple(found))
+
+        return self.account.pay(query, (event,), draw)
+
+    def _drawn(self, records: Records, scenes: Sequence[Scene], pool: Pool, event: Event) -> Paid:
+        measured = self.chooser.selector.measure(records, united(scenes), event, self.noise)
+        return self._paid(measured, scenes, pool, save(dict(measured)))
+
+    def _paid(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, memory: bytes) -> Paid:
+        choices, values = self.chooser.choose(measured, scenes, pool)
+        return Paid(choices, memory, values)
+
+    def _last_measured(self, query: Query) -> int:
+        """The latest round before this one that looked at the data."""
+        earlier = range(query.iteration - 1, 0, -1)
+        return next(t for t in earlier if not all(event.free for event in self.events[t]))
+
+    @cached_property
+    def _looks(self) -> tuple[Look, ...]:
+        """The looks in which candidates are judged; the private images are given the first."""
+        plan = self.chooser.plan
+        released = 0 in plan.releases
+        return looks_of(plan, self.account.recorded(Query(plan.run_id, 0)) if released else None)
+
+
+@dataclass(frozen=True)
+class UniformJudge:
+    """The ``random`` control: chooses without looking, at no cost, and still leaves a receipt."""
+
+    account: Account
+    noise: Noise
+    plan: PublicPlan
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Nothing: this judge is blind."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Choose any candidates of each class, none twice while there are others."""
+        return self.account.pay(query, (Event("uniform"),), lambda: self._drawn(query, pool.candidates))
+
+    def _drawn(self, query: Query, candidates: Population) -> Paid:
+        wanted = self.plan.wanted(query.iteration)
+        places = {
+            label: self._places(f"{query.key}/{label}", len(candidates[label]), wanted)
+            for label in candidates
+        }
+        return Paid(tuple(choice(label, candidates, places[label]) for label in self.plan.labels))
+
+    def _places(self, key: str, count: int, wanted: int) -> list[int]:
+        left: list[int] = []
+        chosen = []
+        for number in range(wanted):
+            left = left or list(range(count))
+            chosen.append(left.pop(self.noise.uniform(f"{key}/{number}", len(left))))
+        return chosen

@@ -1,0 +1,114 @@
+"""Privacy units larger than one image: a CSV file says which images belong together, e.g. to one patient."""
+
+from __future__ import annotations
+
+import csv
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from pcevolve.errors import DataError
+from pcevolve.ledger.units import IMAGE
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.public.labels import label_fault
+
+MAX_BYTES = 100_000_000
+_EXAMPLE = "a first line like file,patient, then one image and its unit per line"
+_NAMED = 5  # files or lines named in one error
+
+
+def with_units(data: PrivateDataset, path: Path) -> PrivateDataset:
+    """Group the records of a dataset into privacy units.
+
+    A name that Unicode can spell in several ways is one name.
+
+    Args:
+        data: Loaded from a folder.
+        path: CSV in UTF-8 with two columns: path of an image inside the folder, and its unit. The first line is a
+            header whose second column names what a unit is (``patient``); that name is public, the rest is not.
+
+    Returns:
+        The same records under the units of the file.
+
+    Raises:
+        DataError: The file cannot be read, or does not list every image of the folder exactly once.
+    """
+    header, *lines = _rows(path)
+    files, units = [_plain(file) for file, _ in lines], [_composed(unit) for _, unit in lines]
+    _check_header(path, header, set(data.names))
+    _refuse(path, "has no unit for", [file for file, unit in zip(files, units, strict=True) if not unit])
+    _refuse(path, "lists twice:", [file for file, count in Counter(files).items() if count > 1])
+    listed, there = dict(zip(files, units, strict=True)), set(data.names)
+    _refuse(path, "does not list", [name for name in data.names if name not in listed])
+    _refuse(path, "lists what is not in the private folder:", [file for file in files if file not in there])
+    names, places = np.unique([listed[name] for name in data.names], return_inverse=True)
+    return replace(
+        data, unit_of=places.astype(np.int64), unit_name=header[1], unit_names=tuple(map(str, names))
+    )
+
+
+def require_unit_size(data: PrivateDataset, most: int) -> None:
+    """Refuse data in which a privacy unit has more images than the owner declares.
+
+    Raises:
+        DataError: Up to five files, each the first of a unit that is too large.
+    """
+    _, first, counts = np.unique(data.unit_of, return_index=True, return_counts=True)
+    files = sorted(data.names[place] if data.names else "" for place in first[counts > most])
+    if files:
+        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+        raise DataError(
+            f"a {data.unit_name} has more images than --unit-size {most} says, such as the one of "
+            f"{', '.join(files[:_NAMED])}{more}: say a larger number, or leave images out"
+        )
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """Lines that are not empty, as two columns without blanks around them."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise DataError(
+                f"--unit-map {path} is larger than {MAX_BYTES:,} bytes: one short line per image is enough"
+            )
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            numbered = [(number, row) for number, row in enumerate(csv.reader(file, strict=True), 1) if row]
+    except (OSError, ValueError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a CSV file in UTF-8"
+        raise DataError(f"--unit-map {path} cannot be read: {reason}") from None
+    odd = [str(number) for number, row in numbered if len(row) != 2]
+    if odd or len(numbered) < 2:
+        where = f" (not so: line {', '.join(odd[:_NAMED])})" if odd else ""
+        raise DataError(f"--unit-map {path} must have two columns, {_EXAMPLE}{where}")
+    return [[cell.strip() for cell in row] for _, row in numbered]
+
+
+def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
+    if _plain(header[0]) in names:
+        raise DataError(f"--unit-map {path} begins with an image: it needs {_EXAMPLE}")
+    if label_fault(header[1]) is not None:
+        raise DataError(f"--unit-map {path} does not say what a unit is: it needs {_EXAMPLE}")
+    if header[1].casefold() == IMAGE:
+        raise DataError(f"--unit-map {path} calls a unit an image: name what its images have in common")
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name).strip()
+
+
+def _plain(file: str) -> str:
+    """A path as the dataset writes it, whatever wrote the CSV."""
+    return file.replace("\\", "/").removeprefix("./")
+
+
+def _refuse(path: Path, fault: str, names: Sequence[str]) -> None:
+    """Raise one line that names the first files and counts the others, if there are any."""
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        raise DataError(
+            f"--unit-map {path} {fault} {', '.join(names[:_NAMED])}{more}; "
+            "list every image once, by its path inside the private folder"
+        )

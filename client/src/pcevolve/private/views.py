@@ -1,0 +1,73 @@
+"""What selectors see of private images: embeddings and appearances.
+
+All that can be worked out before the provider is greeted is, because how long it takes depends on the images' sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from PIL import Image
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.encoders import Encoder
+from pcevolve.errors import DataError
+from pcevolve.modality.images.appearance import appearances
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.selectors import Records
+from pcevolve.selectors.choosing import Look
+
+
+@dataclass(frozen=True, repr=False)
+class PrivateViews:
+    """Private images through an encoder's eyes; each is looked at once in every look.
+
+    Attributes:
+        data: The private images.
+        encoder: In eval mode; embeds one image at a time.
+    """
+
+    data: PrivateDataset
+    encoder: Encoder
+    _embedded: dict[Look, FloatArray] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Nothing about the data."""
+        return "PrivateViews"
+
+    def prepare(self, with_appearances: bool) -> None:
+        """Embed the images as they are, and measure how each looks if that is going to be released.
+
+        Raises:
+            DataError: An image has no embedding.
+        """
+        self.records(None)
+        if with_appearances:
+            _ = self.appearances
+
+    def records(self, look: Look) -> Records:
+        """Embeddings of the images in a look, with classes and units.
+
+        Raises:
+            DataError: An image has no embedding.
+        """
+        if look not in self._embedded:
+            shown = [image if look is None else look.given_to(image) for image in self.data.images]
+            self._embedded[look] = self._usable(shown)
+        return Records(self._embedded[look], self.data.targets, self.data.unit_of)
+
+    @cached_property
+    def appearances(self) -> FloatArray:
+        """float64 ``(images, 6)``: how each of them looks."""
+        return appearances(self.data.images)
+
+    def _usable(self, shown: Sequence[Image.Image]) -> FloatArray:
+        embedded = self.encoder.embed(shown)
+        if not np.isfinite(embedded).all():
+            raise DataError(
+                f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"
+            )
+        return embedded

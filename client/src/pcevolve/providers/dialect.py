@@ -1,0 +1,195 @@
+"""What a dialect is: how one remote API spells the calls of a plan. Pure; opens no sockets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.providers.faults import Fault, Reason, fault
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import PublicPrompt
+from pcevolve_shared import images
+
+Model = TypeVar("Model", bound=BaseModel)
+Scheme = Literal["Bearer", "Basic"]
+
+
+@dataclass(frozen=True)
+class WireRequest:
+    """A request as it leaves, without what the transport adds (host, key).
+
+    Attributes:
+        method: GET or POST.
+        path: Below the API's address.
+        body: Exact bytes.
+        content_type: Media type of the body; not sent where there is none.
+        accept: Media type that the answer shall have.
+    """
+
+    method: str
+    path: str
+    body: bytes = b""
+    content_type: str = "application/json"
+    accept: str = "application/json"
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """Native size of the provider's model, in pixels."""
+
+    width: int
+    height: int
+
+
+class Dialect(Protocol):
+    """One remote API's way of saying things; what most of them lack has a default here.
+
+    Attributes:
+        name: What ``--dialect`` calls it.
+        capabilities: Of ``create``, ``vary``, ``strength``, ``seed``, ``steps``, ``negative_prompt``, ``size``,
+            ``batch``.
+        scheme: How the key is shown; with ``Basic`` it is ``user:password``.
+        most: Images that one request may ask for.
+        links_images: Whether answers only point to the images.
+        reports_cost: Whether answers say what they cost.
+        reasons: What the API's error codes mean, where asking again would not help.
+    """
+
+    name: ClassVar[str]
+    capabilities: ClassVar[frozenset[str]]
+    scheme: ClassVar[Scheme] = "Bearer"
+    most: ClassVar[int] = 1
+    links_images: ClassVar[bool] = False
+    reports_cost: ClassVar[bool] = False
+    reasons: ClassVar[Mapping[str, Reason]] = {}
+
+    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
+        """Spell a call; ``image`` is the prototype's received bytes for a variation, else None."""
+        ...
+
+    def links(self, call: Call, body: bytes) -> tuple[str, ...]:
+        """Addresses of the images, of an API that answers with those; none otherwise.
+
+        Raises:
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        return ()
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+        """Read the images out of an answer.
+
+        Args:
+            call: What was asked for.
+            body: The answer.
+            linked: What was found at ``links``, in their order.
+
+        Raises:
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        ...
+
+    def hello(self) -> WireRequest:
+        """A free request that tells whether address and key are right."""
+        ...
+
+    def native_size(self, model: str, body: bytes) -> ModelSize | None:
+        """Size of a model from the answer to ``hello``, where the API tells it.
+
+        Raises:
+            UsageError: The API does not have the model.
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        return None
+
+    def account(self) -> WireRequest | None:
+        """A free request for what is left on the account, where the API tells it."""
+        return None
+
+    def credit(self, body: bytes) -> float | None:
+        """What is left, from the answer to ``account``; None when the API does not bill.
+
+        Raises:
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        return None
+
+    def cost(self, body: bytes) -> float | None:
+        """What a successful answer says it cost, in the account's currency; None when it does not say."""
+        return None
+
+    def fault(self, status: int, body: bytes) -> Fault:
+        """Read an answer that is no success."""
+        return fault(status, body, self.reasons)
+
+
+def json_body(fields: Mapping[str, Any]) -> bytes:
+    """Serialise in one canonical way, so that equal calls are equal bytes."""
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def parsed(model: type[Model], body: bytes) -> Model:
+    """Validate an answer.
+
+    Raises:
+        ProviderReplyError: It is not what the contract promises; its content is not repeated.
+    """
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the whole answer"
+        raise ProviderReplyError(f"the API's answer breaks the contract at {where}: {first['msg']}") from None
+
+
+def require(dialect: Dialect, needed: AbstractSet[str]) -> None:
+    """Refuse a run that its dialect cannot carry out, before anything is paid.
+
+    Raises:
+        UsageError: A capability is missing.
+    """
+    missing = sorted(needed - dialect.capabilities)
+    if missing:
+        raise UsageError(
+            f"dialect '{dialect.name}' lacks {', '.join(missing)}, which this run needs: "
+            "choose another --dialect, or --method t2i, which needs no variations"
+        )
+
+
+def counted(call: Call, found: Sequence[str]) -> Sequence[str]:
+    """Pass on what an answer holds for each image.
+
+    Raises:
+        ProviderReplyError: Not as many as were asked for.
+    """
+    if len(found) != call.count:
+        raise ProviderReplyError(f"the API sent {len(found)} images where {call.count} were asked for")
+    return found
+
+
+def received_images(call: Call, encoded: Sequence[str]) -> list[bytes]:
+    """Decode the base64 images of an answer.
+
+    Raises:
+        ProviderReplyError: Not as many as were asked for, or not canonical base64.
+    """
+    try:
+        return [images.from_base64(each) for each in counted(call, encoded)]
+    except images.ImageError as error:
+        raise ProviderReplyError(f"the API sent an image that is wrong: {error}") from None
+
+
+def no_model(model: str, names: Iterable[str]) -> UsageError:
+    """What to say where an API does not have the model that was asked for."""
+    offers = ", ".join(sorted(names)[:10]) or "none at all"
+    return UsageError(f"the API has no model '{model}': it offers {offers}; choose one with --model")
+
+
+def shifted(seed: int, most: int) -> int:
+    """A public seed for an API where 0 means "any": from 1 to ``most``."""
+    return seed % most + 1

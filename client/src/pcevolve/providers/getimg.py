@@ -1,0 +1,119 @@
+"""The native dialect: getimg-v1-style JSON with the ``n`` extension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from pcevolve.providers.dialect import (
+    Dialect,
+    ModelSize,
+    WireRequest,
+    json_body,
+    no_model,
+    parsed,
+    received_images,
+)
+from pcevolve.providers.faults import Reason
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import PublicPrompt
+from pcevolve_shared import images, limits, wire
+
+
+class _Answer(BaseModel):
+    """What is read of an answer; the hosted API has fields beside these."""
+
+    model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
+
+
+class _Cost(_Answer):
+    cost: Annotated[float | None, Field(ge=0)] = None
+
+
+class _Image(_Answer):
+    image: Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]
+
+
+class _Single(_Image, _Cost):
+    pass
+
+
+class _Batch(_Cost):
+    images: Annotated[tuple[_Image, ...], Field(max_length=limits.MAX_BATCH)]
+
+
+class _Balance(_Answer):
+    balance: float | None = None
+
+
+class _Model(_Answer):
+    id: wire.Name
+    base_resolution: wire.Resolution
+
+
+class _Models(RootModel[Annotated[list[_Model], Field(max_length=limits.MAX_LIST)]]):
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+
+class GetimgDialect(Dialect):
+    """PCEvolve's own server; and getimg's v1 API, which knows no ``n``, with ``--batch 1``."""
+
+    name = "getimg"
+    capabilities = frozenset(
+        {"create", "vary", "strength", "seed", "steps", "negative_prompt", "size", "batch"}
+    )
+    most = limits.MAX_BATCH
+    reports_cost = True
+    reasons: ClassVar[Mapping[str, Reason]] = {"content_rejected": "content"}
+
+    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
+        """See ``Dialect.encode``."""
+        fields: dict[str, Any] = {
+            "model": plan.model,
+            "prompt": prompt.text,
+            "negative_prompt": prompt.negative,
+            "steps": plan.steps,
+            "guidance": plan.guidance,
+            "seed": call.seed,
+            "output_format": "png",
+            "response_format": "b64",
+        }
+        if plan.batch > 1:
+            fields["n"] = call.count
+        if image is None:
+            size = {"width": plan.width, "height": plan.height}
+            return WireRequest("POST", wire.TEXT_TO_IMAGE, json_body(fields | size))
+        source = {"image": images.to_base64(image), "strength": call.strength}
+        return WireRequest("POST", wire.IMAGE_TO_IMAGE, json_body(fields | source))
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+        """See ``Dialect.decode``."""
+        if call.count == 1:
+            return received_images(call, [parsed(_Single, body).image])
+        return received_images(call, [each.image for each in parsed(_Batch, body).images])
+
+    def hello(self) -> WireRequest:
+        """List the models."""
+        return WireRequest("GET", wire.MODELS)
+
+    def native_size(self, model: str, body: bytes) -> ModelSize | None:
+        """See ``Dialect.native_size``."""
+        known = {each.id: each for each in parsed(_Models, body).root}
+        if model not in known:
+            raise no_model(model, known)
+        size = known[model].base_resolution
+        return ModelSize(size.width, size.height)
+
+    def account(self) -> WireRequest:
+        """See ``Dialect.account``."""
+        return WireRequest("GET", wire.BALANCE)
+
+    def credit(self, body: bytes) -> float | None:
+        """See ``Dialect.credit``."""
+        return parsed(_Balance, body).balance
+
+    def cost(self, body: bytes) -> float | None:
+        """See ``Dialect.cost``."""
+        return parsed(_Cost, body).cost

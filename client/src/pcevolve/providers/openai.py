@@ -1,0 +1,86 @@
+"""OpenAI's Images API: with the fields that Stable Diffusion servers add to it, and as OpenAI itself has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.providers.dialect import Dialect, WireRequest, json_body, parsed, received_images
+from pcevolve.providers.faults import Reason
+from pcevolve.providers.multipart import form
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import PublicPrompt
+from pcevolve_shared import limits, wire
+
+
+class _Image(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    b64_json: Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    data: Annotated[list[_Image], Field(max_length=limits.MAX_BATCH)]
+
+
+class OpenAIDialect(Dialect):
+    """Generations and edits with the Stable Diffusion extension fields; PCEvolve's own server speaks it too."""
+
+    name = "openai"
+    capabilities = frozenset(
+        {"create", "vary", "strength", "seed", "steps", "negative_prompt", "size", "batch"}
+    )
+    most = 10
+    reasons: ClassVar[Mapping[str, Reason]] = {
+        "insufficient_quota": "credit",
+        "billing_hard_limit_reached": "credit",
+        "moderation_blocked": "content",
+        "content_policy_violation": "content",
+        "content_rejected": "content",
+    }
+
+    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
+        """See ``Dialect.encode``."""
+        fields: dict[str, Any] = {
+            "model": plan.model,
+            "prompt": prompt.text,
+            "n": call.count,
+            "size": f"{plan.width}x{plan.height}",
+            **self._more(plan, call, prompt),
+        }
+        if image is None:
+            return WireRequest("POST", wire.OPENAI_GENERATIONS, json_body(fields))
+        kind, body = form({name: str(value) for name, value in fields.items()}, image)
+        return WireRequest("POST", wire.OPENAI_EDITS, body, kind)
+
+    def _more(self, plan: PublicPlan, call: Call, prompt: PublicPrompt) -> dict[str, Any]:
+        """What Stable Diffusion servers understand beyond OpenAI's own fields."""
+        fields: dict[str, Any] = {
+            "response_format": "b64_json",
+            "negative_prompt": prompt.negative,
+            "num_inference_steps": plan.steps,
+            "guidance_scale": plan.guidance,
+            "seed": call.seed,
+        }
+        return fields if call.strength is None else fields | {"strength": call.strength}
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+        """See ``Dialect.decode``."""
+        return received_images(call, [each.b64_json for each in parsed(_Answer, body).data])
+
+    def hello(self) -> WireRequest:
+        """List the models."""
+        return WireRequest("GET", wire.MODELS)
+
+
+class PlainOpenAIDialect(OpenAIDialect):
+    """OpenAI's own service: it refuses fields that it does not know, and has no ``strength``."""
+
+    name = "openai-plain"
+    capabilities = frozenset({"create", "vary", "size", "batch"})
+
+    def _more(self, plan: PublicPlan, call: Call, prompt: PublicPrompt) -> dict[str, Any]:
+        """The GPT image models always answer in base64 and refuse ``response_format``."""
+        return {"output_format": "png"}

@@ -1,0 +1,94 @@
+"""SiliconFlow's image API: images go in as data URLs and come back as links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.errors import ProviderReplyError
+from pcevolve.providers.dialect import Dialect, WireRequest, counted, json_body, parsed, shifted
+from pcevolve.providers.faults import Reason
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import PublicPrompt
+from pcevolve_shared import images, wire
+
+USER_INFO = "/v1/user/info"
+_MOST = 4
+_LARGEST_SEED = 2**32 - 1
+"""The API takes more; a plan's seeds have 32 bits."""
+
+
+class _Link(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    url: Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    images: Annotated[list[_Link], Field(max_length=_MOST)]
+
+
+class _Account(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
+    totalBalance: float  # noqa: N815 - the API's spelling
+
+
+class _UserInfo(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    data: _Account
+
+
+class SiliconFlowDialect(Dialect):
+    """``/v1/images/generations``; it has no ``strength``, so it cannot carry an annealed evolution."""
+
+    name = "siliconflow"
+    capabilities = frozenset({"create", "vary", "seed", "steps", "negative_prompt", "size", "batch"})
+    most = _MOST
+    links_images = True
+    reasons: ClassVar[Mapping[str, Reason]] = {"30001": "credit"}
+
+    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
+        """See ``Dialect.encode``."""
+        fields: dict[str, Any] = {
+            "model": plan.model,
+            "prompt": prompt.text,
+            "image_size": f"{plan.width}x{plan.height}",
+            "batch_size": call.count,
+            "seed": shifted(call.seed, _LARGEST_SEED),
+            "num_inference_steps": plan.steps,
+            "guidance_scale": plan.guidance,
+        }
+        if prompt.negative:
+            fields["negative_prompt"] = prompt.negative
+        if image is not None:
+            fields["image"] = data_url(image)
+        return WireRequest("POST", wire.OPENAI_GENERATIONS, json_body(fields))
+
+    def links(self, call: Call, body: bytes) -> tuple[str, ...]:
+        """See ``Dialect.links``."""
+        return tuple(counted(call, [each.url for each in parsed(_Answer, body).images]))
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+        """See ``Dialect.decode``."""
+        if len(linked) != len(self.links(call, body)):
+            raise ProviderReplyError("the images behind the API's links are missing")
+        return list(linked)
+
+    def hello(self) -> WireRequest:
+        """List the models."""
+        return WireRequest("GET", wire.MODELS)
+
+    def account(self) -> WireRequest:
+        """See ``Dialect.account``."""
+        return WireRequest("GET", USER_INFO)
+
+    def credit(self, body: bytes) -> float | None:
+        """See ``Dialect.credit``."""
+        return parsed(_UserInfo, body).data.totalBalance
+
+
+def data_url(image: bytes) -> str:
+    """An image as text that names its media type."""
+    return f"data:{images.media_type_or_bytes(image)};base64,{images.to_base64(image)}"

@@ -1,0 +1,97 @@
+"""Stability AI's v2beta API for Stable Diffusion 3 and 3.5: forms in, JSON with one image out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import gcd
+from typing import Annotated, ClassVar, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.providers.dialect import (
+    Dialect,
+    ModelSize,
+    WireRequest,
+    parsed,
+    received_images,
+    shifted,
+)
+from pcevolve.providers.faults import Reason
+from pcevolve.providers.multipart import form
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import PublicPrompt
+from pcevolve_shared import limits
+
+GENERATE = "/v2beta/stable-image/generate/sd3"
+BALANCE = "/v1/user/balance"
+_LARGEST_SEED: Final = 2**32 - 2
+_RATIOS: Final = {"16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21"}
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    image: Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]
+    finish_reason: str = "SUCCESS"
+
+
+class _Balance(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
+    credits: float
+
+
+class StabilityDialect(Dialect):
+    """One image per request; the model fixes steps and the number of pixels (about one million)."""
+
+    name = "stability"
+    capabilities = frozenset({"create", "vary", "strength", "seed", "negative_prompt"})
+    reasons: ClassVar[Mapping[str, Reason]] = {"content_moderation": "content"}
+
+    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
+        """See ``Dialect.encode``."""
+        fields = {
+            "model": plan.model,
+            "prompt": prompt.text,
+            "seed": str(shifted(call.seed, _LARGEST_SEED)),
+            "cfg_scale": str(plan.guidance),
+            "output_format": "png",
+        }
+        if prompt.negative:
+            fields["negative_prompt"] = prompt.negative
+        if image is None:
+            fields |= {"mode": "text-to-image", "aspect_ratio": _ratio(plan)}
+        else:
+            fields |= {"mode": "image-to-image", "strength": str(call.strength)}
+        kind, body = form(fields, image)
+        return WireRequest("POST", GENERATE, body, kind)
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+        """See ``Dialect.decode``."""
+        answer = parsed(_Answer, body)
+        if answer.finish_reason != "SUCCESS":  # what a filter let through is blurred
+            raise ProviderReplyError("the API's moderation withheld the image: change the prompt")
+        return received_images(call, [answer.image])
+
+    def hello(self) -> WireRequest:
+        """Ask for the balance: the cheapest question that needs the key."""
+        return WireRequest("GET", BALANCE)
+
+    def native_size(self, model: str, body: bytes) -> ModelSize:
+        """All models of this endpoint make one million pixels."""
+        return ModelSize(1024, 1024)
+
+    def account(self) -> WireRequest:
+        """See ``Dialect.account``."""
+        return WireRequest("GET", BALANCE)
+
+    def credit(self, body: bytes) -> float:
+        """See ``Dialect.credit``."""
+        return parsed(_Balance, body).credits
+
+
+def _ratio(plan: PublicPlan) -> str:
+    by = gcd(plan.width, plan.height)
+    ratio = f"{plan.width // by}:{plan.height // by}"
+    if ratio not in _RATIOS:
+        raise UsageError(f"dialect 'stability' makes no images of {plan.width} x {plan.height} pixels")
+    return ratio

@@ -1,0 +1,263 @@
+"""The public plan of a run: what anybody may know beforehand, and every call that follows from it.
+
+Nothing in here is computed from private data, so two private datasets with the same public description have the
+same plan, and with it the same requests in the same order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.public.labels import label_faults
+
+TEMPLATE = "A {domain} image with {label}"
+UNLABELLED_TEMPLATE = "A {domain} image"
+STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x"}
+
+_NAMED = 5  # labels named in one error
+
+ExactEpsilon = Annotated[str, Field(pattern=r"^\d{1,60}(/[1-9]\d{0,59})?$")]
+ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
+Purpose = Literal["create", "vary", "look", "extend"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request of the plan, before any private choice is filled in.
+
+    Attributes:
+        slot: Unique name.
+        purpose: ``create`` (text-to-image), ``vary`` (a released prototype), ``look`` (lookahead: every candidate
+            of a population, so that it is judged by what it would become) or ``extend`` (more samples: every image
+            of the last population once more).
+        iteration: 0 for text-to-image, else the round that the images belong to.
+        label: Class that the images are for.
+        first: Index of the first image within its class and stage.
+        count: Images asked for.
+        seed: Wire seed of the first image; image k uses ``seed + k`` modulo 2**32.
+        strength: Image-to-image strength in [0, 1]; None for text-to-image.
+        parent: For ``vary``: which of the class's released prototypes it is.
+        source: For ``look`` and ``extend``: id of the candidate that is varied; public.
+    """
+
+    slot: str
+    purpose: Purpose
+    iteration: int
+    label: str
+    first: int
+    count: int
+    seed: int
+    strength: float | None = None
+    parent: int | None = None
+    source: str | None = None
+
+    def output(self, index: int) -> str:
+        """Id of the ``index``-th image that the call brings."""
+        stage, of_class, _ = self.slot.split("/")
+        return f"{stage}-{of_class}-{self.first + index:06d}"
+
+
+class Earlier(BaseModel):
+    """What the ledger knew, when a run began, of releases that the same provider had seen before.
+
+    It counts all runs with noise that had paid for something and sent it to that provider, **on whatever data**: which
+    runs share images or patients is private, and a statement that depended on it would tell. So it does not say that
+    any unit is in all of these runs, only what one that is in all of them bears. A run that is still under way counts
+    as far as it has come; what it does later, its own statement counts.
+
+    Attributes:
+        releases: How many such runs there were.
+        events: What they did, on the group of their units that changes with one unit of this run; None where that
+            cannot be said: another neighbour relation, or units of another kind and no ``unit_size``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    releases: Annotated[int, Field(ge=0)] = 0
+    events: tuple[Event, ...] | None = ()
+
+
+class PublicPlan(BaseModel):
+    """Everything about a run that the provider, an auditor and the reader of the result may see."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["pcevolve-plan/3"] = "pcevolve-plan/3"
+    run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    run_seed: Annotated[int, Field(ge=0, lt=2**32)]
+    api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
+    dialect: str
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    method: str
+    domain: Annotated[str, Field(min_length=1, max_length=200)]
+    labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=1000)]
+    prompt_template: Annotated[str, Field(max_length=1000)] = TEMPLATE
+    negative_prompt: Annotated[str, Field(max_length=1000)] = ""
+    candidates: Annotated[int, Field(ge=1, le=10_000)] = 100
+    initial: Annotated[int, Field(ge=1, le=100_000)]
+    prototypes: Annotated[int, Field(ge=1, le=10_000)] = 1
+    lookahead: Annotated[int, Field(ge=0, le=100)] = 0
+    more: Annotated[int, Field(ge=0, le=1000)] = 0
+    pool: Literal["latest", "all"] = "latest"
+    keep: Literal["last", "selected"] = "last"
+    appearance: Literal["as-is", "matched", "auto"] = "as-is"
+    threshold: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    calibration: Literal["tight", "published"] = "tight"
+    iterations: Annotated[int, Field(ge=0, le=1000)] = 20
+    strengths: tuple[Annotated[float, Field(ge=0, le=1)], ...]
+    guidance: Annotated[float, Field(ge=0, le=50)] = 7.5
+    steps: Annotated[int, Field(ge=1, le=150)] = 50
+    width: Annotated[int, Field(ge=8, le=4096)]
+    height: Annotated[int, Field(ge=8, le=4096)]
+    batch: Annotated[int, Field(ge=1, le=64)] = 32
+    relation: Relation = "replace-one"
+    unit: str = "image"
+    unit_size: Annotated[int, Field(ge=1)] | None = None
+    shots: Annotated[int, Field(ge=1)]
+    epsilon: ExactEpsilon
+    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    encoder: str
+    weights: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    image_hosts: Annotated[tuple[ImageHost, ...], Field(max_length=20)] = ()
+    noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
+    forgets_insecure: bool = False
+    earlier: Earlier = Earlier()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if len(self.strengths) != self.iterations:
+            raise ValueError("strengths: one per iteration is needed")
+        if faults := label_faults(self.labels):
+            raise ValueError(f"labels: {'; '.join(faults[:_NAMED])}")
+        if "{label}" not in self.prompt_template and len(self.labels) > 1:
+            raise ValueError(
+                "prompt-template: '{label}' is missing, so all classes would get the same prompt"
+            )
+        if self.candidates % self.prototypes:
+            raise ValueError("candidates: must be a multiple of the prototypes per class")
+        if self.keep == "selected" and self.more:
+            raise ValueError("more: a dataset that is selected from all rounds cannot be extended")
+        if self.appearance == "auto" and self.keep != "selected":
+            raise ValueError(
+                "appearance: auto is settled when the dataset is selected from all rounds, as dp-means does: say "
+                "matched or as-is"
+            )
+        return self
+
+    @property
+    def budget(self) -> Budget:
+        """Total privacy budget of the run, exact."""
+        return Budget(Fraction(self.epsilon), self.delta)
+
+    @property
+    def secure(self) -> bool:
+        """Whether the noise protects anybody; a run for which it does not is INSECURE and promises nothing."""
+        return self.noise == "os-csprng"
+
+    @property
+    def releases(self) -> tuple[int, ...]:
+        """Iterations for which something is released, in order.
+
+        0 is the private images' appearance, 1..T are the prototypes of each round, T+1 is a dataset that is selected.
+        """
+        first = 1 if self.appearance == "as-is" else 0
+        return tuple(range(first, self.iterations + 1 + self.selects))
+
+    @property
+    def selects(self) -> bool:
+        """Whether the dataset is what a last release keeps of all rounds."""
+        return self.keep == "selected"
+
+    def wanted(self, iteration: int) -> int:
+        """How many candidates of each class a release names."""
+        if iteration == 0:
+            return 0
+        return self.prototypes if iteration <= self.iterations else self.candidates
+
+    def prompt(self, label: str) -> str:
+        """The public text prompt of a class."""
+        words = {"domain": self.domain, "label": label}
+        return re.sub(r"\{(domain|label)\}", lambda match: words[match[1]], self.prompt_template)
+
+    def public_seed(self, *of: str | int) -> int:
+        """A 32-bit seed for one public purpose: a hash of public values, never of anything private."""
+        text = "/".join(str(each) for each in (self.run_seed, *of))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+    def round(self, iteration: int) -> Iterator[Call]:
+        """The calls that make a population, in sending order: by class, then by prototype, then by batch."""
+        total = self.candidates if iteration else self.initial
+        share = total // self.prototypes if iteration else total
+        for label in self.labels:
+            for start in range(0, total, share):
+                for first in range(start, start + share, self.batch):
+                    yield self._call(
+                        "vary" if iteration else "create",
+                        iteration,
+                        label,
+                        first,
+                        min(self.batch, start + share - first),
+                        strength=self.strengths[iteration - 1] if iteration else None,
+                        parent=start // share if iteration else None,
+                    )
+
+    def looks(self, iteration: int) -> Iterator[Call]:
+        """Lookahead on a population: ``lookahead`` variations of every candidate, in public order."""
+        if self.lookahead and iteration < self.iterations:
+            yield from self._echoes("look", iteration, self.lookahead, self.strengths[iteration])
+
+    def extensions(self) -> Iterator[Call]:
+        """More samples: ``more`` variations of every image of the last population, in public order."""
+        if self.more and self.iterations:
+            yield from self._echoes("extend", self.iterations, self.more, self.strengths[-1])
+
+    def _echoes(self, purpose: Purpose, iteration: int, copies: int, strength: float) -> Iterator[Call]:
+        """``copies`` variations of every image of a population."""
+        places: dict[str, int] = dict.fromkeys(self.labels, 0)
+        for call in self.round(iteration):
+            for index in range(call.count):
+                start = places[call.label]
+                places[call.label] += copies
+                for first in range(start, start + copies, self.batch):
+                    count = min(self.batch, start + copies - first)
+                    yield self._call(
+                        purpose,
+                        iteration,
+                        call.label,
+                        first,
+                        count,
+                        strength=strength,
+                        source=call.output(index),
+                    )
+
+    def _call(
+        self,
+        purpose: Purpose,
+        iteration: int,
+        label: str,
+        first: int,
+        count: int,
+        strength: float | None = None,
+        parent: int | None = None,
+        source: str | None = None,
+    ) -> Call:
+        stage = f"{STAGES[purpose]}{iteration:03d}"
+        place = self.labels.index(label)
+        slot = f"{stage}/c{place:03d}/n{first:06d}"
+        seed = self.public_seed(stage, place, first)
+        return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source)
+
+    @cached_property
+    def calls(self) -> dict[str, Call]:
+        """Every call of the run by slot, in sending order."""
+        made = [call for t in range(self.iterations + 1) for call in (*self.round(t), *self.looks(t))]
+        return {call.slot: call for call in (*made, *self.extensions())}

@@ -1,0 +1,170 @@
+"""The types that may leave the client. Code that talks to a provider accepts these and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from pcevolve.errors import EgressError
+from pcevolve.privacy import Event, Relation
+from pcevolve.public.plan import Call, PublicPlan
+
+
+@dataclass(frozen=True)
+class PublicPrompt:
+    """A text prompt made of public words only."""
+
+    text: str
+    negative: str
+
+    @classmethod
+    def of(cls, plan: PublicPlan, label: str) -> Self:
+        """The prompt that the public plan gives to a class."""
+        return cls(plan.prompt(label), plan.negative_prompt)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An output of the provider, named when its bytes arrive and called by that name ever after.
+
+    Attributes:
+        id: Unique in the run: the slot and the place in the answer that brought it.
+        label: Class it was asked for.
+        iteration: Round that made it; 0 for text-to-image.
+        parent: Id of the candidate that it varies; None for text-to-image.
+        digest: SHA-256 of the received bytes, hex.
+        media_type: What the bytes are.
+    """
+
+    id: str
+    label: str
+    iteration: int
+    parent: str | None
+    digest: str
+    media_type: str
+
+    @classmethod
+    def received(cls, call: Call, index: int, parent: str | None, data: bytes, media_type: str) -> Self:
+        """Name the ``index``-th output of a call."""
+        return cls(
+            id=call.output(index),
+            label=call.label,
+            iteration=call.iteration,
+            parent=parent,
+            digest=hashlib.sha256(data).hexdigest(),
+            media_type=media_type,
+        )
+
+
+@dataclass(frozen=True)
+class Query:
+    """One question to the private data: who of each class's candidates becomes a prototype.
+
+    Attributes:
+        run_id: The run that asks.
+        iteration: Round for which the prototypes are chosen (1..T), T+1 for the choice of the dataset, or 0 for what
+            the private images look like on the whole.
+    """
+
+    run_id: str
+    iteration: int
+
+    @property
+    def key(self) -> str:
+        """Unique name of the question within its run."""
+        return f"{self.iteration:04d}"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A candidate that a paid release named."""
+
+    id: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a release chose from one class, in the order in which the plan's calls use it."""
+
+    label: str
+    chosen: tuple[Chosen, ...]
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof that a round's release was drawn and paid for in one committed transaction; public.
+
+    Attributes:
+        run_id: Run it belongs to.
+        iteration: Round whose requests it allows; see ``Query``.
+        choices: The prototypes, class by class, in the plan's order of classes.
+        events: What was done to the private data for it; the accountants say what that costs.
+        relation: Neighbour relation under which the events' parameters hold.
+        values: Numbers that were released, noise included: the appearance of the private images; under ``auto``
+            appearance also, with the choice of candidates, whether they were nearer with it (1) or as they came (0).
+        measured: SHA-256, hex, of what was measured of the private data and paid for, as safetensors; the choices
+            follow from it. Empty where nothing was measured, or only ``values``.
+    """
+
+    run_id: str
+    iteration: int
+    choices: tuple[Choice, ...]
+    events: tuple[Event, ...]
+    relation: Relation
+    values: tuple[float, ...] = ()
+    measured: str = ""
+
+    def of(self, label: str) -> tuple[Chosen, ...]:
+        """What was chosen from a class; nothing for a class that it does not know."""
+        return next((each.chosen for each in self.choices if each.label == label), ())
+
+    @property
+    def id(self) -> str:
+        """Digest of the receipt's content."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Undo ``as_dict``.
+
+        Raises:
+            KeyError, TypeError: The values are not those of a receipt.
+        """
+        choices = tuple(
+            Choice(each["label"], tuple(Chosen(**one) for one in each["chosen"]))
+            for each in values["choices"]
+        )
+        events = tuple(Event(**each) for each in values["events"])
+        return cls(**{**values, "choices": choices, "events": events, "values": tuple(values["values"])})
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """A candidate that the provider made and that a receipt allows to be sent back."""
+
+    candidate: Candidate
+    receipt: Receipt
+
+    def __post_init__(self) -> None:
+        """Refuse a candidate that the receipt does not name.
+
+        Raises:
+            EgressError: The receipt is for another candidate, class or an earlier round.
+        """
+        named = Chosen(self.candidate.id, self.candidate.digest) in self.receipt.of(self.candidate.label)
+        if not named or self.receipt.iteration <= self.candidate.iteration:
+            raise EgressError(f"candidate {self.candidate.id} has no receipt for its class and iteration")
+
+
+@dataclass(frozen=True)
+class PublicEcho:
+    """A candidate that the public plan sends back whatever the private data are (lookahead, more samples)."""
+
+    candidate: Candidate

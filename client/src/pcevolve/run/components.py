@@ -1,0 +1,178 @@
+"""The parts of a run, checked before anybody is asked and anything is spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pcevolve import methods
+from pcevolve.dp.calibration import Scope, parse_epsilon
+from pcevolve.dp.mechanisms import Noise, SecureNoise, SeededNoise
+from pcevolve.egress.transport import Address
+from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.errors import UsageError
+from pcevolve.evolve import Judge
+from pcevolve.ledger.ledger import Account, Limits
+from pcevolve.methods.method import Look, Method
+from pcevolve.privacy import Budget
+from pcevolve.private.dataset import PrivateDataset, load_folder, load_unlabelled
+from pcevolve.private.judge import PrivateJudge, UniformJudge
+from pcevolve.private.sources import DigitsSource, parse_source
+from pcevolve.private.units import require_unit_size, with_units
+from pcevolve.private.views import PrivateViews
+from pcevolve.providers import dialect as find_dialect
+from pcevolve.providers.dialect import Dialect, require
+from pcevolve.public.plan import PublicPlan
+from pcevolve.run.settings import RunSettings
+from pcevolve.selectors import SELECTORS
+from pcevolve.selectors.choosing import Chooser
+from pcevolve.transcript.log import Transcript
+
+SPLIT_SEED = 0
+"""Which of scikit-learn's digits play the private ones; public."""
+
+
+@dataclass(frozen=True, repr=False)
+class Parts:
+    """What a run is made of.
+
+    Attributes:
+        method: How prototypes are chosen.
+        reason: Why ``auto`` chose it; empty when the user did.
+        iterations: T.
+        appearance: Whether the dataset is given the private images' appearance, unless the user says.
+        noise: Where the randomness of releases comes from.
+        dialect: How the API speaks.
+        address: Where it is.
+        data: The private images.
+        test: Held-out images, if there are any.
+        test_is_public: Whether figures about them may be shown.
+        encoder: Embeds both sides.
+        limits: What may be spent.
+    """
+
+    method: Method
+    reason: str
+    iterations: int
+    appearance: Look
+    noise: Noise
+    dialect: Dialect
+    address: Address
+    data: PrivateDataset
+    test: PrivateDataset | None
+    test_is_public: bool
+    encoder: Encoder
+    limits: Limits
+
+    @classmethod
+    def of(cls, settings: RunSettings) -> Parts:
+        """Check every option, load the private data and the encoder.
+
+        Raises:
+            UsageError, DataError, ModelError: What is wrong, in one line.
+        """
+        limits = _limits(settings)
+        methods.default_delta(settings.method)  # refuses an unknown method before anything is loaded
+        spoken = find_dialect(settings.dialect)
+        address = Address(settings.api, settings.key(), spoken.scheme)
+        data, test, public = _load(settings)
+        scope = Scope(
+            relation=settings.relation,
+            iterations=settings.iterations or 1,
+            classes=len(data.labels),
+            shots=settings.shots,
+            candidates=settings.candidates,
+        )
+        method, reason = methods.resolved(settings.method, limits.run, scope)
+        iterations = method.iterations(settings.iterations, limits.run, scope)
+        require(spoken, method.needs_for(iterations) | _asked_for(settings))
+        return cls(
+            method=method,
+            reason=reason,
+            iterations=iterations,
+            appearance=method.appearance_for(limits.run, scope, settings.calibration),
+            noise=SecureNoise()
+            if settings.insecure_noise_seed is None
+            else SeededNoise(settings.insecure_noise_seed),
+            dialect=spoken,
+            address=address,
+            data=data,
+            test=test,
+            test_is_public=public,
+            encoder=load_encoder(settings.encoder, settings.encoder_weights, settings.device),
+            limits=limits,
+        )
+
+    @cached_property
+    def views(self) -> PrivateViews:
+        """The private images as selectors see them."""
+        return PrivateViews(self.data, self.encoder)
+
+    def prepare(self, plan: PublicPlan) -> None:
+        """Do all that a plan will need of the private images and that does not wait for the API's answers.
+
+        Raises:
+            DataError: A private image has no embedding.
+        """
+        if self.method.selector is not None:
+            self.views.prepare(with_appearances=0 in plan.releases)
+
+    def judge(self, plan: PublicPlan, account: Account, transcript: Transcript) -> Judge:
+        """The side that looks at candidates: the private one, or the control's blind one."""
+        if self.method.selector is None:
+            return UniformJudge(account, self.noise, plan)
+        selector = SELECTORS[self.method.selector]()
+        return PrivateJudge(
+            views=self.views,
+            chooser=Chooser(plan, self.encoder, transcript.bodies.file, selector),
+            account=account,
+            noise=self.noise,
+            events=self.method.planned(plan),
+        )
+
+
+def _asked_for(settings: RunSettings) -> set[str]:
+    """Capabilities without which the user's own wishes would be passed over in silence."""
+    wishes = {
+        "negative_prompt": settings.negative_prompt,
+        "size": settings.size,
+        "steps": settings.steps != RunSettings.model_fields["steps"].default,
+    }
+    return {capability for capability, wish in wishes.items() if wish}
+
+
+def _limits(settings: RunSettings) -> Limits:
+    epsilon = parse_epsilon(settings.epsilon)
+    delta = settings.delta if settings.delta is not None else methods.default_delta(settings.method)
+    lifetime = parse_epsilon(settings.lifetime_epsilon) if settings.lifetime_epsilon else epsilon
+    lifetime_delta = settings.lifetime_delta if settings.lifetime_delta is not None else delta
+    return Limits(run=Budget(epsilon, delta), lifetime=Budget(lifetime, lifetime_delta))
+
+
+def _load(settings: RunSettings) -> tuple[PrivateDataset, PrivateDataset | None, bool]:
+    source = parse_source(settings.private)
+    if isinstance(source, DigitsSource):
+        from pcevolve.private.digits import load_digits  # scikit-learn takes seconds to load
+
+        if settings.unit_map or settings.unlabelled:
+            raise UsageError("--unit-map and --unlabelled are for a folder of images, not for the digits")
+        data, rest = load_digits(settings.shots, source.names, SPLIT_SEED)
+        return data, rest, True
+    data = load_unlabelled(source.path, settings.domain) if settings.unlabelled else load_folder(source.path)
+    if settings.unit_map:
+        data = with_units(data, settings.unit_map)
+    if settings.unit_size:
+        require_unit_size(data, settings.unit_size)
+    return data, _load_test(settings.test, data), False
+
+
+def _load_test(path: str | None, data: PrivateDataset) -> PrivateDataset | None:
+    if path is None:
+        return None
+    if len(data.labels) == 1:
+        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
+    test = load_folder(Path(path), unique=False)
+    if test.labels != data.labels:
+        raise UsageError(f"--test {path} must have the same class folders as --private")
+    return test

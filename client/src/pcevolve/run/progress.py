@@ -1,0 +1,154 @@
+"""What a person sees while a run goes on: on stderr, and but for the figures of ``padding_kept`` public."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.privacy import Event
+from pcevolve.public.figures import loss
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.release import Receipt
+
+LINE_SECONDS = 10.0
+ROOM_FOR_SLOW_DAYS = 1.5
+"""How many times the longest private section a tick should last that is to cover the next run's."""
+
+
+def error_console() -> Console:
+    """Where progress and errors go; results go to stdout."""
+    return Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+class RunProgress:
+    """A progress bar with ETA; in a log file, a line every ten seconds."""
+
+    def __init__(self, plan: PublicPlan, title: str, console: Console) -> None:
+        total = sum(call.count for call in plan.calls.values())
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("images"),
+            TimeElapsedColumn(),
+            TextColumn("ETA"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=total)
+        self._plan, self._title, self._console, self._total = plan, title, console, total
+        self._done, self._started, self._said = 0, time.monotonic(), time.monotonic()
+        self._events: list[Event] = []
+
+    @contextmanager
+    def shown(self) -> Iterator[RunProgress]:
+        """Show the bar while the work goes on."""
+        with self._bar:
+            yield self
+
+    def generated(self, call: Call) -> None:
+        """See ``Watcher.generated``."""
+        self._done += call.count
+        spent = epsilon(self._events, self._plan.delta)
+        place = (
+            f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
+        )
+        told = f"ε {spent:.3g} spent" if self._plan.secure else "INSECURE"
+        stage = f"{self._title}: {place}, {told}"
+        self._bar.update(self._task, completed=self._done, description=stage)
+        if not self._console.is_terminal and time.monotonic() - self._said > LINE_SECONDS:
+            self._said = time.monotonic()
+            left = (self._said - self._started) / self._done * (self._total - self._done)
+            self._console.print(f"{stage}: {self._done}/{self._total} images, about {left:.0f} s left")
+
+    def released(self, receipt: Receipt) -> None:
+        """See ``Watcher.released``."""
+        self._events.extend(receipt.events)
+
+
+def facts(title: str, rows: dict[str, Any]) -> Table:
+    """A two-column table."""
+    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2))
+    for name, value in rows.items():
+        table.add_row(name, str(value))
+    return table
+
+
+def padding(tick: float) -> str:
+    """What the owner is told about the tick before a run."""
+    if not tick:
+        return "not hidden: --pad-selection 0 lets the provider time all private work between two requests"
+    return f"private work between two requests is padded to whole multiples of {tick:g} s (--pad-selection)"
+
+
+def padding_kept(longest: float, tick: float) -> str:
+    """Whether all private sections of a run fitted into one tick: private, so for the owner's screen alone.
+
+    Args:
+        longest: Seconds of work in the longest section.
+        tick: Seconds; 0: sections were not padded.
+
+    Returns:
+        One line; it begins with WARNING if the provider saw more than one tick.
+    """
+    said = f"the longest private work between two requests took {longest:.2g} s of the {tick:g} s"
+    if not tick:
+        return f"Time: {padding(0)}"
+    if longest <= tick:
+        return f"Time: {said} that it was padded to"
+    enough = math.ceil(longest * ROOM_FOR_SLOW_DAYS)
+    return (
+        f"WARNING: {said} that one tick lasts, so the provider saw that it was more: "
+        f"give --pad-selection {enough} next time, or with --resume"
+    )
+
+
+def summary_table(summary: dict[str, Any]) -> Table:
+    """The end of a run, in one look."""
+    released = f"{summary['images_released']} in {summary['classes']} classes"
+    rows: dict[str, Any] = {
+        **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},
+        "method": summary["method"],
+        "iterations": summary["iterations"],
+        "epsilon": _spent(summary),
+        "images released": released,
+        "requests": summary["requests"],
+        **({"cost": f"{summary['cost']:g}, as far as the API says"} if summary.get("cost") else {}),
+        "bytes sent": f"{summary['bytes_sent']:,}",
+        "bytes received": f"{summary['bytes_received']:,}",
+        **{f"accuracy, {name}": _accuracy(value) for name, value in summary.get("accuracy", {}).items()},
+        "seconds": summary["wall_seconds"],
+        **{name: summary[name] for name in ("dataset", "report") if name in summary},
+    }
+    return facts("Result", rows)
+
+
+def _spent(summary: dict[str, Any]) -> str:
+    if summary["epsilon_spent"] is None:
+        return "no guarantee: the noise came from a seed"
+    return (
+        f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
+        f"(delta {summary['delta']:g}, {summary['relation']})"
+    )
+
+
+def _accuracy(value: dict[str, Any]) -> str:
+    return f"{value['mean']:.1%} ± {value['sem']:.1%} (s.e. over {len(value['seeds'])} seeds of the head)"

@@ -1,0 +1,38 @@
+"""Selectors: how the private data choose among candidates.
+
+Each is two methods: ``measure`` is the only access to private data and draws through ``Noise``; ``pick`` is public
+post-processing of what was released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from pcevolve.selectors.contrastive import (
+    Contrastive,
+    NoisyArgmax,
+    calibrated,
+    filtered,
+    plain,
+    unfiltered,
+)
+from pcevolve.selectors.joint import Joint
+from pcevolve.selectors.means import Means
+from pcevolve.selectors.scene import Measurement, Records, Scene, Selector
+from pcevolve.selectors.votes import ExponentialVotes, Votes
+
+__all__ = ["SELECTORS", "Measurement", "Records", "Scene", "Selector"]
+
+SELECTORS: Mapping[str, Callable[[], Selector]] = {
+    "contrastive": partial(Contrastive, calibrated),
+    "filter": partial(Contrastive, filtered),
+    "unfiltered": partial(Contrastive, unfiltered),
+    "plain-distance": partial(Contrastive, plain),
+    "noisy-argmax": partial(NoisyArgmax, calibrated),
+    "votes": Votes,
+    "votes-em": ExponentialVotes,
+    "joint": Joint,
+    "means": Means,
+}
+"""By the name that a method gives."""

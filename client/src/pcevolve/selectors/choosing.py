@@ -1,0 +1,157 @@
+"""The public half of a selection: from candidates to what a selector is shown, and from a measurement to choices.
+
+All of it is a function of the plan, of the provider's images and of what was paid for, so that an auditor who has the
+record can do it again. Private images are never seen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.encoders import Encoder
+from pcevolve.evolve import Pool, Population
+from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance, developed
+from pcevolve.modality.images.decoding import picture
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
+from pcevolve.selectors import Measurement, Scene, Selector
+from pcevolve.selectors.following import SLACK
+from pcevolve.selectors.means import misfit
+from pcevolve.selectors.scene import IntArray
+
+Look: TypeAlias = Appearance | None
+"""What candidates are given before they are embedded; None: they are taken as they came."""
+
+
+def looks_of(plan: PublicPlan, appearance: Receipt | None) -> tuple[Look, ...]:
+    """The looks in which candidates are judged.
+
+    Args:
+        plan: Says whether the look is settled.
+        appearance: The receipt of iteration 0, if the plan releases an appearance.
+
+    Returns:
+        One look; under ``auto`` both that are left open, the first being that in which private images are embedded.
+    """
+    if appearance is None:
+        return (None,)
+    released = Appearance.released(appearance.values)
+    return (None, released) if plan.appearance == "auto" else (released,)
+
+
+@dataclass(frozen=True, repr=False)
+class Chooser:
+    """Shows candidates to a selector, and turns what it picks into choices by candidate id.
+
+    Attributes:
+        plan: What is public about the run.
+        encoder: In eval mode; embeds one image at a time.
+        received: Bytes of a candidate by digest.
+        selector: Picks.
+    """
+
+    plan: PublicPlan
+    encoder: Encoder
+    received: Callable[[str], bytes]
+    selector: Selector
+    _embedded: dict[tuple[str, Look], FloatArray] = field(default_factory=dict)
+    _appearing: dict[str, Appearance | None] = field(default_factory=dict)
+
+    def common_look(self, pool: Pool) -> Appearance:
+        """How the candidates of all classes look on the whole."""
+        shown = [each.digest for of_class in pool.candidates.values() for each in of_class]
+        return common_appearance([self._appearance(digest) for digest in shown])
+
+    def scenes(self, iteration: int, pool: Pool, looks: Iterable[Look]) -> tuple[Scene, ...]:
+        """What the selector is shown: one scene for each look."""
+        return tuple(self._scene(iteration, pool, look) for look in looks)
+
+    def choose(
+        self, measured: Measurement, scenes: Sequence[Scene], pool: Pool
+    ) -> tuple[tuple[Choice, ...], tuple[float, ...]]:
+        """Choose by a measurement; of two looks, in the one whose picks lie nearer to what was measured.
+
+        Returns:
+            The choices, class by class, and what the receipt says about the look: nothing if the plan settles it.
+        """
+        picks = [self.selector.pick(measured, scene) for scene in scenes]
+        values: tuple[float, ...] = ()
+        best = picks[0]
+        if len(picks) > 1:
+            gaps = [misfit(measured, scene, picked) for scene, picked in zip(scenes, picks, strict=True)]
+            best, values = (picks[1], MATCHED) if gaps[1] < gaps[0] else (picks[0], AS_IS)
+        named = zip(self.plan.labels, best, strict=True)
+        return tuple(choice(label, pool.candidates, places) for label, places in named), values
+
+    def follows(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, receipt: Receipt) -> bool:
+        """Whether a receipt's choices are those of ``choose``, where another machine may have rounded otherwise."""
+        picked = [_places(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
+        if any(len(places) != scenes[0].wanted for places in picked):
+            return False
+        if len(scenes) == 1:
+            return receipt.values == () and self.selector.is_picked(measured, scenes[0], picked)
+        if receipt.values not in (AS_IS, MATCHED):
+            return False
+        taken = int(receipt.values == MATCHED)
+        gaps = [misfit(measured, scene, self.selector.pick(measured, scene)) for scene in scenes]
+        nearer = gaps[taken] <= gaps[1 - taken] + SLACK * max(gaps)
+        return nearer and self.selector.is_picked(measured, scenes[taken], picked)
+
+    def _scene(self, iteration: int, pool: Pool, look: Look) -> Scene:
+        plan = self.plan
+        return Scene(
+            labels=plan.labels,
+            pools=tuple(self._embed(pool.candidates[label], pool.views, look) for label in plan.labels),
+            wanted=plan.wanted(iteration),
+            shots=plan.shots,
+            iteration=iteration,
+            iterations=plan.iterations,
+            seed=plan.public_seed("pick", iteration),
+            relation=plan.relation,
+            threshold=plan.threshold,
+        )
+
+    def _embed(self, candidates: tuple[Candidate, ...], views: Population, look: Look) -> FloatArray:
+        """float64 ``(candidates, d)``: a candidate's own embedding, or with lookahead the mean of its variations'.
+
+        NaN for what is not an image; a variation that is none is left out of the mean.
+        """
+        rows = [
+            self._mean([view.digest for view in views.get(each.id, (each,))], look) for each in candidates
+        ]
+        return np.array(rows).reshape(len(candidates), self.encoder.dimension)
+
+    def _mean(self, digests: Sequence[str], look: Look) -> FloatArray:
+        rows = np.stack([self._one(digest, look) for digest in digests])
+        usable = rows[np.isfinite(rows).all(axis=1)]
+        return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
+
+    def _appearance(self, digest: str) -> Appearance | None:
+        """None for what is not an image."""
+        if digest not in self._appearing:
+            image = picture(self.received(digest))
+            self._appearing[digest] = None if image is None else Appearance.of(image)
+        return self._appearing[digest]
+
+    def _one(self, digest: str, look: Look) -> FloatArray:
+        if (digest, look) not in self._embedded:
+            image = developed(self.received(digest), look)
+            self._embedded[digest, look] = self.encoder.embed([image])[0]
+        return self._embedded[digest, look]
+
+
+def _places(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntArray:
+    """Where what was chosen stands among the candidates; what is not among them is left out."""
+    known = {Chosen(each.id, each.digest): place for place, each in enumerate(candidates)}
+    return np.array([known[each] for each in chosen if each in known], dtype=np.int64)
+
+
+def choice(label: str, candidates: Population, places: Iterable[int]) -> Choice:
+    """What was chosen from a class, by the candidates' places in it."""
+    named = (candidates[label][place] for place in places)
+    return Choice(label, tuple(Chosen(each.id, each.digest) for each in named))

@@ -1,0 +1,39 @@
+"""What selectors have in common whose measurement names one candidate of each class: the choice after it is public."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pcevolve.privacy import Event
+from pcevolve.selectors.following import are_entrants, has_form, is_surrounded
+from pcevolve.selectors.scene import IntArray, Measurement, Scene, surrounded
+
+
+class Drawn:
+    """``pick`` and what an auditor asks, for measurements ``chosen``: int64 ``(classes,)``."""
+
+    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+        """The drawn ones; where several per class are wanted, with their nearest neighbours in the pool.
+
+        One draw per class and round is what the budget is spent on, so the others can only be alike, not chosen.
+        """
+        return tuple(surrounded(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
+
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """One candidate of each class that could be drawn."""
+        return has_form(measured, {"chosen": (np.int64, (len(scene.labels),))}) and are_entrants(
+            measured["chosen"], scene
+        )
+
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """None: nothing in it depends on the machine."""
+        return 0
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """The drawn ones and their nearest neighbours, rounding aside."""
+        return all(
+            is_surrounded(scene, target, int(winner), picked[target])
+            for target, winner in enumerate(measured["chosen"])
+        )

@@ -1,0 +1,80 @@
+"""Whether choices follow from a measurement: what an auditor asks, whose processor may round otherwise.
+
+Embeddings are float32 and sums of products, and two machines agree on them to about six digits. So what is nearly
+equal on one may come in another order on the other, and no more than that is forgiven: see ``SLACK``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.selectors.scene import IntArray, Measurement, Scene, distances
+
+SLACK = 1e-4
+"""Share of a distance by which two machines may differ; float32 embeddings differ by a hundredth of it."""
+
+
+def has_form(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:
+    """Whether a measurement has exactly these arrays, by type and shape, and no value is missing."""
+    return measured.keys() == form.keys() and all(
+        measured[name].dtype == np.dtype(kind)
+        and measured[name].shape == shape
+        and bool(np.isfinite(measured[name]).all())
+        for name, (kind, shape) in form.items()
+    )
+
+
+def are_entrants(drawn: NDArray[np.int64], scene: Scene) -> bool:
+    """Whether draws of each class, the first axis, are candidates that could be drawn."""
+    return all(
+        bool(np.isin(each, scene.entrants(target)).all()) for target, each in enumerate(np.atleast_1d(drawn))
+    )
+
+
+def repeats(picked: IntArray, distinct: int) -> bool:
+    """Whether the first ``distinct`` picks differ and the others are the same again, in the same order."""
+    first = picked[:distinct]
+    return len(set(first.tolist())) == len(first) and bool((picked == np.resize(first, len(picked))).all())
+
+
+def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> bool:
+    """Whether picks are a drawn candidate and those of its class that are nearest to it; see ``surrounded``."""
+    others = scene.entrants(target)
+    others = others[others != winner]
+    distinct = min(scene.wanted, len(others) + 1)
+    if picked[0] != winner or not repeats(picked, distinct) or not np.isin(picked[1:distinct], others).all():
+        return False
+    pool = scene.pools[target]
+    near = np.nan_to_num(distances(pool[[winner]], pool)[0])  # where none can be used, all are alike
+    chosen, left = near[picked[1:distinct]], near[np.setdiff1d(others, picked)]
+    slack = SLACK * float(near[others].max(initial=0.0))
+    in_order = bool((np.diff(chosen) >= -slack).all())
+    return in_order and (not len(chosen) or float(left.min(initial=np.inf)) >= float(chosen.max()) - slack)
+
+
+def are_possible(
+    strays: NDArray[np.bool_], score: FloatArray, margin: FloatArray, most: int, slack: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of candidates in the order of ``ranked``, which may be, and which surely are, among the best.
+
+    Args:
+        strays: bool ``(n,)``: another class's mean is nearer than the own.
+        score: float64 ``(n,)``: the lower the better.
+        margin: float64 ``(n,)``: how clear it is whether each strays.
+        most: How many are among the best.
+        slack: By how much scores and margins may differ.
+    """
+    unclear = margin <= slack
+    low, high = strays & ~unclear, strays | unclear
+    last = np.lexsort((score, strays))[most - 1]
+    possible = (
+        (low < high[last])
+        | ((low == high[last]) & (score - slack <= score[last] + slack))
+        | (low < low[last])
+    )
+    surely = (high < low[last]) | ((high == low[last]) & (score + slack < score[last] - slack))
+    return np.asarray(possible), np.asarray(surely)

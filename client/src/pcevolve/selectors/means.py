@@ -1,0 +1,290 @@
+"""DP class means (method ``dp-means``): what each class looks like, released once; all choices follow from it.
+
+The frame of reference (centre, axes, clip radius) is made from the synthetic candidates of the first round alone, so
+it is public. In it a record is a point of a ball of radius R, and a class is the sum of its records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.dp.calibration import mean_sensitivity
+from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.privacy import Event
+from pcevolve.selectors.coarse import coarse, idle_step, is_coarse, power_below, without_idle_digits
+from pcevolve.selectors.following import SLACK, are_possible, has_form, repeats
+from pcevolve.selectors.scene import (
+    IntArray,
+    Measurement,
+    Records,
+    Scene,
+    deviation,
+    expect,
+    squared_distances,
+)
+
+AXES = 16
+"""Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
+ROOM = 1e-8
+"""Share of the clip radius left to float64 rounding of the sums, which is far below it for 10**5 records."""
+STEP = 2.0**-9
+"""To which axes are rounded, and the centre as a share of the radius. The frame is on record, where finer digits, which
+differ between machines, could say anything; the clip makes any frame safe."""
+BEST = 0.1
+"""Share of a class's candidates among which diversity decides."""
+REPULSION = 0.5
+"""How much the nearest other class's mean repels; at 1 and more, outliers would be the best."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Public coordinates.
+
+    Attributes:
+        centre: float64 ``(d,)``, in steps that are small against the radius.
+        axes: float64 ``(d, k)``, columns that are orthonormal but for rounding to ``STEP``; zero where candidates do
+            not differ.
+        radius: R > 0: the ball that private points are clipped to.
+        variances: float64 ``(k,)`` of the candidates, by axis.
+    """
+
+    centre: FloatArray
+    axes: FloatArray
+    radius: float
+    variances: FloatArray
+
+    @classmethod
+    def of(cls, candidates: FloatArray, most: int = AXES) -> Self:
+        """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``."""
+        rows = candidates[np.isfinite(candidates).all(axis=1)]
+        if not len(rows):  # nothing to choose between either
+            width = candidates.shape[1]
+            return cls(np.zeros(width), np.eye(width, min(width, most)), 1.0, np.ones(min(width, most)))
+        centre = rows.mean(axis=0)
+        axes = _principal(rows - centre, most)
+        radius = _typical_norm((rows - centre) @ axes)
+        centre, axes = coarse(centre, STEP * power_below(radius)), coarse(axes, STEP)
+        points = (rows - centre) @ axes
+        return cls(centre, axes, _typical_norm(points), points.var(axis=0))
+
+    def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """Whether a centre and axes are these, or off by a step where another machine rounded otherwise."""
+        steps = (STEP * power_below(self.radius), STEP)
+        pairs = zip((centre, axes), (self.centre, self.axes), steps, strict=True)
+        return all(
+            is_coarse(theirs, step / 2) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
+            for theirs, ours, step in pairs
+        )
+
+    def equals(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """Whether a centre and axes are these, bit for bit."""
+        return np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes)
+
+    def points(self, embeddings: FloatArray) -> FloatArray:
+        """Coordinates of embeddings, float64 ``(n, k)``."""
+        return projected(embeddings, self.centre, self.axes)
+
+    def trust(self, deviation: float) -> FloatArray:
+        """How much of a noisy coordinate to keep, float64 ``(k,)``: little where candidates differ less than noise."""
+        return np.asarray(self.variances / (self.variances + deviation**2))
+
+    def doubt(self, deviation: float) -> FloatArray:
+        """Standard deviation of the noise that is kept of a coordinate, float64 ``(k,)``, > 0."""
+        return np.maximum(deviation * self.trust(deviation), STEP * self.radius)
+
+
+@dataclass(frozen=True)
+class Means:
+    """One Gaussian release of the sums of all classes; every choice after it is post-processing.
+
+    A unit adds to the sums of all classes together the mean of its records' clipped points, a vector of L2 norm at
+    most R, so the L2 sensitivity is R under ``add-remove`` and 2R under ``replace-one``.
+    """
+
+    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        """Release ``means``, float64 ``(classes, k)``, in the public frame ``centre, axes`` that is stored with them.
+
+        They are noisy sums over nominal K, drawn to the mean of the class's own candidates by as much as noise makes
+        them uncertain: with no budget at all, a class looks as its prompt says.
+        """
+        expect(event, "gaussian")
+        frame = Frame.of(np.concatenate(scene.pools))
+        sigma = deviation(event, frame.radius * mean_sensitivity(scene.relation))
+        noisy = noise.gaussian(f"{scene.key}/means", self.sums(records, scene, frame), sigma) / scene.shots
+        prior = np.array([typical(frame.points(pool)) for pool in scene.pools])
+        means = prior + (noisy - prior) * frame.trust(sigma / scene.shots)
+        means = without_idle_digits(means, self.doubt(frame, scene, event))
+        return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), "means": means}
+
+    def doubt(self, frame: Frame, scene: Scene, event: Event) -> FloatArray:
+        """Standard deviation of the noise in what is released, float64 ``(k,)``: digits far below it say nothing."""
+        sigma = deviation(event, frame.radius * mean_sensitivity(scene.relation))
+        return frame.doubt(sigma / scene.shots)
+
+    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+        """Of each class, different candidates that are like its released mean, and not all alike."""
+        return tuple(self._chosen(measured, scene, target) for target in range(len(scene.labels)))
+
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """Means of all classes, in a frame that is that of the candidates, rounding aside."""
+        frame = Frame.of(np.concatenate(scene.pools))
+        width, most = frame.axes.shape
+        form = {
+            "centre": (np.float64, (width,)),
+            "axes": (np.float64, (width, most)),
+            "means": (np.float64, (len(scene.labels), most)),
+        }
+        step = idle_step(self.doubt(frame, scene, event)) / 2  # a doubt may lie at a power of two
+        return (
+            has_form(measured, form)
+            and frame.resembles(measured["centre"], measured["axes"])
+            and is_coarse(measured["means"], step)
+        )
+
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """None where this machine has the same frame; else each number of it may be one of three."""
+        frame = Frame.of(np.concatenate(scene.pools))
+        same = frame.equals(measured["centre"], measured["axes"])
+        return 0 if same else math.ceil((frame.centre.size + frame.axes.size) * math.log2(3))
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""
+        return all(self._follows(measured, scene, target, each) for target, each in enumerate(picked))
+
+    def _follows(self, measured: Measurement, scene: Scene, target: int, picked: IntArray) -> bool:
+        entrants = scene.entrants(target)
+        points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
+        points = np.nan_to_num(points)  # where none can be used, all are alike
+        squared = squared_distances(points, measured["means"])
+        most = min(max(scene.wanted, math.ceil(BEST * len(entrants))), len(entrants))
+        possible, surely = best(squared, target, most)
+        first, _ = best(squared, target, 1)
+        distinct = min(scene.wanted, most)
+        places = np.searchsorted(entrants, picked[:distinct])
+        known = bool(np.isin(picked, entrants).all()) and repeats(picked, distinct)
+        return (
+            known
+            and bool(first[places[0]])
+            and bool(possible[places].all())
+            and is_spread(points, surely, places)
+        )
+
+    def sums(self, records: Records, scene: Scene, frame: Frame) -> FloatArray:
+        """Sums of clipped points, float64 ``(classes, k)``, correctly rounded, without noise: private."""
+        points = clipped(frame.points(records.embeddings), frame.radius * (1 - ROOM))
+        points *= records.shares()[:, None]
+        by_class = (points[records.targets == target] for target in range(len(scene.labels)))
+        return np.array([[math.fsum(column) for column in each.T] for each in by_class])
+
+    def _chosen(self, measured: Measurement, scene: Scene, target: int) -> IntArray:
+        entrants = scene.entrants(target)
+        points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
+        order = ranked(squared_distances(points, measured["means"]), target)
+        best = order[: max(scene.wanted, math.ceil(BEST * len(order)))]
+        return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
+
+
+def _principal(offsets: FloatArray, most: int) -> FloatArray:
+    """First principal axes, float64 ``(d, k)``: the largest entry of each is positive, and one that says nothing is 0.
+
+    Args:
+        offsets: float64 ``(n, d)``, around zero.
+        most: How many, at most.
+    """
+    _, weights, rows = np.linalg.svd(offsets, full_matrices=False)
+    axes = rows[:most].T
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    telling = weights[:most] > 1e-9 * weights.max(initial=0.0)
+    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling)
+
+
+def _typical_norm(points: FloatArray) -> float:
+    radius = float(np.median(np.linalg.norm(points, axis=1)))
+    return radius if radius > 0 else 1.0
+
+
+def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> float:
+    """Mean distance of what was picked to the released means of its classes: of two looks, the nearer is the better."""
+    gaps = [
+        squared_distances(projected(pool[rows], measured["centre"], measured["axes"]), mean[None])
+        for pool, rows, mean in zip(scene.pools, picked, measured["means"], strict=True)
+    ]
+    return float(np.mean([np.sqrt(gap).mean() for gap in gaps]))
+
+
+def projected(embeddings: FloatArray, centre: FloatArray, axes: FloatArray) -> FloatArray:
+    """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]
+    return np.array(rows).reshape(-1, axes.shape[1])
+
+
+def typical(points: FloatArray) -> FloatArray:
+    """Mean of the points that are finite, float64 ``(k,)``; the centre if none is."""
+    rows = points[np.isfinite(points).all(axis=1)]
+    return np.asarray(rows.mean(axis=0) if len(rows) else np.zeros(points.shape[1]))
+
+
+def clipped(points: FloatArray, radius: float) -> FloatArray:
+    """Points of L2 norm at most ``radius``; those outside are moved to the surface."""
+    norms = np.sqrt(np.square(points).sum(axis=1))
+    return np.asarray(points * np.minimum(1.0, radius / np.maximum(norms, 1e-300))[:, None])
+
+
+def ranked(squared: FloatArray, own: int) -> IntArray:
+    """Order of candidates: those whose nearest mean is their own come first, then by how near and how distinct.
+
+    Args:
+        squared: float64 ``(candidates, classes)``, squared distances to the released means.
+        own: Column of the candidates' class.
+    """
+    others = np.delete(squared, own, axis=1)
+    nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
+    strays = nearest < squared[:, own]
+    score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
+    return np.lexsort((score, strays)).astype(np.int64)
+
+
+def best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which candidates may be, and which surely are, among the first ``most`` of ``ranked``, whoever rounds."""
+    others = np.delete(squared, own, axis=1)
+    nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
+    score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
+    margin = np.nan_to_num(np.abs(nearest - squared[:, own]), nan=np.inf)
+    slack = SLACK * float(np.nan_to_num(squared).max(initial=0.0))
+    return are_possible(np.asarray(nearest < squared[:, own]), score, margin, most, slack)
+
+
+def is_spread(points: FloatArray, surely: NDArray[np.bool_], places: IntArray) -> bool:
+    """Whether each place is as far from those before it as any that surely could have been taken; see ``spread``."""
+    gap = np.full(len(points), np.inf)
+    left = surely.copy()
+    for place in places:
+        room = float(gap[left].max(initial=0.0))
+        if np.isfinite(room) and gap[place] < room - SLACK * max(room, 1e-12):
+            return False
+        gap = np.minimum(gap, squared_distances(points[[place]], points)[0])
+        left[place] = False
+    return True
+
+
+def spread(points: FloatArray, count: int) -> IntArray:
+    """Greedy centres: the first point, then each time the one farthest from all chosen so far.
+
+    Args:
+        points: float64 ``(n, k)``, best first: ties go to the better.
+        count: At most this many are chosen, none twice.
+    """
+    gap = np.full(len(points), np.inf)
+    chosen: list[int] = []
+    for _ in range(min(count, len(points))):
+        chosen.append(int(gap.argmax()))
+        gap = np.minimum(gap, squared_distances(points[[chosen[-1]]], points)[0])
+        gap[chosen] = -1.0
+    return np.array(chosen, dtype=np.int64)

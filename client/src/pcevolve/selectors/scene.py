@@ -1,0 +1,248 @@
+"""What a selector is shown, and the two steps it is made of: one access to the private data, then a public choice.
+
+Contributions of privacy units are bounded here, once for all selectors. Their sizes are multiples of 2**-30, so sums
+of them are exact in float64 and no order of summation, and no other record, can change what a record adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.privacy import Event, Relation
+
+IntArray = NDArray[np.int64]
+Measurement = Mapping[str, NDArray[Any]]
+"""What one access released, by name: noisy numbers (float64) or drawn indices (int64); public once it is paid for."""
+
+GRID = 2.0**30
+FEW = 2**22
+"""Multiplications up to which comparing one by one takes less time than to prepare a screen."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Records:
+    """The private records. Everything here is private, their number included.
+
+    Attributes:
+        embeddings: Finite float64 ``(records, d)``.
+        targets: int64 ``(records,)``: indices of their classes.
+        units: int64 ``(records,)``: equal numbers are one privacy unit.
+    """
+
+    embeddings: FloatArray
+    targets: IntArray
+    units: IntArray
+
+    def __repr__(self) -> str:
+        """Nothing about the data."""
+        return "Records"
+
+    def __len__(self) -> int:
+        return len(self.embeddings)
+
+    def shares(self) -> FloatArray:
+        """See ``unit_shares``."""
+        return unit_shares(self.units)
+
+    def norm_shares(self, votes: IntArray) -> FloatArray:
+        """What each record's vote counts so that a unit's vector of votes has an L2 norm of at most 1.
+
+        Args:
+            votes: int64 ``(records,)``: the one entry, of a vector over all classes, that each record votes for.
+
+        Returns:
+            float64 ``(records,)``: one over the norm of the unit's whole votes; 1 for a unit of one record.
+        """
+        _, place = np.unique(self.units, return_inverse=True)
+        pairs, counts = np.unique(np.stack([place, votes]), axis=1, return_counts=True)
+        squares = np.bincount(pairs[0], weights=np.square(counts))
+        return rounded_down(1.0 / np.sqrt(squares))[place]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One round's question; all of it is public.
+
+    Attributes:
+        labels: Names of the classes.
+        pools: Of each class, the candidates' embeddings, float64 ``(candidates, d)``; rows that are not finite
+            are candidates that cannot be used.
+        wanted: How many candidates of each class to choose.
+        shots: Nominal private units per class, K.
+        iteration: From 1; one more than ``iterations`` for the choice of the dataset.
+        iterations: Rounds of the run, T.
+        seed: For public randomness.
+        relation: Neighbour relation under which the events' parameters hold.
+        threshold: H, subtracted from noisy votes.
+    """
+
+    labels: tuple[str, ...]
+    pools: tuple[FloatArray, ...]
+    wanted: int
+    shots: int
+    iteration: int
+    iterations: int
+    seed: int
+    relation: Relation
+    threshold: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """Public name of the round, for the noise's keys."""
+        return f"{self.iteration:04d}"
+
+    def entrants(self, target: int) -> IntArray:
+        """Candidates of a class that can be used; all of them if none can. Looks at no private data."""
+        usable = np.flatnonzero(np.isfinite(self.pools[target]).all(axis=1))
+        return usable if len(usable) else np.arange(len(self.pools[target]))
+
+    def random(self, *purpose: int) -> np.random.Generator:
+        """Public randomness for one purpose."""
+        return np.random.default_rng([self.seed, *purpose])
+
+
+def united(scenes: Sequence[Scene]) -> Scene:
+    """One question about all looks of the same candidates: every look of a candidate is a row of its own."""
+    pools = zip(*(scene.pools for scene in scenes), strict=True)
+    return replace(scenes[0], pools=tuple(np.concatenate(of_class) for of_class in pools))
+
+
+class Selector(Protocol):
+    """A way to choose candidates: what it asks of the private data, and what it makes of the answer."""
+
+    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        """Look at the private data, once: the only access, paid for by ``event``.
+
+        Raises:
+            DataError: The data cannot be measured; nothing was drawn.
+            ValueError: The event is of a mechanism that this selector does not use; nothing was drawn.
+        """
+        ...
+
+    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+        """Choose by a measurement: public post-processing, the same for the same arguments.
+
+        Returns:
+            For each class, ``scene.wanted`` indices into its pool.
+        """
+        ...
+
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """Whether this could be what ``measure`` released: its arrays, and whatever in them is public, rounding aside.
+
+        Args:
+            measured: As it is on record.
+            scene: What was shown; of several looks, united.
+            event: What was paid.
+        """
+        ...
+
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """Bits that ``is_measured`` leaves to whoever made this, because machines round differently."""
+        ...
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """Whether these are what ``pick`` gives, where another machine may have rounded otherwise."""
+        ...
+
+
+def rounded_down(values: FloatArray) -> FloatArray:
+    """The multiple of 2**-30 that is at most ``values``: sums of up to 2**23 of them below 1 are exact."""
+    return np.asarray(np.floor(values * GRID) / GRID, dtype=np.float64)
+
+
+def expect(event: Event, *mechanisms: str, accesses: int = 1) -> None:
+    """Refuse an event that pays for something else.
+
+    Args:
+        event: What was paid for.
+        mechanisms: Any of these will be run.
+        accesses: How often.
+
+    Raises:
+        ValueError: The event is of another mechanism, or counts another number of accesses.
+    """
+    if event.mechanism not in mechanisms or event.count != accesses:
+        raise ValueError(
+            f"an event '{event.mechanism}' x {event.count} does not pay for this selector's "
+            f"'{mechanisms[0]}' x {accesses}"
+        )
+
+
+def rate_of(event: Event, relation: Relation) -> Fraction:
+    """Nats per vote of a draw whose event has bounded range b, where a unit adds at most 1 vote in all.
+
+    Under ``add-remove`` scores are monotone and range over the unit's one vote: b. Under ``replace-one`` a vote can
+    leave one candidate and come to another, also of another class: b / 2.
+    """
+    return event.value if relation == "add-remove" else event.value / 2
+
+
+def unit_shares(units: IntArray) -> FloatArray:
+    """What each record may add so that a unit's records add 1 in all, and never more.
+
+    A unit of m records contributes the mean of theirs, whatever their classes.
+
+    Args:
+        units: int64 ``(records,)``: equal numbers are one privacy unit.
+
+    Returns:
+        float64 ``(records,)``.
+    """
+    _, place, sizes = np.unique(units, return_inverse=True, return_counts=True)
+    return rounded_down(1.0 / sizes)[place]
+
+
+def deviation(event: Event, sensitivity: float) -> float:
+    """Standard deviation ``z * sensitivity`` of Gaussian noise, rounded up."""
+    return float(event.value) * sensitivity * (1 + 2**-50)
+
+
+def distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
+    """Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not."""
+    return np.sqrt(squared_distances(points, candidates))
+
+
+def squared_distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
+    """Their squares.
+
+    Row by row: a point's distances are a function of that point and the candidates alone, bit for bit, which a
+    matrix product does not promise.
+    """
+    found = np.empty((len(points), len(candidates)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for row, point in zip(found, points, strict=True):
+            row[:] = np.square(candidates - point).sum(axis=1)
+    return found
+
+
+def nearest_candidates(points: FloatArray, candidates: FloatArray) -> IntArray:
+    """The nearest candidate of each point, int64 ``(points,)``; the first of several that are equally near.
+
+    Few points are compared one by one; many are screened first, which gives the same answer bit for bit.
+    """
+    if points.size * len(candidates) <= FEW or not np.isfinite(candidates).all():
+        return np.asarray(squared_distances(points, candidates).argmin(axis=1), dtype=np.int64)
+    from pcevolve.selectors.nearest import nearest  # torch takes seconds to load
+
+    return nearest(points, candidates)
+
+
+def surrounded(scene: Scene, target: int, winner: int) -> IntArray:
+    """A drawn candidate and the others of its class that are nearest to it, until there are enough.
+
+    For draws that name one candidate where several are wanted. Public: the pool decides all but the winner. Where
+    the pool is too small the same are named again, in the same order.
+    """
+    others = scene.entrants(target)
+    others = others[others != winner]
+    pool = scene.pools[target]
+    near = distances(pool[[winner]], pool[others])[0]
+    return np.resize(np.append(winner, others[np.argsort(near, kind="stable")]), scene.wanted)

@@ -1,0 +1,142 @@
+"""Private Evolution: every record votes for its nearest candidate of its own class (Lin et al. 2024, Algorithm 2).
+
+Ties go to the candidate that comes first in the pool. A unit of several images has one vote in all, spread over what
+its images vote for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pcevolve.dp.calibration import vote_sensitivity
+from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.privacy import Event
+from pcevolve.selectors.coarse import idle_step, is_coarse, without_idle_digits
+from pcevolve.selectors.following import are_entrants, has_form
+from pcevolve.selectors.scene import (
+    IntArray,
+    Measurement,
+    Records,
+    Scene,
+    deviation,
+    expect,
+    nearest_candidates,
+    rate_of,
+)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Gaussian noise on the histogram of all classes together, then resampling (method ``pe``).
+
+    A unit's vector of votes is non-negative and has an L2 norm of 1, so the histogram's L2 sensitivity is 1 under
+    ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included.
+    """
+
+    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        """Count, with noise; ``votes``: float64 ``(candidates of all classes,)``, class after class."""
+        expect(event, "gaussian")
+        sigma = deviation(event, vote_sensitivity(scene.relation))
+        noisy = noise.gaussian(f"{scene.key}/votes", self.histogram(records, scene), sigma)
+        return {"votes": without_idle_digits(noisy, sigma)}
+
+    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+        """Draw parents with replacement, by noisy votes less H; at random where nothing is left.
+
+        Source: Lin et al. 2024, Algorithm 1, lines 6-8 and Algorithm 2, line 7.
+        """
+        parts = _by_class(measured["votes"], scene)
+        return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
+
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """A number for each candidate of all classes."""
+        form = {"votes": (np.float64, (int(_starts(scene)[-1]),))}
+        step = idle_step(deviation(event, vote_sensitivity(scene.relation)))
+        return has_form(measured, form) and is_coarse(measured["votes"], step)
+
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """None: nothing in it depends on the machine."""
+        return 0
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """The same, for votes and public randomness decide, and no embedding."""
+        return all(map(np.array_equal, self.pick(measured, scene), picked))
+
+    def histogram(self, records: Records, scene: Scene) -> FloatArray:
+        """Votes for every candidate of every class, without noise: private."""
+        votes = cast_votes(records, scene)
+        return _counted(votes, records.norm_shares(votes), scene)
+
+    def _parents(self, votes: FloatArray, scene: Scene, target: int) -> IntArray:
+        entrants = scene.entrants(target)
+        kept = np.maximum(votes[entrants] - scene.threshold, 0.0)
+        weights = kept / kept.sum() if kept.sum() > 0 else None
+        return np.asarray(scene.random(target).choice(entrants, scene.wanted, p=weights), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ExponentialVotes:
+    """Draws from the votes themselves with probability proportional to ``exp(η votes)`` (method ``pe-em``).
+
+    A unit adds at most 1 vote in all classes together, so one draw per class, all classes together, is η-bounded-
+    range under ``add-remove``, where counts are monotone, and 2η under ``replace-one``. The event of a round has
+    that bounded range and counts the draws per class.
+    """
+
+    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        """Draw; ``chosen``: int64 ``(classes, draws)``, possibly the same more than once."""
+        expect(event, "exponential", accesses=event.count)
+        rate = rate_of(event, scene.relation)
+        parts = _by_class(self.histogram(records, scene), scene)
+        chosen = np.empty((len(parts), event.count), dtype=np.int64)
+        for target, part in enumerate(parts):
+            entrants, key = scene.entrants(target), f"{scene.key}/{scene.labels[target]}"
+            for draw in range(event.count):
+                chosen[target, draw] = entrants[noise.exponential(f"{key}/{draw}", part[entrants], rate)]
+        return {"chosen": chosen}
+
+    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+        """The drawn ones, in the order of the draws; the same again where more are wanted than were drawn."""
+        return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
+
+    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
+        """As many candidates of each class as were paid for, all of which could be drawn."""
+        form = {"chosen": (np.int64, (len(scene.labels), event.count))}
+        return has_form(measured, form) and are_entrants(measured["chosen"], scene)
+
+    def room(self, measured: Measurement, scene: Scene) -> int:
+        """None: nothing in it depends on the machine."""
+        return 0
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """The same, for no embedding decides."""
+        return all(map(np.array_equal, self.pick(measured, scene), picked))
+
+    def histogram(self, records: Records, scene: Scene) -> FloatArray:
+        """Votes for every candidate of every class, without noise: private."""
+        return _counted(cast_votes(records, scene), records.shares(), scene)
+
+
+def cast_votes(records: Records, scene: Scene) -> IntArray:
+    """The candidate that each record votes for, int64 ``(records,)``: indices into all pools, class after class."""
+    votes = np.empty(len(records), dtype=np.int64)
+    for target, start in enumerate(_starts(scene)[:-1]):
+        rows, entrants = records.targets == target, scene.entrants(target)
+        near = nearest_candidates(records.embeddings[rows], scene.pools[target][entrants])
+        votes[rows] = start + entrants[near]
+    return votes
+
+
+def _counted(votes: IntArray, shares: FloatArray, scene: Scene) -> FloatArray:
+    return np.asarray(np.bincount(votes, shares, minlength=_starts(scene)[-1]), dtype=np.float64)
+
+
+def _by_class(values: FloatArray, scene: Scene) -> list[FloatArray]:
+    return np.split(values, _starts(scene)[1:-1])
+
+
+def _starts(scene: Scene) -> IntArray:
+    return np.cumsum([0, *map(len, scene.pools)])

@@ -1,0 +1,194 @@
+"""Content-addressed storage of what crossed the wire; every image is stored once.
+
+A body is kept as its text with each image cut out and replaced by the image's digest, so that the exact bytes can be
+put together again and checked. Images stand in JSON strings as base64, bare or as a data URL, and in forms as they are.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.durable import sync_folder
+from pcevolve.errors import TranscriptError
+from pcevolve_shared import images, limits
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
+_DIGEST = re.compile("[0-9a-f]{64}")
+_GAP = re.compile(rb"\{\{(raw-)?sha256:([0-9a-f]{64})\}\}")
+_BASE64 = re.compile(rb'"((?:data:[a-z]+/[a-z0-9.+-]+;base64,)?)([A-Za-z0-9+/]{64,}={0,2})"')
+_FORM = re.compile(rb"--([0-9A-Za-z'()+_,./:=?-]{1,70})\r\n")
+
+
+class BodyRef(BaseModel):
+    """Exact bytes by reference.
+
+    Attributes:
+        sha256: Digest of the whole body as it crossed the wire.
+        size: Its length in bytes.
+        text: The body with images replaced by placeholders; None when ``sha256`` itself is a stored file.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: Digest
+    size: Annotated[int, Field(ge=0)]
+    text: str | None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Digests of the stored files that the body is made of."""
+        return (self.sha256,) if self.text is None else tuple(PLACEHOLDER.findall(self.text))
+
+
+class Bodies:
+    """A folder of files named by their SHA-256."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, body: bytes) -> BodyRef:
+        """Store a body durably and return how to get it back."""
+        found = cut(body)
+        for data in (body,) if found.text is None else found.files.values():
+            self._write(data)
+        return BodyRef(sha256=hashlib.sha256(body).hexdigest(), size=len(body), text=found.text)
+
+    def keep(self, data: bytes) -> str:
+        """Store one output durably and return its digest."""
+        return self._write(data)
+
+    def get(self, ref: BodyRef) -> bytes:
+        """Put a body together again.
+
+        Raises:
+            TranscriptError: A stored file is missing or changed.
+        """
+        body = self.file(ref.sha256) if ref.text is None else _joined(ref.text, self.file)
+        if len(body) != ref.size or hashlib.sha256(body).hexdigest() != ref.sha256:
+            raise TranscriptError(f"a recorded body is not what crossed the wire (sha256 {ref.sha256[:12]}…)")
+        return body
+
+    def file(self, digest: str) -> bytes:
+        """Read a stored file and check it against its name.
+
+        Raises:
+            TranscriptError: It is missing or changed, or its name is no digest and might lead elsewhere.
+        """
+        if not _DIGEST.fullmatch(digest):
+            raise TranscriptError(f"no transcript file has the name {digest[:80]!a}")
+        try:
+            data = (self.folder / digest).read_bytes()
+        except OSError as error:
+            raise TranscriptError(
+                f"transcript file {digest[:12]}… cannot be read: {error.strerror}"
+            ) from error
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise TranscriptError(f"transcript file {digest[:12]}… was changed")
+        return data
+
+    def keep_only(self, digests: Collection[str]) -> None:
+        """Remove files that no record refers to: leftovers of a crash."""
+        for path in self.folder.iterdir():
+            if path.name not in digests:
+                path.unlink()
+
+    def _write(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        path = self.folder / digest
+        if not path.exists():
+            write_durably(path, data)
+        return digest
+
+
+@dataclass
+class Cut:
+    """A body taken apart.
+
+    Attributes:
+        text: The body with a placeholder for each image; None where that could not be undone exactly.
+        files: The images, by digest; of a body without text there are none.
+    """
+
+    text: str | None = None
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def take(self, data: bytes) -> bytes:
+        """Take out an image, and return the name that stands for it."""
+        digest = hashlib.sha256(data).hexdigest()
+        self.files[digest] = data
+        return digest.encode()
+
+
+def cut(body: bytes) -> Cut:
+    """Take the images out of a body: the one way in which it is written down."""
+    found = Cut()
+    form = _FORM.match(body)
+    bare = (
+        _cut_form(found, body, form[1])
+        if form
+        else _BASE64.sub(lambda match: _cut_word(found, match), body, limits.MAX_BATCH)
+    )
+    try:
+        text = bare.decode("utf-8")
+        whole = _joined(text, found.files.__getitem__) == body
+    except (UnicodeDecodeError, KeyError):  # the text itself looks like a placeholder: keep it whole instead
+        return Cut()
+    return Cut(text, found.files) if whole else Cut()
+
+
+def _cut_word(found: Cut, match: re.Match[bytes]) -> bytes:
+    try:
+        data = base64.b64decode(match[2], validate=True)
+        images.media_type(data)
+    except (binascii.Error, images.ImageError):  # a long word is no image
+        return match[0]
+    return b'"' + match[1] + b"{{sha256:" + found.take(data) + b'}}"'
+
+
+def _cut_form(found: Cut, body: bytes, boundary: bytes) -> bytes:
+    """A form with its files taken out."""
+    delimiter = b"\r\n--" + boundary
+    return delimiter.join(_cut_part(found, part) for part in body.split(delimiter))
+
+
+def _cut_part(found: Cut, part: bytes) -> bytes:
+    head, blank, content = part.partition(b"\r\n\r\n")
+    if not content or b"filename=" not in head:
+        return part
+    return head + blank + b"{{raw-sha256:" + found.take(content) + b"}}"
+
+
+def _joined(text: str, file: Callable[[str], bytes]) -> bytes:
+    """A body put together again from its text and the files that it names."""
+
+    def fill(match: re.Match[bytes]) -> bytes:
+        data = file(match[2].decode("ascii"))
+        return data if match[1] else base64.b64encode(data)
+
+    return _GAP.sub(fill, text.encode("utf-8"))
+
+
+def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Write a file so that it is either whole and on disk, or not there at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.unlink(
+        missing_ok=True
+    )  # a link or pipe there, which somebody else's run may hold, is not followed
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    sync_folder(path.parent)

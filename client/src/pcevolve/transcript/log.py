@@ -1,0 +1,224 @@
+"""The transcript: an append-only, hash-chained record of everything that crossed the wire.
+
+Each line carries the digest of the line before it and is on disk before what it announces happens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from pcevolve.durable import sync_folder
+from pcevolve.errors import TranscriptError
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.records import (
+    FORMAT,
+    GENESIS,
+    Answered,
+    Failed,
+    Line,
+    Planned,
+    Received,
+    Record,
+    Released,
+    Sent,
+    digest,
+    from_event,
+    to_event,
+)
+
+LOG = "log.jsonl"
+BODIES = "bodies"
+PLAN_FORMAT = PublicPlan.model_fields["format"].default
+MOST_FORMAT_BYTES = 100_000
+"""Of a line that is no record of this version: where it may name its format."""
+_FORMATS = re.compile(rb'"format":"(pcevolve-[a-z]+/[0-9]{1,4})"')
+
+
+class Entry(NamedTuple):
+    """A record and its place in the chain."""
+
+    seq: int
+    record: Record
+    digest: str
+
+
+def read(folder: Path) -> Iterator[Entry]:
+    """Read and check a transcript line by line.
+
+    Raises:
+        TranscriptError: A line is missing, moved, edited, torn, or not in its one spelling.
+    """
+    previous = GENESIS
+    for number, raw in enumerate(_lines(folder)):
+        try:
+            line = Line.model_validate(json.loads(raw, parse_constant=_no_number))
+            record = from_event(line.event)
+        except (ValueError, ValidationError, RecursionError) as error:
+            raise _unreadable(number, raw) from error
+        # As bytes: 2.0 equals 2, and both would be read as the same record.
+        if line.model_copy(update={"event": to_event(record)}).encode() != raw:
+            raise TranscriptError(f"transcript line {number + 1} was edited")
+        if line.seq != number or line.prev != previous:
+            raise TranscriptError(f"transcript line {number + 1} does not follow the line before it")
+        previous = digest(raw)
+        yield Entry(number, record, previous)
+
+
+def _no_number(constant: str) -> None:
+    """Python reads and writes NaN and Infinity, which are no JSON.
+
+    Raises:
+        ValueError: Always.
+    """
+    raise ValueError(constant)
+
+
+def _unreadable(number: int, raw: bytes) -> TranscriptError:
+    """What is wrong with a line that is no record of this version."""
+    for found in (each.decode() for each in _FORMATS.findall(raw[:MOST_FORMAT_BYTES])):
+        if found not in (FORMAT, PLAN_FORMAT):
+            return TranscriptError(
+                f"this run was written by another version (format {found}; this one reads {FORMAT} and {PLAN_FORMAT}): "
+                "use the version that wrote it"
+            )
+    return TranscriptError(f"transcript line {number + 1} is damaged")
+
+
+def plan_of(entries: Iterable[Entry]) -> PublicPlan | None:
+    """The plan that a run's records fix, if it came that far."""
+    return next((each.record.plan for each in entries if isinstance(each.record, Planned)), None)
+
+
+def files_of(record: Record) -> tuple[str, ...]:
+    """Digests of the stored files that a record refers to."""
+    if isinstance(record, Received):
+        return record.outputs
+    if isinstance(record, Released):
+        return (record.receipt.measured,) if record.receipt.measured else ()
+    return record.body.files if isinstance(record, Sent | Answered) else ()
+
+
+def counted(entries: Iterable[Entry]) -> dict[str, int]:
+    """Requests and bytes that crossed the wire, attempts that failed included."""
+    records = [each.record for each in entries]
+    sent = [each.wire_bytes for each in records if isinstance(each, Sent)]
+    received = [each.wire_bytes for each in records if isinstance(each, Answered)]
+    return {"requests": len(sent), "bytes_sent": sum(sent), "bytes_received": sum(received)}
+
+
+def _lines(folder: Path) -> list[bytes]:
+    try:
+        return (folder / LOG).read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise TranscriptError(f"no transcript in {folder}: {error.strerror}") from error
+
+
+class Transcript:
+    """A transcript that is being written."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open for appending; a last line that a crash tore off is dropped, for it announced nothing.
+
+        Raises:
+            TranscriptError: What is there is damaged.
+        """
+        self.folder = folder
+        self.bodies = Bodies(folder / BODIES)
+        self.bodies.folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / LOG
+        self._path.touch()
+        self._drop_torn_line()
+        self.entries: list[Entry] = []
+        self._answers: dict[str, list[Answered]] = defaultdict(list)
+        self._asked: dict[str, str] = {}
+        self._found: dict[tuple[str, str], Answered] = {}
+        self._outputs: dict[str, tuple[str, ...]] = {}
+        self._receipts: set[Receipt] = set()
+        for entry in read(folder):
+            self._index(entry)
+        self._file = self._path.open("ab", buffering=0)
+        sync_folder(folder)
+        self._end_what_was_cut_off()
+
+    @property
+    def head(self) -> str:
+        """Digest of the last line: it stands for the whole transcript."""
+        return self.entries[-1].digest if self.entries else GENESIS
+
+    def append(self, record: Record) -> None:
+        """Write a record through to the disk."""
+        line = Line(seq=len(self.entries), prev=self.head, event=to_event(record))
+        raw = line.encode()
+        self._file.write(raw)
+        os.fsync(self._file.fileno())
+        self._index(Entry(line.seq, record, digest(raw)))
+
+    def answers(self, slot: str) -> list[Answered]:
+        """Successful answers on record for a slot, oldest first."""
+        return self._answers.get(slot, [])
+
+    def found(self, slot: str, url: str) -> Answered | None:
+        """The successful answer on record for a slot that was asked at this very address."""
+        return self._found.get((slot, url))
+
+    def sent(self) -> list[Sent]:
+        """All requests, in order."""
+        return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
+
+    def outputs(self, slot: str) -> tuple[str, ...] | None:
+        """Digests of what a slot's answer brought, if that is on record."""
+        return self._outputs.get(slot)
+
+    def plan(self) -> PublicPlan | None:
+        """The plan on record, if the run came that far."""
+        return plan_of(self.entries)
+
+    def has(self, receipt: Receipt) -> bool:
+        """Whether a receipt is on record."""
+        return receipt in self._receipts
+
+    def prune(self) -> None:
+        """Remove stored files that no line refers to."""
+        self.bodies.keep_only({name for entry in self.entries for name in files_of(entry.record)})
+
+    def _index(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        record = entry.record
+        if isinstance(record, Sent):
+            self._asked[record.slot] = record.url
+        if isinstance(record, Answered) and record.status == HTTPStatus.OK:
+            self._answers[record.slot].append(record)
+            self._found[record.slot, self._asked.get(record.slot, "")] = record
+        if isinstance(record, Received):
+            self._outputs[record.slot] = record.outputs
+        if isinstance(record, Released):
+            self._receipts.add(record.receipt)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _end_what_was_cut_off(self) -> None:
+        """A request whose process was killed while it waited has no answer: say so."""
+        last = self.entries[-1].record if self.entries else None
+        if isinstance(last, Sent):
+            self.append(Failed(slot=last.slot, reason="cut off"))
+
+    def _drop_torn_line(self) -> None:
+        data = self._path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            with self._path.open("r+b") as file:
+                file.truncate(whole)
+                os.fsync(file.fileno())

@@ -1,0 +1,153 @@
+"""The lines of a transcript: one frozen model per kind of event, in one canonical spelling."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.transcript.bodies import BodyRef, Digest
+
+Header = tuple[str, str]
+FailureReason = Literal[
+    "connection refused or no such host",
+    "no connection in time",
+    "the connection broke",
+    "the answer took too long",
+    "the answer is too large",
+    "the answer repeats the API key",
+    "cut off",
+]
+"""Why nothing usable came back; ``cut off``: the process ended while it waited."""
+FORMAT: Final = "pcevolve-transcript/2"
+GENESIS = "0" * 64
+HELLO = "hello"
+ACCOUNT = "account"
+_LINK = "/link"
+
+
+def link_slot(slot: str, index: int) -> str:
+    """Name of the request for what the ``index``-th link of an answer leads to."""
+    return f"{slot}{_LINK}{index}"
+
+
+def planned_slot(slot: str) -> str:
+    """The planned request that a request belongs to: itself, or the one whose answer held the link."""
+    base, found, index = slot.rpartition(_LINK)
+    return base if found and index.isascii() and index.isdigit() else slot
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Opened(_Record):
+    """The first line: where requests may go. ``run_id`` is random and public."""
+
+    kind: Literal["opened"] = "opened"
+    format: Literal["pcevolve-transcript/2"] = FORMAT
+    run_id: str
+    api: str
+    dialect: str
+
+
+class Planned(_Record):
+    """The public plan, fixed before the first image is asked for."""
+
+    kind: Literal["planned"] = "planned"
+    plan: PublicPlan
+
+
+class Released(_Record):
+    """A receipt that the ledger exported: from here on its prototypes may leave. What it measured is a stored file."""
+
+    kind: Literal["released"] = "released"
+    receipt: Receipt
+
+
+class Sent(_Record):
+    """A request, on disk before its first byte leaves. The key's value is not recorded."""
+
+    kind: Literal["sent"] = "sent"
+    slot: str
+    method: str
+    url: str
+    headers: tuple[Header, ...]
+    body: BodyRef
+    wire_bytes: Annotated[int, Field(ge=0)]
+
+
+class Answered(_Record):
+    """What came back for the last ``sent``."""
+
+    kind: Literal["answered"] = "answered"
+    slot: str
+    status: int
+    headers: tuple[Header, ...]
+    body: BodyRef
+    wire_bytes: Annotated[int, Field(ge=0)]
+
+
+class Received(_Record):
+    """The outputs that an answer brought, by digest and in order; each is a stored file."""
+
+    kind: Literal["received"] = "received"
+    slot: str
+    outputs: tuple[Digest, ...]
+
+
+class Failed(_Record):
+    """Nothing usable came back for the last ``sent``."""
+
+    kind: Literal["failed"] = "failed"
+    slot: str
+    reason: FailureReason
+
+
+class Finished(_Record):
+    """The last line: how many requests the whole run took."""
+
+    kind: Literal["finished"] = "finished"
+    sent: int
+
+
+Record = Opened | Planned | Released | Sent | Answered | Received | Failed | Finished
+_ADAPTER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+
+
+class Line(BaseModel):
+    """A record in its chain."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seq: Annotated[int, Field(ge=0)]
+    prev: Digest
+    event: dict[str, Any]
+
+    def encode(self) -> bytes:
+        """The one spelling of the line, with its newline."""
+        text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return text.encode("ascii") + b"\n"
+
+
+def digest(line: bytes) -> str:
+    """Chain hash of an encoded line."""
+    return hashlib.sha256(line).hexdigest()
+
+
+def to_event(record: Record) -> dict[str, Any]:
+    """Plain values for a line."""
+    return record.model_dump(mode="json")
+
+
+def from_event(event: dict[str, Any]) -> Record:
+    """Undo ``to_event``.
+
+    Raises:
+        pydantic.ValidationError: Not an event of this version.
+    """
+    return _ADAPTER.validate_json(json.dumps(event))

@@ -1,7 +1,0 @@
-"""A page on which a person can scroll through everything that left, made from public records alone."""
-
-from __future__ import annotations
-
-from pcevolve_client.audit.viewer.page import rendered_viewer, write_viewer
-
-__all__ = ["rendered_viewer", "write_viewer"]

@@ -1,1 +1,0 @@
-"""The privacy budget: mechanisms, accounting, ledger. Knows no images and opens no sockets."""

@@ -1,0 +1,94 @@
+"""The command prints what was claimed and what was shown, and its exit code says which is larger."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from pcevolve import selectors
+from pcevolve.cli.audit_dp import audit_dp
+from pcevolve.errors import UsageError
+
+FAST = ("--seed", "1", "--runs", "400")
+
+
+@pytest.fixture
+def invoke():
+    app = typer.Typer()
+    app.command()(audit_dp)
+
+    def call(*arguments: str):
+        return CliRunner().invoke(app, arguments)
+
+    return call
+
+
+class Leaky:
+    """Releases the private embeddings as they are."""
+
+    def measure(self, records, scene, event, noise):
+        return {"everything": records.embeddings}
+
+    def pick(self, measured, scene):
+        raise NotImplementedError
+
+
+@pytest.fixture
+def leaky(monkeypatch):
+    monkeypatch.setitem(selectors.SELECTORS, "contrastive", Leaky)
+
+
+def test_a_correct_method_is_not_refuted_and_the_exit_code_is_0(invoke):
+    result = invoke("pcevolve", "--epsilon", "2", "--json", *FAST)
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert found["method"] == "pcevolve"
+    assert found["relation"] == "replace-one"
+    assert found["delta"] == 0
+    assert found["runs"] == 400
+    assert found["confidence"] == 0.95
+    assert found["verdict"] == "not refuted"
+    assert found["event"].startswith("log-likelihood score")
+    assert 0 < found["epsilon_lower_bound"] <= found["epsilon_claimed"] == 2
+    assert found["epsilon_lower_bound"] <= found["epsilon_ceiling"]
+    assert result.stderr.splitlines() == [
+        f"method 'pcevolve' is not refuted: epsilon is at least {found['epsilon_lower_bound']:.3g} "
+        "with confidence 0.95, 2 is claimed"
+    ]
+
+
+def test_a_leak_is_one_clear_line_and_exit_code_1(invoke, leaky):
+    result = invoke("pcevolve", "--epsilon", "1", "--json", *FAST)
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert found["verdict"] == "refuted"
+    assert found["epsilon_lower_bound"] == found["epsilon_ceiling"] > 1
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("method 'pcevolve' is REFUTED: epsilon is at least ")
+
+
+def test_without_json_a_table_is_printed(invoke):
+    result = invoke("pe", "--epsilon", "2", "--relation", "add-remove", "--rounds", "2", *FAST)
+    assert result.exit_code == 0
+    for fact in ("epsilon_claimed", "epsilon_lower_bound", "Gaussian mechanism", "add-remove", "1e-05"):
+        assert fact in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("nonsense", "--epsilon", "1"), "unknown method 'nonsense'"),
+        (("random", "--epsilon", "1"), "nothing to audit"),
+        (("pcevolve", "--epsilon", "-1"), "epsilon must be a finite number above 0"),
+        (("pe", "--epsilon", "1", "--delta", "1"), "delta must be"),
+        (("pe", "--epsilon", "1", "--delta", "0"), "needs --delta"),
+        (("pcevolve", "--epsilon", "1", "--confidence", "0.5"), "--confidence must be at least 0.95"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused_before_anything_runs(invoke, arguments, complaint):
+    result = invoke(*arguments)
+    assert isinstance(result.exception, UsageError)
+    assert complaint in str(result.exception)

@@ -1,0 +1,211 @@
+"""What the draws cost and what they refuse; their distributions are tested in ``test_mechanisms_statistics``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from pcevolve.dp.mechanisms import (
+    FloatArray,
+    Noise,
+    SecureNoise,
+    SeededNoise,
+    clamped,
+    exponential_measurement,
+    gaussian_measurement,
+    noise_scale,
+    permute_and_flip_measurement,
+)
+from support.draws import exponential_probabilities, permute_and_flip_probabilities
+
+SCORES = np.array([1.0, 0.6, 0.3, 0.0])
+RATE = Fraction(3, 2)
+NOISES = [pytest.param(SecureNoise(), id="secure"), pytest.param(SeededNoise(5), id="seeded")]
+RATES = ["1/7", "1/4", "1", "10"]
+NOT_FINITE = [math.nan, math.inf, -math.inf]
+
+
+# The costs, as OpenDP computes them.
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_opendp_agrees_that_an_exponential_draw_is_eta_squared_over_8_zcdp(rate):
+    eta = 2 * float(Fraction(rate))
+    assert exponential_measurement(Fraction(rate)).map(1.0) == pytest.approx(eta**2 / 8, rel=1e-12)
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_opendp_agrees_that_permute_and_flip_costs_twice_its_rate(rate):
+    assert permute_and_flip_measurement(Fraction(rate)).map(1.0) == pytest.approx(2 * float(Fraction(rate)))
+
+
+@pytest.mark.parametrize(("sigma", "sensitivity"), [(1.0, 1.0), (2.0, math.sqrt(2)), (0.3, 10.0)])
+def test_opendp_agrees_that_gaussian_noise_is_one_over_two_z_squared_zcdp(sigma, sensitivity):
+    z = sigma / sensitivity
+    assert gaussian_measurement(sigma).map(sensitivity) == pytest.approx(1 / (2 * z**2), rel=1e-12)
+
+
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9).filter(bool))
+def test_rounding_the_scale_never_costs_privacy(rate):
+    scale = Fraction(noise_scale(rate))
+    assert 1 / rate <= scale <= (1 / rate) * (1 + Fraction(1, 2**51))
+
+
+# The costs, by enumeration: every score vector on a small grid and every neighbour of it.
+
+GRID = [np.array(scores) for scores in itertools.product((0.0, 0.5, 1.0, 2.0), repeat=3)]
+EITHER_WAY, ONE_WAY = (-1.0, 0.0, 1.0), (0.0, 1.0)
+
+
+def neighbours(steps: Iterable[float], sensitivity: float = 1.0) -> Iterable[tuple[FloatArray, FloatArray]]:
+    changes = [sensitivity * np.array(change) for change in itertools.product(steps, repeat=3)]
+    return ((scores, scores + change) for scores in GRID for change in changes)
+
+
+def log_ratios(
+    probabilities: Callable[[FloatArray, float], FloatArray], pairs: Iterable[tuple[FloatArray, FloatArray]]
+) -> FloatArray:
+    """Log-ratios of all outcomes, ``(pairs, outcomes)``."""
+    rate = float(RATE)
+    return np.array([np.log(probabilities(b, rate) / probabilities(a, rate)) for a, b in pairs])
+
+
+def loss(ratios: FloatArray) -> float:
+    return float(np.abs(ratios).max())
+
+
+def bounded_range(ratios: FloatArray) -> float:
+    return float(np.ptp(ratios, axis=1).max())
+
+
+@pytest.mark.parametrize(("steps", "eta"), [(EITHER_WAY, 2 * RATE), (ONE_WAY, RATE)], ids=["any", "monotone"])
+def test_the_exponential_mechanism_has_the_bounded_range_that_it_claims(steps, eta):
+    ratios = log_ratios(exponential_probabilities, neighbours(steps))
+    assert bounded_range(ratios) == pytest.approx(float(eta))
+    assert loss(ratios) <= float(eta)
+
+
+@pytest.mark.parametrize(
+    ("steps", "epsilon"), [(EITHER_WAY, 2 * RATE), (ONE_WAY, RATE)], ids=["any", "monotone"]
+)
+def test_permute_and_flip_loses_no_more_than_it_claims(steps, epsilon):
+    assert loss(log_ratios(permute_and_flip_probabilities, neighbours(steps))) <= float(epsilon) * (1 + 1e-12)
+
+
+def test_permute_and_flip_must_not_be_charged_as_bounded_range():
+    ratios = log_ratios(permute_and_flip_probabilities, neighbours(EITHER_WAY))
+    assert bounded_range(ratios) > 1.1 * float(2 * RATE)
+
+
+@pytest.mark.parametrize("measure", [bounded_range, loss])
+def test_the_enumeration_notices_a_sensitivity_understated_by_30_percent(measure):
+    understated = neighbours(EITHER_WAY, sensitivity=1 / 0.7)
+    mechanism = exponential_probabilities if measure is bounded_range else permute_and_flip_probabilities
+    assert measure(log_ratios(mechanism, understated)) > 1.3 * float(2 * RATE)
+
+
+# What is refused, and what is not.
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("value", NOT_FINITE)
+def test_no_draw_accepts_a_value_that_is_not_finite(noise: Noise, value: float):
+    values = np.array([0.5, value])
+    for draw in (
+        lambda: noise.exponential("q", values, RATE),
+        lambda: noise.permute_and_flip("q", values, RATE),
+        lambda: noise.gaussian("q", values, 1.0),
+    ):
+        with pytest.raises(ValueError, match=r"^not all values are finite: clamp them before the draw$"):
+            draw()
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("rate", [Fraction(0), Fraction(-1, 4)])
+def test_a_draw_without_a_positive_rate_is_refused(noise: Noise, rate: Fraction):
+    with pytest.raises(ValueError, match="rate of a draw must be above 0"):
+        noise.exponential("q", SCORES, rate)
+    with pytest.raises(ValueError, match="rate of a draw must be above 0"):
+        noise.permute_and_flip("q", SCORES, rate)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, math.inf])
+def test_noise_without_a_positive_deviation_is_refused(noise: Noise, sigma: float):
+    with pytest.raises(ValueError, match="standard deviation must be a finite number above 0"):
+        noise.gaussian("q", SCORES, sigma)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize(
+    "scores", [np.zeros(0), np.zeros((2, 2)), np.float64(1.0)], ids=["0", "2x2", "scalar"]
+)
+def test_a_draw_needs_a_vector_with_an_entry(noise: Noise, scores: FloatArray):
+    with pytest.raises(ValueError, match="must be a vector with at least one entry"):
+        noise.exponential("q", scores, RATE)
+    with pytest.raises(ValueError, match="must be a vector with at least one entry"):
+        noise.permute_and_flip("q", scores, RATE)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 3, 4)])
+def test_noisy_values_keep_their_shape(noise: Noise, shape: tuple[int, ...]):
+    assert noise.gaussian("q", np.zeros(shape), 1.0).shape == shape
+
+
+@given(hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(allow_nan=True, allow_infinity=True)))
+def test_any_scores_are_forced_into_the_interval_and_can_then_be_drawn_from(scores):
+    bounded = clamped(scores, -1.0, 2.0)
+    assert np.all((bounded >= -1) & (bounded <= 2))
+    assert np.all(bounded[np.isnan(scores)] == -1)
+    inside = (scores >= -1) & (scores <= 2)
+    assert np.array_equal(bounded[inside], scores[inside])
+    assert 0 <= SecureNoise().exponential("q", bounded, RATE) < len(scores)
+
+
+def test_clamping_looks_at_one_entry_at_a_time():
+    scores = np.array([math.nan, math.inf, -math.inf, 7.0, -7.0, 0.25])
+    together = clamped(scores)
+    assert together.tolist() == [0.0, 1.0, 0.0, 1.0, 0.0, 0.25]
+    assert together.tolist() == [clamped(scores[i : i + 1])[0] for i in range(len(scores))]
+
+
+# Where the randomness comes from.
+
+
+def transcript(noise: Noise, key: str) -> tuple[object, ...]:
+    """Many draws of every kind under keys that start with ``key``."""
+    many = np.zeros(1000)
+    return (
+        noise.exponential(key, many, RATE),
+        noise.permute_and_flip(key, many, RATE),
+        noise.uniform(key, 1000),
+        tuple(noise.gaussian(key, many, 1.0)),
+    )
+
+
+def test_seeded_noise_repeats_itself_for_the_same_seed_and_key():
+    assert transcript(SeededNoise(1), "a") == transcript(SeededNoise(1), "a")
+
+
+@pytest.mark.parametrize(("seed", "key"), [(1, "b"), (2, "a")], ids=["another key", "another seed"])
+def test_seeded_noise_differs_by_seed_and_by_key(seed, key):
+    pairs = zip(transcript(SeededNoise(1), "a"), transcript(SeededNoise(seed), key), strict=True)
+    assert all(first != second for first, second in pairs)
+
+
+def test_secure_noise_takes_nothing_from_its_key():
+    assert transcript(SecureNoise(), "a") != transcript(SecureNoise(), "a")
+
+
+def test_each_noise_says_whether_it_protects_anybody():
+    assert SecureNoise().source == "os-csprng"
+    assert SeededNoise(1).source == "INSECURE-seeded"

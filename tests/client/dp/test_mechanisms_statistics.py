@@ -1,0 +1,96 @@
+"""The draws have the distributions that they are charged for, and these tests would notice if they had not.
+
+Every check raises a false alarm once in a million runs, and each is also run on noise that is 30 % off, which it must
+reject.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
+from support.draws import Misscaled, exponential_probabilities, permute_and_flip_probabilities
+
+FALSE_ALARM = 1e-6
+DRAWS = 20_000
+SCORES = np.array([2.0, 1.2, 0.6, 0.0, 0.0])
+RATE = Fraction(3, 2)
+VALUES, SIGMA = np.linspace(-50.0, 50.0, DRAWS), 1.7
+
+NOISES = [pytest.param(SecureNoise(), id="secure"), pytest.param(SeededNoise(5), id="seeded")]
+FACTORS = [
+    pytest.param(Fraction(13, 10), id="30% too much"),
+    pytest.param(Fraction(7, 10), id="30% too little"),
+]
+CHOICES = {"exponential": exponential_probabilities, "permute_and_flip": permute_and_flip_probabilities}
+
+
+def p_value_of_choices(noise: Noise, mechanism: str) -> float:
+    """Chi-square against the exact probabilities."""
+    draw = getattr(noise, mechanism)
+    counts = np.bincount([draw(f"{k}", SCORES, RATE) for k in range(DRAWS)], minlength=len(SCORES))
+    return float(stats.chisquare(counts, DRAWS * CHOICES[mechanism](SCORES, float(RATE))).pvalue)
+
+
+def p_value_of_uniform(noise: Noise) -> float:
+    counts = np.bincount([noise.uniform(f"{k}", 10) for k in range(DRAWS)], minlength=10)
+    return float(stats.chisquare(counts).pvalue)
+
+
+def residuals(noise: Noise) -> FloatArray:
+    return noise.gaussian("q", VALUES, SIGMA) - VALUES
+
+
+def p_value_of_gaussian(noise: Noise) -> float:
+    """Kolmogorov-Smirnov against N(0, σ²)."""
+    return float(stats.kstest(residuals(noise), stats.norm(0.0, SIGMA).cdf).pvalue)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("mechanism", CHOICES)
+def test_choices_have_the_exact_probabilities(noise, mechanism):
+    assert p_value_of_choices(noise, mechanism) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("mechanism", CHOICES)
+def test_choices_that_are_30_percent_off_are_noticed(noise, mechanism, factor):
+    assert p_value_of_choices(Misscaled(noise, factor), mechanism) < FALSE_ALARM
+
+
+def test_the_two_choices_are_told_apart():
+    counts = np.bincount([SeededNoise(2).exponential(f"{k}", SCORES, RATE) for k in range(DRAWS)])
+    other = DRAWS * permute_and_flip_probabilities(SCORES, float(RATE))
+    assert stats.chisquare(counts, other).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_gaussian_noise_is_normal_with_the_deviation_asked_for(noise):
+    assert p_value_of_gaussian(noise) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+@pytest.mark.parametrize("noise", NOISES)
+def test_gaussian_noise_that_is_30_percent_off_is_noticed(noise, factor):
+    assert p_value_of_gaussian(Misscaled(noise, factor)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_gaussian_noise_of_neighbouring_entries_is_not_correlated(noise):
+    sample = residuals(noise)
+    assert stats.pearsonr(sample[:-1], sample[1:]).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_uniform_draw_prefers_nothing(noise):
+    assert p_value_of_uniform(noise) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_a_uniform_draw_that_misses_some_is_noticed(factor):
+    assert p_value_of_uniform(Misscaled(SeededNoise(5), factor)) < FALSE_ALARM

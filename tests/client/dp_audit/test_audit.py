@@ -1,0 +1,199 @@
+"""Correct methods survive the audit, with little room to spare; broken ones do not.
+
+Noise is seeded, so that an audit in here is right always or never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pcevolve.dp.calibration import exponential_draws
+from pcevolve.dp.mechanisms import Noise
+from pcevolve.dp_audit.audit import audit_method, audit_selector, noises
+from pcevolve.dp_audit.claim import Claim, Verdict
+from pcevolve.errors import UsageError
+from pcevolve.methods import METHODS
+from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.selectors import SELECTORS, Measurement, Records, Scene, Selector
+from support.draws import Misscaled
+
+PRIVATE = sorted(name for name, method in METHODS.items() if method.selector is not None)
+RELATIONS: list[Relation] = ["replace-one", "add-remove"]
+FAMILIES = ["pcevolve", "pcevolve-gm", "pe", "pe-em", "jvem", "dp-means"]
+COUNTING = ["pe", "pe-em", "jvem", "dp-means"]
+"""Methods in which records add up; PCEvolve's class centres are means."""
+FULLY_SPENT = [pair for pair in product(PRIVATE, RELATIONS) if pair != ("pcevolve-h", "add-remove")]
+"""Without the filter one class's centre moves one class's draw, which is half of what is paid for."""
+RUNS = 1000
+
+
+def claim(method: str, **changes: Any) -> Claim:
+    """ε = 3 at the method's own δ, one round, one image per unit."""
+    values = {"relation": "replace-one", "images": 1, "rounds": 1, "runs": RUNS, "confidence": 0.95}
+    return Claim(method, Budget(Fraction(3), METHODS[method].delta), **{**values, **changes})
+
+
+def audited(
+    tested: Claim, selector: Selector | None = None, noise: Callable[[int], Noise] | None = None
+) -> Verdict:
+    """Audit a method with parts of it exchanged."""
+    method = METHODS[tested.method]
+    if method.name == "pe-em":  # five draws share an epsilon so small that they take many more runs to see
+        method = replace(method, spending=exponential_draws(1), prototypes=1)
+    return audit_selector(
+        tested, method, selector or honest(method.name), noise or noises(seed=1), lambda: None
+    )
+
+
+def honest(method: str) -> Selector:
+    return SELECTORS[METHODS[method].selector]()
+
+
+def too_little_noise(number: int) -> Noise:
+    return Misscaled(noises(seed=1)(number), Fraction(1, 2))
+
+
+@dataclass(frozen=True)
+class Twice:
+    """Counts every record twice and pays for one: a sensitivity understated by half."""
+
+    honest: Selector
+
+    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        rows = np.repeat(np.arange(len(records.targets)), 2)
+        doubled = Records(records.embeddings[rows], records.targets[rows], np.arange(len(rows)))
+        return self.honest.measure(doubled, scene, event, noise)
+
+    def pick(self, measured, scene):
+        return self.honest.pick(measured, scene)
+
+
+@dataclass(frozen=True)
+class Unitless:
+    """Takes every image for a privacy unit of its own."""
+
+    honest: Selector
+
+    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        single = Records(records.embeddings, records.targets, np.arange(len(records.targets)))
+        return self.honest.measure(single, scene, event, noise)
+
+    def pick(self, measured, scene):
+        return self.honest.pick(measured, scene)
+
+
+@dataclass(frozen=True)
+class Talkative:
+    """Releases an exact private number beside what it paid for."""
+
+    honest: Selector
+
+    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        measured = self.honest.measure(records, scene, event, noise)
+        return {**measured, "mean": records.embeddings.mean(axis=0)}
+
+    def pick(self, measured, scene):
+        return self.honest.pick(measured, scene)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("method", PRIVATE)
+def test_no_method_is_refuted(method, relation):
+    assert audited(claim(method, relation=relation)).holds
+
+
+@pytest.mark.parametrize("method", FAMILIES)
+def test_no_method_is_refuted_over_several_rounds(method):
+    assert audited(claim(method, rounds=3, runs=500)).holds
+
+
+@pytest.mark.parametrize("method", FAMILIES)
+def test_a_unit_of_several_images_costs_no_more_than_one(method):
+    assert audited(claim(method, images=4)).holds
+
+
+@pytest.mark.parametrize(("method", "relation"), FULLY_SPENT)
+def test_half_the_noise_is_caught(method, relation):
+    # The place of the largest of noisy numbers tells less than the numbers, so it takes more runs.
+    runs = 2 * RUNS if method == "pcevolve-gm" else RUNS
+    assert not audited(claim(method, relation=relation, runs=runs), noise=too_little_noise).holds
+
+
+@pytest.mark.parametrize("method", ["pe", "dp-means"])
+def test_half_the_noise_is_caught_in_several_rounds(method):
+    assert not audited(claim(method, rounds=3), noise=too_little_noise).holds
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("method", COUNTING)
+def test_counting_records_twice_is_caught(method, relation):
+    assert not audited(claim(method, relation=relation), selector=Twice(honest(method))).holds
+
+
+@pytest.mark.parametrize("method", COUNTING)
+def test_forgetting_that_images_belong_together_is_caught(method):
+    assert not audited(claim(method, images=4), selector=Unitless(honest(method))).holds
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_a_number_released_without_noise_is_caught(method):
+    assert not audited(claim(method, runs=500), selector=Talkative(honest(method))).holds
+
+
+@dataclass(frozen=True)
+class Outspoken:
+    """Adds noise to everything but the images' appearance."""
+
+    honest: Noise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.honest, name)
+
+    def gaussian(self, key: str, values: np.ndarray, sigma: float) -> np.ndarray:
+        return values if key == "appearance" else self.honest.gaussian(key, values, sigma)
+
+
+def test_an_appearance_released_without_noise_is_caught():
+    outspoken = audited(claim("dp-means", runs=500), noise=lambda number: Outspoken(noises(seed=1)(number)))
+    assert not outspoken.holds
+
+
+@pytest.mark.parametrize("method", ["t2i", "random"])
+def test_a_method_that_never_looks_has_nothing_to_audit(method):
+    with pytest.raises(UsageError, match=f"'{method}' never looks at private data"):
+        audit_method(claim(method), seed=1, tick=lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"rounds": 0}, "needs a round"),
+        ({"images": 0}, "an image"),
+        ({"runs": 99}, "--runs 100"),
+        ({"confidence": 0.9}, "0.95"),
+    ],
+)
+def test_a_claim_that_cannot_be_tested_is_refused(change, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        claim("pe", **change)
+
+
+def test_an_audit_repeats_itself_for_the_same_seed_and_counts_every_run():
+    ticks: list[int] = []
+    tested = claim("pcevolve", runs=200)
+    first, second = (audit_method(tested, seed=3, tick=lambda: ticks.append(1)) for _ in range(2))
+    assert first == second
+    assert len(ticks) == 2 * 2 * 200
+    assert first != audit_method(tested, seed=4, tick=lambda: None)
+
+
+def test_an_audit_uses_real_noise_unless_it_is_told_otherwise():
+    assert audit_method(claim("pcevolve", runs=100), seed=None, tick=lambda: None).noise == "os-csprng"
+    assert audit_method(claim("pcevolve", runs=100), seed=1, tick=lambda: None).noise == "INSECURE-seeded"

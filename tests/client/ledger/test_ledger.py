@@ -1,0 +1,368 @@
+"""The ledger: charge and outcome are one; the budget belongs to the data; what is recorded cannot be edited."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from fractions import Fraction
+
+import pytest
+
+from pcevolve.errors import BudgetError, LedgerError
+from pcevolve.ledger.ledger import Ledger
+from pcevolve.privacy import FREE, Event
+from pcevolve.public.release import Query, Receipt
+from support.accounts import (
+    ONE,
+    UNITS,
+    account,
+    budget,
+    gaussian,
+    images,
+    never,
+    outcome,
+    paid,
+    patients,
+    query,
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.sqlite"
+
+
+def test_a_query_is_drawn_once_and_answered_from_record_ever_after(path):
+    first = paid(account(path), 1)
+    assert account(path).pay(query(1), [ONE], never) == first
+    assert account(path).recorded(query(1)) == first
+    assert account(path).receipts() == (first,)
+
+
+def test_a_receipt_says_what_was_drawn_and_what_was_done_for_it(path):
+    receipt = account(path).pay(query(2), [ONE, FREE], outcome("x"))
+    assert receipt == Receipt("a", 2, outcome("x")().choices, (ONE, FREE), "replace-one")
+    assert account(path).committed(receipt)
+
+
+def test_only_what_was_paid_for_is_committed(path):
+    mine = account(path)
+    receipt = paid(mine, 1)
+    forged = Receipt("a", 1, outcome("y")().choices, receipt.events, receipt.relation)
+    assert not mine.committed(forged)
+    assert not mine.committed(Receipt("b", 1, receipt.choices, receipt.events, receipt.relation))
+
+
+def test_a_measurement_is_remembered_for_the_private_side_alone(path):
+    mine = account(path)
+    mine.pay(query(1), [ONE], outcome("x", b"\x00noised sums"))
+    assert account(path).measured(1) == b"\x00noised sums"
+    assert mine.measured(2) == b""
+    assert "noised sums" not in json.dumps(Ledger(path).export())
+
+
+def test_a_draw_may_read_what_was_measured_before(path):
+    mine = account(path)
+    mine.pay(query(1), [ONE], outcome("x", b"sums"))
+    receipt = mine.pay(query(2), [FREE], lambda: outcome(mine.measured(1).decode())())
+    assert receipt.of("cut")[0].id == "sums"
+
+
+def test_what_is_over_the_budget_is_not_drawn(path):
+    mine = account(path)
+    for number in range(3):
+        paid(mine, number)
+    with pytest.raises(BudgetError, match=r"asked epsilon=1, 0 left in this run"):
+        mine.pay(query(4), [ONE], never)
+    assert len(mine.receipts()) == 3
+
+
+def test_what_is_free_can_always_be_had(path):
+    mine = account(path, limit=1)
+    paid(mine, 1)
+    mine.pay(query(2), [FREE], outcome())
+    mine.pay(query(3), [Event("uniform", count=5)], outcome())
+    assert len(mine.receipts()) == 3
+
+
+def test_what_is_free_can_be_had_from_data_on_which_everything_was_spent(path):
+    paid(account(path), 1)
+    poor = account(path, run="b", limit=1, lifetime=Fraction(1, 2))
+    poor.require([Event("uniform", count=20), FREE])
+    poor.pay(query(1, "b"), [Event("uniform", count=20)], outcome())
+    with pytest.raises(BudgetError, match="earlier runs already spent epsilon=1"):
+        poor.require([Event("exponential", "1/9")])
+
+
+def test_a_draw_that_fails_costs_nothing_and_its_error_is_its_own(path):
+    mine = account(path)
+    with pytest.raises(ZeroDivisionError):
+        mine.pay(query(1), [ONE], lambda: outcome(str(1 // 0))())
+    with pytest.raises(FileNotFoundError, match="encoder"):
+        mine.pay(query(1), [ONE], lambda: _raise(FileNotFoundError("encoder")))
+    assert mine.receipts() == ()
+    paid(mine, 1)
+
+
+def _raise(error):
+    raise error
+
+
+def test_a_run_cannot_pay_for_another(path):
+    with pytest.raises(LedgerError, match="run a cannot pay for a query of run b"):
+        account(path).pay(Query("b", 1), [ONE], never)
+
+
+# -- plans ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_does_not_fit_is_refused_before_anything_is_spent(path):
+    mine = account(path)
+    mine.require([Event("exponential", "1/2", 6)])
+    with pytest.raises(BudgetError, match=r"asked epsilon=3\.5, 3 left in this run"):
+        mine.require([Event("exponential", "1/2", 7)])
+    assert mine.receipts() == ()
+
+
+def test_what_a_resumed_run_has_paid_of_its_plan_is_not_counted_again(path):
+    plan = [Event("exponential", "1", 2), Event("exponential", "1/2", 2)]
+    mine = account(path)
+    mine.pay(query(1), [Event("exponential", "2/2"), Event("exponential", "1/2")], outcome())
+    mine.require(plan)
+    mine.pay(query(2), [Event("exponential", "1/2")], outcome())
+    mine.pay(query(3), [Event("exponential", "1")], outcome())
+    mine.require(plan)
+    with pytest.raises(BudgetError, match="asked epsilon=1, 0 left"):
+        mine.require([*plan, ONE])
+
+
+def test_what_was_paid_outside_the_plan_counts_on_top_of_it(path):
+    mine = account(path)
+    mine.pay(query(1), [Event("exponential", "3/4")], outcome())
+    with pytest.raises(BudgetError, match=r"asked epsilon=3, 2\.25 left"):
+        mine.require([Event("exponential", "1", 3)])
+
+
+# -- lifetimes -----------------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_on_the_same_data_sees_what_was_spent(path):
+    paid(account(path), 1)
+    other = account(path, run="b")
+    assert other.spent_before() == 1
+    with pytest.raises(BudgetError, match="earlier runs already spent epsilon=1 on these data"):
+        other.require([Event("exponential", "1", 3)])
+    account(path, run="b", lifetime=4).require([Event("exponential", "1", 3)])
+
+
+def test_a_run_that_shares_one_unit_sees_what_was_spent(path):
+    paid(account(path), 1)
+    assert account(path, run="b", units=images(b"unit 3", b"unit 9")).spent_before() == 1
+    assert account(path, run="c", units=images(b"unit 8")).spent_before() == 0
+
+
+def test_the_worst_unit_decides_and_not_the_sum_over_units(path):
+    paid(account(path, run="a", units=images(b"1", b"2")), 1, "a")
+    paid(account(path, run="b", units=images(b"2", b"3")), 1, "b")
+    assert account(path, run="c", units=images(b"1", b"3")).spent_before() == 1
+    assert account(path, run="d", units=images(b"1", b"2", b"3")).spent_before() == 2
+
+
+@pytest.mark.parametrize("total", ["1/3", "7/9", "1000001/1000000", "22/7"])
+def test_the_limit_that_a_refusal_names_is_enough(path, total):
+    event = Event("exponential", total)
+    account(path, limit=10, lifetime=10).pay(query(1), [event], outcome())
+    with pytest.raises(BudgetError, match="--lifetime-epsilon") as refused:
+        account(path, run="b", limit=10, lifetime=Fraction(total)).require([event])
+    named = re.search(r"--lifetime-epsilon ([\d.]+)$", str(refused.value))
+    assert named is not None
+    account(path, run="b", limit=10, lifetime=Fraction(named[1])).require([event])
+
+
+def test_gaussian_events_compose_better_than_their_sum(path):
+    alone = account(path, run="a", **gaussian(lifetime=20))
+    alone.pay(query(1), [Event("gaussian", "2")], outcome())
+    other = account(path, run="b", **gaussian(lifetime=20))
+    one = other.spent_before()
+    other.pay(query(1, "b"), [Event("gaussian", "2")], outcome())
+    assert one < account(path, run="c", **gaussian(lifetime=20)).spent_before() < 2 * one
+
+
+def test_gaussian_noise_cannot_be_had_at_delta_zero(path):
+    with pytest.raises(BudgetError, match=r"at delta 0 no epsilon bounds .* allow a --delta above 0"):
+        account(path).pay(query(1), [Event("gaussian", "2")], never)
+
+
+def test_earlier_gaussian_noise_is_not_forgotten_by_a_run_at_delta_zero(path):
+    account(path, **gaussian(lifetime=20)).pay(query(1), [Event("gaussian", "2")], outcome())
+    with pytest.raises(BudgetError, match="at delta 0 no epsilon bounds"):
+        account(path, run="b", lifetime=100).require([ONE])
+
+
+# -- what a run is bound to ----------------------------------------------------------------------------------------
+
+
+def test_a_run_cannot_be_continued_with_other_data(path):
+    account(path)
+    with pytest.raises(LedgerError, match="not those that this run began with"):
+        account(path, units=images(b"unit 1"))
+
+
+def test_a_run_cannot_be_continued_with_the_same_images_in_other_units(path):
+    account(path)
+    with pytest.raises(LedgerError, match="not those that this run began with"):
+        account(path, units=patients(p=[b"unit 1", b"unit 2"], q=[b"unit 3"]), unit="patient")
+
+
+def test_a_run_is_recognised_whatever_the_order_of_its_data(path):
+    account(path, units=patients(p=[b"1", b"2"], q=[b"3"]), unit="patient")
+    account(path, units=patients(q=[b"3"], p=[b"2", b"1"]), unit="patient")
+    assert len(Ledger(path).runs()) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"relation": "add-remove"},
+        {"unit_size": 4},
+        {"secure": False},
+        {"forgets_insecure": True},
+        {"provider": "https://else.example"},
+    ],
+)
+def test_a_run_cannot_be_continued_under_another_promise(path, other):
+    account(path)
+    with pytest.raises(LedgerError, match="began with --relation replace-one, one image as its privacy unit"):
+        account(path, **other)
+
+
+def test_relations_cannot_be_mixed_on_the_same_data(path):
+    paid(account(path), 1)
+    other = account(path, run="b", relation="add-remove")
+    refusal = "another neighbour relation: use the same, --relation replace-one"
+    with pytest.raises(LedgerError, match=refusal):
+        other.require([ONE])
+    with pytest.raises(LedgerError, match=refusal):
+        other.pay(query(1, "b"), [ONE], never)
+    paid(account(path, run="c", relation="add-remove", units=images(b"other")), 1, "c")
+
+
+def test_a_run_that_spent_nothing_does_not_settle_the_relation(path):
+    slow = account(path)
+    slow.pay(query(1), [Event("uniform")], outcome())
+    paid(account(path, run="b", relation="add-remove"), 1, "b")
+    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation add-remove"):
+        slow.pay(query(2), [ONE], never)
+
+
+def test_an_account_leaves_no_trace_until_it_is_enrolled_and_cannot_pay_before(path):
+    ledger = Ledger(path)
+    mine = ledger.account("a", UNITS, "replace-one", budget(3))
+    mine.require([ONE])
+    with pytest.raises(LedgerError, match="not on record, so it cannot pay: enrol it first"):
+        mine.pay(query(1), [ONE], never)
+    assert (ledger.runs(), mine.enrolled) == ([], False)
+    mine.enrol()
+    paid(mine, 1)
+    assert (len(Ledger(path).runs()), mine.enrolled) == (1, True)
+
+
+def prints_in(path):
+    """The fingerprints of a run on single images."""
+    blob = sqlite3.connect(path).execute("SELECT private FROM rows WHERE name = ''").fetchone()[0]
+    return {blob[start : start + 32] for start in range(0, len(blob), 32)}
+
+
+def test_fingerprints_reveal_nothing_without_the_key(path):
+    account(path)
+    prints = prints_in(path)
+    assert len(prints) == 3
+    for image in (b"unit 1", b"unit 1".hex().encode()):
+        assert image not in path.read_bytes()
+
+
+def test_two_ledgers_know_the_same_image_by_different_fingerprints(tmp_path):
+    for name in ("one", "two"):
+        account(tmp_path / f"{name}.sqlite")
+    one, two = (prints_in(tmp_path / f"{name}.sqlite") for name in ("one", "two"))
+    assert not one & two
+
+
+def test_files_are_for_the_owner_alone(tmp_path):
+    path = tmp_path / "new" / "ledger.sqlite"
+    account(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.with_suffix(".key").stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert sorted(each.name for each in path.parent.iterdir()) == ["ledger.key", "ledger.sqlite"]
+
+
+# -- what people and auditors read ---------------------------------------------------------------------------------
+
+
+def test_runs_are_listed_with_what_they_spent(path):
+    paid(account(path), 1)
+    account(path).pay(query(2), [FREE], outcome())
+    account(path, run="b", units=patients(p=[b"x", b"y"]), unit="patient")
+    rows = [
+        (row.run_id, row.unit, row.units, row.named, row.images, row.rounds, row.draws, row.epsilon)
+        for row in Ledger(path).runs()
+    ]
+    assert rows == [("a", "image", 3, False, 3, 2, 1, 1.0), ("b", "patient", 1, True, 2, 0, 0, 0.0)]
+
+
+def test_history_tells_every_access_in_the_order_of_payment(path):
+    first, second = account(path), account(path, run="b", units=images(b"other"))
+    paid(first, 1)
+    paid(second, 1, "b")
+    first.pay(query(2), [Event("exponential", "1/2", 2), FREE], outcome())
+    told = [
+        (row.run_id, row.iteration, row.mechanism, row.count, row.epsilon) for row in Ledger(path).history()
+    ]
+    assert told == [
+        ("a", 1, "exponential", 1, 1.0),
+        ("b", 1, "exponential", 1, 1.0),
+        ("a", 2, "exponential", 2, 2.0),
+        ("a", 2, "post-processing", 1, 2.0),
+    ]
+    assert [row.run_id for row in Ledger(path).history("b")] == ["b"]
+
+
+def test_the_history_of_an_unknown_run_is_refused(path):
+    account(path)
+    with pytest.raises(LedgerError, match="knows no run z: pcevolve budget show"):
+        Ledger(path).history("z")
+
+
+def test_an_export_holds_every_receipt_and_nothing_private(path):
+    mine = account(path)
+    receipts = [paid(mine, 1), mine.pay(query(2), [ONE], outcome("y", b"secret"))]
+    exported = json.loads(json.dumps(Ledger(path).export()))
+    assert [Receipt.from_dict(each) for each in exported["runs"][0]["receipts"]] == receipts
+    hidden = [each.hex() for each in prints_in(path)]
+    assert not any(each in json.dumps(exported) for each in [*hidden, "secret", '"units"', '"time"'])
+
+
+def test_an_export_says_what_every_accountant_proves(path):
+    mine = account(path, **gaussian(20))
+    mine.pay(query(1), [Event("gaussian", "2")], outcome())
+    mine.pay(query(2), [Event("gaussian", "2", 3)], outcome())
+    run = Ledger(path).export()["runs"][0]
+    assert run["events"] == [{"mechanism": "gaussian", "parameter": "2", "count": 4}]
+    assert run["budget"] == {"epsilon": "20", "delta": 1e-5}
+    assert run["epsilon"].pop("pure") is None
+    assert run["epsilon"]["gdp"] == min(run["epsilon"].values()) == Ledger(path).runs()[0].epsilon
+
+
+@pytest.mark.parametrize("times", [(2e9, 1e9), (0.0, 0.0), (-1.0, 4e18), (1e9, 1e9)])
+def test_a_clock_that_jumps_changes_nothing_but_what_people_read(path, times):
+    clock = iter((times[0], *times))
+    ledger = Ledger(path, clock=lambda: next(clock))
+    mine = ledger.account("a", images(b"1"), "replace-one", budget(3)).enrol()
+    for number in (1, 2):
+        paid(mine, number)
+    reopened = Ledger(path)
+    assert [row.time for row in reopened.history()] == list(times)
+    assert [row.number for row in reopened.history()] == [2, 3]
+    assert account(path, run="b", units=images(b"1")).spent_before() == 2

@@ -1,0 +1,317 @@
+"""A ledger that was edited, cut or corrupted is refused and left as it is; it never starts again from nothing."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcevolve.errors import LedgerError
+from pcevolve.ledger.ledger import Ledger
+from pcevolve.ledger.store import APPLICATION_ID
+from pcevolve.privacy import Event
+from support.accounts import ONE, UNITS, budget, outcome, query
+
+PAGE = 4096
+HEADER = 100  # bytes of an SQLite file that describe the file
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    """A folder with a ledger of two runs, four releases and their measurements."""
+    path = tmp_path_factory.mktemp("original") / "ledger.sqlite"
+    with closing(Ledger(path)) as ledger:
+        for run, units in (("a", UNITS), ("b", UNITS[1:])):
+            mine = ledger.account(run, units, "replace-one", budget(3, 6)).enrol()
+            for number in (1, 2):
+                mine.pay(query(number, run), [ONE], outcome(f"{run}{number}", run.encode() * 3000))
+    return path.parent
+
+
+@pytest.fixture
+def path(original, tmp_path) -> Path:
+    shutil.copytree(original, tmp_path / "copy")
+    return tmp_path / "copy" / "ledger.sqlite"
+
+
+def contents(path: Path) -> list[Any]:
+    """All that a ledger says."""
+    with closing(Ledger(path)) as ledger:
+        mine = ledger.account("a", UNITS, "replace-one", budget(3, 6)).enrol()
+        other = ledger.account("b", UNITS[1:], "replace-one", budget(3, 6)).enrol()
+        spent = [each.spent_before() for each in (mine, other)]
+        kept = [each.measured(number) for each in (mine, other) for number in (1, 2)]
+        return [ledger.runs(), ledger.history(), ledger.export(), spent, kept]
+
+
+def is_refused(path: Path, expected: list[Any]) -> bool:
+    """Whether a ledger is refused, in which case it is untouched; otherwise it says what it always said."""
+    before = path.read_bytes()
+    try:
+        assert contents(path) == expected
+    except LedgerError:
+        assert path.read_bytes() == before
+        return True
+    return False
+
+
+def assert_refused(path: Path, match: str) -> None:
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=match):
+        contents(path)
+    assert path.read_bytes() == before
+
+
+# -- damaged by accident -------------------------------------------------------------------------------------------
+
+
+def test_a_flipped_byte_anywhere_is_refused_or_changes_nothing(original, path):
+    expected, data = contents(path), path.read_bytes()
+    chosen = random.Random(1)
+    places = sorted({*range(HEADER), *chosen.sample(range(HEADER, len(data)), 1200)})
+    refused = 0
+    for place in places:
+        damaged = bytearray(data)
+        damaged[place] ^= chosen.choice([0xFF, 1 << chosen.randrange(8)])
+        path.write_bytes(damaged)
+        refused += is_refused(path, expected)
+    assert len(places) == 1300
+    assert 600 < refused < len(places)
+
+
+def test_a_ledger_that_still_works_after_a_flipped_byte_can_be_paid_from(path):
+    expected, data = contents(path), path.read_bytes()
+    worked = 0
+    for place in range(HEADER):
+        for mask in (0x01, 0x02, 0x80, 0xFF):
+            damaged = bytearray(data)
+            damaged[place] ^= mask
+            path.write_bytes(damaged)
+            if not is_refused(path, expected):
+                worked += goes_on(path)
+    assert worked > 50
+
+
+def goes_on(path: Path) -> bool:
+    """Whether a payment is accepted; then it is on record, and otherwise nothing is lost."""
+    event = Event("exponential", "1/2")
+    try:
+        with closing(Ledger(path)) as ledger:
+            ledger.account("a", UNITS, "replace-one", budget(3, 6)).enrol().pay(query(3), [event], outcome())
+    except LedgerError:
+        accepted = False
+    else:
+        accepted = True
+    with closing(Ledger(path)) as ledger:
+        assert [row.epsilon for row in ledger.runs()] == [2.5 if accepted else 2.0, 2.0]
+    return accepted
+
+
+def test_a_ledger_cut_anywhere_is_refused(path):
+    expected, data = contents(path), path.read_bytes()
+    edges = [edge + by for edge in range(0, len(data) + 1, PAGE) for by in (-1, 0, 1)]
+    places = [each for each in [*edges, 16, HEADER, 1000] if 0 <= each < len(data)]
+    for place in places:
+        path.write_bytes(data[:place])
+        assert is_refused(path, expected), place
+    assert len(places) > 15
+
+
+@pytest.mark.parametrize("more", [bytes(1), bytes(PAGE), b"\xff" * PAGE, b"SQLite format 3\x00"])
+def test_a_ledger_with_something_after_its_end_is_refused_or_says_the_same(path, more):
+    expected = contents(path)
+    path.write_bytes(path.read_bytes() + more)
+    is_refused(path, expected)
+    assert path.read_bytes().endswith(more)
+
+
+def test_a_page_of_zeros_anywhere_is_refused(path):
+    expected, data = contents(path), path.read_bytes()
+    for start in range(0, len(data), PAGE):
+        path.write_bytes(data[:start] + bytes(PAGE) + data[start + PAGE :])
+        assert is_refused(path, expected), start
+
+
+# -- edited --------------------------------------------------------------------------------------------------------
+
+LAST = "(SELECT max(number) FROM rows)"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        f"DELETE FROM rows WHERE number = {LAST}",
+        "DELETE FROM rows WHERE number = 3",
+        "DELETE FROM rows WHERE name != ''",
+        "DELETE FROM rows",
+        'UPDATE rows SET content = replace(content, \'"parameter": "1"\', \'"parameter": "0"\') WHERE number = 2',
+        "UPDATE rows SET private = x'00' WHERE number = 3",
+        "UPDATE rows SET run_id = 'c' WHERE number = 2",
+        "UPDATE rows SET name = '009' WHERE number = 2",
+        "UPDATE rows SET number = -number; UPDATE rows SET number = 7 + number",
+        "UPDATE rows SET seal = (SELECT seal FROM rows WHERE number = 1) WHERE number = 2",
+        "UPDATE rows SET content = CAST(content AS TEXT) WHERE number = 2",
+        "UPDATE rows SET content = 5 WHERE number = 2",
+        "UPDATE rows SET run_id = CAST(x'ff' AS TEXT) WHERE number = 2",
+        f"INSERT INTO rows SELECT {LAST} + 1, run_id, '003', content, private, seal FROM rows WHERE number = 2",
+        "INSERT INTO rows SELECT 99, run_id, '003', content, private, seal FROM rows WHERE number = 2",
+        "UPDATE head SET count = 1",
+        "UPDATE head SET seal = x''",
+        "DELETE FROM head",
+        "INSERT INTO head SELECT * FROM head",
+        "DROP TABLE head",
+        "DROP TABLE rows",
+        "DELETE FROM rows WHERE number = 6; UPDATE head SET count = 5",
+        "CREATE TRIGGER t AFTER INSERT ON rows BEGIN DELETE FROM rows WHERE number = 2; END",
+        "CREATE VIEW v AS SELECT 1",
+    ],
+)
+def test_a_ledger_that_was_edited_is_refused(path, edit):
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(edit)
+    assert_refused(path, "damaged|nothing was released")
+
+
+def test_a_ledger_that_is_edited_while_it_is_open_is_refused_too(path):
+    with closing(Ledger(path)) as ledger:
+        mine = ledger.account("a", UNITS, "replace-one", budget(3, 6)).enrol()
+        with closing(sqlite3.connect(path)) as db:
+            db.executescript("UPDATE rows SET private = x'00' WHERE number = 2")
+        with pytest.raises(LedgerError, match="a row changed while it was open"):
+            mine.measured(1)
+
+
+def test_an_older_copy_put_in_place_while_it_is_open_is_refused(path):
+    with closing(Ledger(path)) as ledger:
+        mine = ledger.account("a", UNITS, "replace-one", budget(3, 6)).enrol()
+        older = path.read_bytes()
+        mine.pay(query(3), [ONE], outcome())
+        mine.receipts()
+        path.write_bytes(older)
+        with pytest.raises(LedgerError, match="last rows are gone"):
+            mine.receipts()
+
+
+# -- halves --------------------------------------------------------------------------------------------------------
+
+
+def test_a_ledger_without_its_key_is_refused(path):
+    path.with_suffix(".key").unlink()
+    assert_refused(path, "cannot recognise data; restore it")
+    assert not path.with_suffix(".key").exists()
+
+
+@pytest.mark.parametrize("key", [b"", bytes(31), bytes(33)])
+def test_a_damaged_key_is_refused(path, key):
+    path.with_suffix(".key").write_bytes(key)
+    assert_refused(path, r"ledger\.key is damaged")
+
+
+def test_the_key_of_another_ledger_is_refused(path, tmp_path):
+    Ledger(tmp_path / "other.sqlite").close()
+    shutil.copy(tmp_path / "other.key", path.with_suffix(".key"))
+    assert_refused(path, "damaged")
+
+
+def test_the_key_of_another_empty_ledger_is_refused(tmp_path):
+    for name in ("one", "two"):
+        Ledger(tmp_path / f"{name}.sqlite").close()
+    shutil.copy(tmp_path / "one.key", tmp_path / "two.key")
+    with pytest.raises(LedgerError, match="its key is another ledger's"):
+        Ledger(tmp_path / "two.sqlite")
+
+
+def test_a_half_made_key_is_not_taken_for_a_lost_one(path):
+    path.with_suffix(".key").unlink()
+    path.with_suffix(".key.new").write_bytes(bytes(32))
+    assert_refused(path, "damaged")
+    assert not path.with_suffix(".key").exists()
+
+
+def test_a_ledger_that_was_removed_does_not_start_again_from_nothing(path):
+    path.unlink()
+    for create in (True, False):
+        with pytest.raises(LedgerError, match="is gone but its key is there: restore it"):
+            Ledger(path, create=create)
+    assert not path.exists()
+
+
+def test_an_empty_file_is_not_taken_for_a_new_ledger(path):
+    path.write_bytes(b"")
+    assert_refused(path, "is empty, which a ledger never is")
+
+
+def test_an_empty_file_without_a_key_is_not_taken_for_a_new_ledger(tmp_path):
+    (tmp_path / "ledger.sqlite").touch()
+    with pytest.raises(LedgerError, match="restore it"):
+        Ledger(tmp_path / "ledger.sqlite")
+    assert [each.name for each in tmp_path.iterdir()] == ["ledger.sqlite"]
+
+
+def test_what_is_left_of_a_removed_ledger_is_not_rolled_into_a_new_one(path):
+    path.unlink()
+    path.with_suffix(".key").unlink()
+    path.with_name("ledger.sqlite-journal").write_bytes(b"pages of the old one")
+    with pytest.raises(LedgerError, match="is left of a ledger that is gone"):
+        Ledger(path)
+    assert not path.exists()
+
+
+# -- other files ---------------------------------------------------------------------------------------------------
+
+
+def test_asking_for_a_ledger_that_is_not_there_makes_none(tmp_path):
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        Ledger(tmp_path / "new" / "ledger.sqlite", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_foreign_database_is_refused(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE t (x)")
+    path.with_suffix(".key").write_bytes(bytes(32))
+    assert_refused(path, "is not a ledger of this version")
+
+
+def version_one(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(
+            "CREATE TABLE runs (run_id TEXT PRIMARY KEY, relation TEXT NOT NULL);"
+            f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version=1;"
+        )
+    path.with_suffix(".key").write_bytes(bytes(32))
+
+
+def test_a_ledger_of_an_earlier_version_is_refused_and_left_alone(tmp_path):
+    version_one(tmp_path / "ledger.sqlite")
+    assert_refused(tmp_path / "ledger.sqlite", "made by an earlier version, in format 1: it was not touched")
+
+
+def test_a_ledger_of_a_later_version_is_refused_and_left_alone(path):
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version=4")
+    assert_refused(path, "is not a ledger of this version")
+
+
+def test_a_ledger_cannot_have_the_name_of_its_key(tmp_path):
+    with pytest.raises(LedgerError, match="is the name of a ledger's key"):
+        Ledger(tmp_path / "ledger.key")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_not_a_ledger(tmp_path):
+    (tmp_path / "ledger.sqlite").mkdir()
+    with pytest.raises(LedgerError, match="ledger"):
+        Ledger(tmp_path / "ledger.sqlite")
+
+
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_a_ledger_needs_the_name_of_a_file(name):
+    with pytest.raises(LedgerError, match="is a folder and no file: name a file in it with --ledger"):
+        Ledger(Path(name))

@@ -1,0 +1,385 @@
+"""Runs that cut the same images into different units: group privacy in both directions, for everybody it concerns."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.errors import BudgetError, DataError, LedgerError
+from pcevolve.ledger.keys import Key
+from pcevolve.ledger.ledger import Ledger, PrivateUnit, Terms
+from pcevolve.ledger.overlap import Cut, Party, Reach, exposures
+from pcevolve.ledger.units import Units
+from pcevolve.privacy import FREE, Event
+from support.accounts import account, budget, gaussian, images, outcome, patients, query
+
+IMAGES = images(b"1", b"2", b"3", b"4")
+PATIENTS = patients(p=[b"1", b"2", b"3"], q=[b"4"])
+PURE = Event("exponential", "1/2")
+THREE = Event("exponential", "3")
+NOISE = Event("gaussian", "6")
+KEY = Key(bytes(32))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.sqlite"
+
+
+def spend(path, run, units, event, unit="image", **options):
+    mine = account(path, run=run, units=units, unit=unit, **options)
+    mine.require([event])
+    return mine.pay(query(1, run), [event, FREE], outcome())
+
+
+def worst(mine, others, relation="replace-one", most=None):
+    """The sizes that decide, in runs that all did something else."""
+
+    def party(run, units):
+        kind = "image" if units[0].name is None else "patient"
+        return Party(run, kind, Cut.of(Units.of(KEY, units, kind)), most)
+
+    own, theirs = party("mine", mine), [party(run, units) for run, units in others.items()]
+    reach = Reach.of(own, theirs, theirs)
+    runs = [*theirs, own]
+    found = exposures(reach, runs, relation, {run.run_id: run.run_id for run in runs})
+    return sorted((each.sizes for each in found), key=lambda each: sorted(each.items()))
+
+
+# -- sizes ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_patient_of_three_images_is_three_units_of_a_run_on_images():
+    assert worst(PATIENTS, {"r": IMAGES}) == [{"r": 3, "mine": 1}]
+
+
+def test_an_image_is_one_unit_of_a_run_on_patients_and_its_patient_is_all_his_images_of_this_run():
+    assert worst(IMAGES, {"r": PATIENTS}) == [{"r": 1, "mine": 3}]
+    assert worst(IMAGES[3:], {"r": PATIENTS}) == [{"r": 1, "mine": 1}]
+
+
+def test_taking_an_image_away_changes_a_patient_which_is_a_removal_and_an_addition():
+    sizes = {"r": 2, "mine": 1}
+    assert sizes in worst(images(b"1"), {"r": PATIENTS}, "add-remove", most=3)
+    assert sizes in worst(images(b"4"), {"r": PATIENTS}, "add-remove", most=3), (
+        "another image may come to his own"
+    )
+    assert worst(PATIENTS, {"r": PATIENTS}, "add-remove") == [{"r": 1, "mine": 1}]
+
+
+def test_a_patient_of_one_image_has_a_neighbour_of_as_many_as_are_declared():
+    assert worst(patients(q=[b"4"]), {"r": images(b"4")}, most=5) == [{"r": 5, "mine": 1}]
+    assert {"r": 5, "mine": 1} in worst(patients(q=[b"4"]), {"r": images(b"4")}, "add-remove", most=5)
+    crossing = worst(patients(q=[b"4"]), {"r": patients(other=[b"4", b"5"])}, "add-remove", most=5)
+    assert {"r": 10, "mine": 1} in crossing
+    assert worst(patients(q=[b"4"]), {"r": patients(q=[b"5"])}, "add-remove", most=5) == [{"r": 1, "mine": 1}]
+
+
+def test_units_that_lean_on_different_runs_are_all_kept_and_lesser_ones_are_not():
+    mine = patients(a=[b"1", b"2"], b=[b"3"], c=[b"4"], d=[b"5"])
+    others = {"r": images(b"1", b"2", b"3"), "s": images(b"3", b"4")}
+    assert worst(mine, others) == [{"r": 1, "s": 1, "mine": 1}, {"r": 2, "mine": 1}]
+
+
+def test_data_that_nobody_used_are_not_exposed():
+    assert worst(IMAGES, {"r": images(b"9")}) == [{"mine": 1}]
+
+
+# -- the same patient ----------------------------------------------------------------------------------------------
+
+
+def test_what_a_patient_bears_is_found_over_his_other_images(path):
+    spend(path, "p", patients(p=[b"1", b"2", b"3"]), THREE, unit="patient", lifetime=6)
+    spend(path, "i1", images(b"1"), THREE, lifetime=6)
+    second = account(path, "i2", images(b"2"), 3, 6)
+    assert second.spent_before() == 6
+    with pytest.raises(
+        BudgetError,
+        match=r"spent epsilon=6 on these data, for the one patient that is worst off.*would make it 9",
+    ):
+        second.require([THREE])
+    with pytest.raises(BudgetError, match="would make it 9"):
+        second.pay(query(1, "i2"), [THREE], outcome())
+
+
+def test_a_patient_with_new_images_is_the_same_patient(path):
+    spend(path, "march", patients(p17=[b"1", b"2"], p18=[b"3"]), THREE, unit="patient")
+    april = account(path, "april", patients(p17=[b"8", b"9"]), unit="patient")
+    assert april.spent_before() == 3
+    with pytest.raises(BudgetError, match=r"for the one patient .* would make it 6"):
+        april.require([THREE])
+    account(path, "others", patients(p19=[b"5", b"6"]), unit="patient").require([THREE])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("Patient", "Zoé"), ("patient ", " Zoé"), ("patient", "Zoe\u0301"), ("PATIENT", "Zoe\u0301 ")],
+)
+def test_a_name_is_known_again_however_it_is_spelled(path, kind, name):
+    spend(path, "a", [PrivateUnit((b"1",), "Zo\u00e9")], THREE, unit="patient")
+    assert account(path, "b", [PrivateUnit((b"2",), name)], unit=kind).spent_before() == 3
+
+
+@pytest.mark.parametrize(("kind", "name"), [("device", "7"), ("patient", "8"), ("patient", "7 a")])
+def test_another_name_and_another_kind_are_other_units(path, kind, name):
+    spend(path, "a", [PrivateUnit((b"1",), "7")], THREE, unit="patient")
+    assert account(path, "b", [PrivateUnit((b"2",), name)], unit=kind).spent_before() == 0
+
+
+def test_images_that_a_run_showed_without_spending_belong_to_the_patient_too(path):
+    account(path, "shown", patients(p=[b"1", b"2"]), unit="patient")
+    spend(path, "paid", patients(p=[b"1"]), THREE, unit="patient")
+    assert account(path, "image", images(b"2")).spent_before() == 3
+
+
+def test_a_name_is_kept_as_a_keyed_fingerprint_alone(path):
+    account(path, "a", patients(Erika=[b"1"]), unit="patient")
+    assert b"Erika" not in path.read_bytes()
+    assert "Erika" not in repr(patients(Erika=[b"1"]))
+
+
+@pytest.mark.parametrize(
+    ("units", "fault"),
+    [
+        ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",))), "all other units have one"),
+        (patients(p=[b"1"], q=[b"1"]), "two privacy units share an image"),
+        ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",), " p")), "two privacy units have the same name"),
+        ((PrivateUnit((), "p"),), "without images"),
+        ((), "there is no privacy unit"),
+    ],
+)
+def test_units_that_cannot_be_told_apart_are_refused(path, units, fault):
+    with pytest.raises(DataError, match=fault):
+        account(path, units=units, unit="patient")
+
+
+def test_several_images_without_a_name_are_no_unit(path):
+    with pytest.raises(DataError, match="several images needs a name"):
+        account(path, units=[PrivateUnit((b"1", b"2"))])
+    with pytest.raises(DataError, match="single images have no names"):
+        account(path, units=patients(p=[b"1"]))
+
+
+# -- how many images a patient may have ----------------------------------------------------------------------------
+
+
+def test_no_unit_may_have_more_images_than_declared(path):
+    with pytest.raises(
+        DataError, match="a patient has more images than --unit-size 2 says: nothing was spent"
+    ):
+        account(path, "a", PATIENTS, unit="patient", unit_size=2)
+
+
+@pytest.mark.parametrize("images_first", [True, False])
+def test_under_add_remove_patients_are_counted_by_other_units_only_with_a_declared_size(path, images_first):
+    first, second = (IMAGES, "image"), (PATIENTS, "patient")
+    (one, kind), (other, another) = (first, second) if images_first else (second, first)
+    options = {"limit": 9, "lifetime": 9, "relation": "add-remove"}
+    spend(path, "one", one, PURE, unit=kind, **options)
+    with pytest.raises(LedgerError, match="say with --unit-size how many images one patient has at most"):
+        account(path, "other", other, unit=another, **options).require([PURE])
+    account(path, "bound", other, unit=another, unit_size=3, **options).require([PURE])
+
+
+def test_a_declared_size_that_earlier_runs_exceed_is_refused(path):
+    options = {"limit": 99, "lifetime": 99}
+    spend(path, "images", images(b"1", b"2", b"3"), PURE, **options)
+    spend(path, "some", patients(p=[b"1", b"2"]), PURE, unit="patient", unit_size=2, **options)
+    more = account(path, "more", patients(p=[b"3"]), unit="patient", unit_size=2, **options)
+    with pytest.raises(LedgerError, match="begin this run with a larger --unit-size"):
+        more.require([PURE])
+    account(path, "larger", patients(p=[b"3"]), unit="patient", unit_size=3, **options).require([PURE])
+
+
+def test_the_largest_size_that_was_ever_declared_for_a_patient_counts(path):
+    options = {"limit": 99, "lifetime": 99}
+    spend(path, "five", patients(p=[b"1"]), PURE, unit="patient", unit_size=5, **options)
+    spend(path, "image", images(b"1"), PURE, **options)
+    now = account(path, "two", patients(p=[b"1"]), unit="patient", unit_size=2, **options)
+    assert now.spent_before() == 0.5 + 5 * 0.5
+
+
+def test_a_size_that_was_declared_for_another_kind_of_unit_does_not_count_for_patients(path):
+    options = {"limit": 999, "lifetime": 999}
+    spend(path, "patients", patients(p=[b"1"]), PURE, unit="patient", unit_size=2, **options)
+    wards = account(path, "wards", patients(w=[b"1", b"2"]), unit="ward", unit_size=100, **options)
+    assert wards.spent_before() == 100 * 0.5, "a ward may have a hundred patients of one image"
+    spend(path, "ward", patients(w=[b"1", b"2"]), PURE, unit="ward", unit_size=100, **options)
+    assert account(path, "p", images(b"1"), **options).spent_before() == 100 * 0.5 + 0.5
+
+
+def test_a_run_on_images_may_declare_the_size_of_earlier_patients(path):
+    options = {"limit": 99, "lifetime": 99, "relation": "add-remove"}
+    spend(path, "patients", patients(p=[b"1"]), PURE, unit="patient", **options)
+    now = account(path, "image", images(b"1"), unit_size=4, **options)
+    now.require([PURE])
+    with pytest.raises(BudgetError, match=r"for the one patient .* would make it 2\.5"):
+        account(path, "poor", images(b"1"), unit_size=4, limit=9, lifetime=2, relation="add-remove").require(
+            [PURE]
+        )
+
+
+def test_an_image_is_one_image_and_needs_no_declaration(path):
+    options = {"limit": 9, "lifetime": 9, "relation": "add-remove"}
+    spend(path, "a", IMAGES, PURE, **options)
+    account(path, "b", IMAGES, **options).require([PURE])
+    account(path, "c", patients(p=[b"8"]), unit="patient", **options).require([PURE])
+
+
+# -- many runs, against a reference --------------------------------------------------------------------------------
+
+
+def reference(runs: Sequence, relation: str, declared: Sequence[int | None]) -> dict:
+    """What each subject bears, slowly and from the words of the definition.
+
+    Args:
+        runs: Of each, its units and what it spent; a unit is a name, or None, and a set of images.
+        relation: Neighbour relation.
+        declared: Most images per unit, by run.
+    """
+    named = {name for units, _ in runs for name, _ in units if name}
+    extents = {n: set().union(*(im for units, _ in runs for name, im in units if name == n)) for n in named}
+    singles = {next(iter(im)) for units, _ in runs for name, im in units if not name}
+    subjects = [(None, {image}) for image in singles] + list(extents.items())
+    total = {}
+    for subject, extent in subjects:
+        sizes = [one_size(subject, extent, units, relation, runs, declared) for units, _ in runs]
+        total[subject or min(extent)] = sum(
+            size * spent for size, (_, spent) in zip(sizes, runs, strict=True)
+        )
+    return total
+
+
+def one_size(subject, extent, units, relation, runs, declared):
+    touched = [(name, im) for name, im in units if im & extent or (name and name == subject)]
+    if not touched:
+        return 0
+    if len(touched) == 1 and (touched[0][0] == subject):
+        return 1
+    factor = 1 if relation == "replace-one" or touched[0][0] is None else 2
+    if subject is None:
+        most = 1
+    else:
+        said = [m or 0 for (its, _), m in zip(runs, declared, strict=True) if subject in {n for n, _ in its}]
+        most = max(said)
+    counted = sum(1 if relation == "replace-one" or im <= extent else 2 for _, im in touched)
+    return max(counted, most * factor)
+
+
+@st.composite
+def unit_maps(draw):
+    """The units of one run: single images, or patients who share images with other runs' patients, not in one run."""
+    chosen = draw(st.sets(st.integers(0, 7), min_size=1, max_size=6))
+    if draw(st.booleans()):
+        return [(None, {image}) for image in sorted(chosen)]
+    owners = {image: draw(st.sampled_from("pqrs")) for image in sorted(chosen)}
+    return [(name, {i for i in owners if owners[i] == name}) for name in sorted(set(owners.values()))]
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.tuples(unit_maps(), st.integers(1, 4)), min_size=2, max_size=5),
+    st.sampled_from([("replace-one", None), ("replace-one", 8), ("add-remove", 8)]),
+)
+def test_no_subject_ever_bears_more_than_the_limit_and_no_run_that_keeps_it_is_refused(runs, terms):
+    (relation, declared), done = terms, []
+    with tempfile.TemporaryDirectory() as folder, closing(Ledger(Path(folder) / "l.sqlite")) as ledger:
+        for number, (units, quarters) in enumerate(runs):
+            event, name = Event("exponential", str(Fraction(quarters, 4))), f"run {number}"
+            after = [*done, (units, event.value)]
+            fits = max(reference(after, relation, [declared] * len(after)).values()) <= 4
+            assert paid_for(ledger, name, units, event, relation, declared) == fits
+            done = after if fits else done
+
+
+def paid_for(ledger, name, units, event, relation, declared) -> bool:
+    """Whether a run's one draw can be paid for; if not, the run never begins."""
+    named = [PrivateUnit(tuple(b"%d" % i for i in sorted(im)), name) for name, im in units]
+    kind = "image" if named[0].name is None else "patient"
+    mine = ledger.account(name, named, relation, budget(9, 4), kind, Terms(unit_size=declared))
+    with contextlib.suppress(BudgetError):
+        mine.require([event])
+        mine.enrol().pay(query(1, name), [event], outcome())
+        return True
+    return False
+
+
+# -- composition ---------------------------------------------------------------------------------------------------
+
+
+def test_a_run_on_patients_counts_pure_events_on_their_images_by_group_privacy(path):
+    spend(path, "images", IMAGES, PURE, limit=9, lifetime=9)
+    mine = account(path, run="patients", units=PATIENTS, unit="patient", limit=9, lifetime=2)
+    assert mine.spent_before() == 1.5
+    mine.require([PURE])
+    with pytest.raises(BudgetError, match=r"spent epsilon=1\.5 on these data, .* would make it 2\.25"):
+        mine.require([Event("exponential", "3/4")])
+
+
+def test_a_run_on_images_counts_pure_events_on_their_patient_once_and_its_own_for_all_his_images(path):
+    spend(path, "patients", PATIENTS, PURE, unit="patient", limit=9, lifetime=9)
+    mine = account(path, run="images", units=IMAGES, limit=9, lifetime=2)
+    assert mine.spent_before() == 0.5
+    mine.require([PURE])
+    with pytest.raises(
+        BudgetError, match=r"already spent epsilon=0\.5 on these data, .* would make it 2\.75"
+    ):
+        mine.require([Event("exponential", "3/4")])
+
+
+def test_nobody_is_promised_anything_by_a_run_that_spent_nothing(path):
+    account(path, run="patients", units=PATIENTS, unit="patient")
+    spend(path, "control", PATIENTS, Event("uniform"), unit="patient", limit=9, lifetime=9)
+    account(path, run="images", units=IMAGES, limit=9, lifetime=1).require([Event("exponential", "1")])
+
+
+def test_a_run_on_patients_counts_gaussian_events_on_their_images_by_group_privacy(path):
+    spend(path, "images", IMAGES, NOISE, **gaussian(90))
+    mine = account(path, run="patients", units=PATIENTS, unit="patient", **gaussian(90))
+    assert mine.spent_before() == pytest.approx(epsilon([Event("gaussian", "2")], 1e-5))
+    assert mine.spent_before() > 1.5 * epsilon([Event("gaussian", "6", 3)], 1e-5), (
+        "composition understates it"
+    )
+    assert account(path, run="more images", units=IMAGES, **gaussian(90)).spent_before() == pytest.approx(
+        epsilon([NOISE], 1e-5)
+    )
+
+
+def test_a_run_on_images_counts_gaussian_events_on_their_patient_once(path):
+    spend(path, "patients", PATIENTS, NOISE, unit="patient", **gaussian(90))
+    mine = account(path, run="images", units=IMAGES, **gaussian(90))
+    assert mine.spent_before() == pytest.approx(epsilon([NOISE], 1e-5))
+
+
+def test_earlier_runs_of_both_kinds_compose_for_the_patient_who_is_in_all_of_them(path):
+    spend(path, "images", IMAGES, PURE, limit=9, lifetime=9)
+    spend(path, "patients", PATIENTS, PURE, unit="patient", limit=9, lifetime=9)
+    spend(path, "fourth", images(b"4"), Event("exponential", "1/8"), limit=9, lifetime=9)
+    now = account(path, run="now", units=PATIENTS, unit="patient", limit=9, lifetime=9)
+    assert now.spent_before() == 2.0
+    assert account(path, run="then", units=images(b"4"), limit=9, lifetime=9).spent_before() == 1.125
+
+
+def test_a_third_run_sees_the_group_even_when_the_images_are_of_several_units(path):
+    spend(path, "images", IMAGES, PURE, limit=9, lifetime=9)
+    pairs = account(path, "pairs", patients(a=[b"1", b"2"], b=[b"3", b"4"]), unit="pair", limit=9, lifetime=9)
+    assert pairs.spent_before() == float(2 * Fraction(1, 2))
+
+
+def test_the_relation_of_every_run_that_touches_the_same_patient_is_checked(path):
+    spend(path, "patients", patients(p=[b"1", b"2"]), PURE, unit="patient")
+    mine = account(path, "image", images(b"2"), relation="add-remove", unit_size=2)
+    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation replace-one"):
+        mine.require([PURE])
+    again = account(path, "month", patients(p=[b"9"]), unit="patient", relation="add-remove", unit_size=2)
+    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation replace-one"):
+        again.require([PURE])

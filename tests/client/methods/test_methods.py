@@ -1,0 +1,201 @@
+"""Methods: every one fits its budget, says what it promises, and is found by its name."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcevolve import methods
+from pcevolve.dp.accountants import epsilon, within
+from pcevolve.dp.calibration import Scope
+from pcevolve.errors import UsageError
+from pcevolve.methods import METHODS, method
+from pcevolve.methods.method import Schedule
+from pcevolve.privacy import FREE, Budget, Event
+from support.runs import small_plan
+
+PRIVATE = sorted(name for name, each in METHODS.items() if each.selector is not None)
+RELATIONS = ("replace-one", "add-remove")
+
+
+def scope(**changes: object) -> Scope:
+    values: dict[str, object] = {
+        "relation": "replace-one",
+        "iterations": 3,
+        "classes": 2,
+        "shots": 10,
+        "candidates": 100,
+    }
+    return Scope(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    name=st.sampled_from(PRIVATE),
+    total=st.fractions(Fraction(1, 10), 20, max_denominator=1000),
+    iterations=st.integers(1, 20),
+    classes=st.integers(1, 12),
+    relation=st.sampled_from(RELATIONS),
+)
+def test_every_method_spends_its_budget_and_no_more(name, total, iterations, classes, relation):
+    budget = Budget(total, method(name).delta)
+    sizes = scope(iterations=iterations, classes=classes, relation=relation)
+    rounds = method(name).events(budget, sizes)
+    events = [event for each in rounds for event in each]
+    assert len(rounds) == iterations
+    assert within(events, budget)
+    assert epsilon(events, budget.delta) > 0.98 * float(total)
+
+
+@pytest.mark.parametrize("name", ["random", "t2i"])
+def test_a_method_that_does_not_look_costs_nothing(name):
+    rounds = method(name).events(Budget(Fraction(1)), scope())
+    assert all(event.free for each in rounds for event in each)
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_larger_budget_never_has_a_smaller_lift(name, relation):
+    chosen, sizes = method(name), scope(relation=relation)
+    lifts = [
+        chosen.lift(chosen.events(Budget(Fraction(total), chosen.delta), sizes)[0], sizes)
+        for total in (1, 4, 16)
+    ]
+    assert 0.09 < lifts[0] <= lifts[1] <= lifts[2] <= 1
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_every_guarantee_names_both_neighbour_relations(name):
+    assert "replace-one" in method(name).guarantee
+    assert "add-remove" in method(name).guarantee
+
+
+def test_a_statement_tells_a_sum_from_a_composition():
+    pure = method("pcevolve").statement(small_plan(method="pcevolve"))
+    assert pure == method("pcevolve").guarantee
+    rounds, strengths = 20, (0.5,) * 20
+    composed = method("pcevolve").statement(
+        small_plan(method="pcevolve", delta=1e-5, iterations=rounds, strengths=strengths)
+    )
+    assert composed.startswith(
+        f"{pure}; the epsilon of this run holds with delta = 1e-05, at which its draws compose"
+    )
+    assert composed.endswith("with delta = 0 it is the sum, 10")
+
+
+@pytest.mark.parametrize("name", ["pe", "dp-means"])
+def test_a_statement_names_the_access_to_the_appearance_if_there_is_one(name):
+    plan = small_plan(method=name, delta=1e-5, appearance="matched")
+    assert "one Gaussian release of the sum of six numbers per image" in method(name).statement(plan)
+    assert "six numbers" not in method(name).statement(plan.model_copy(update={"appearance": "as-is"}))
+
+
+@pytest.mark.parametrize(("candidates", "draws"), [(7, 1), (12, 4), (40, 5), (100, 5)])
+def test_votes_draw_as_many_candidates_as_there_are_prototypes_and_pay_for_no_more(candidates, draws):
+    chosen, sizes = method("pe-em"), scope(candidates=candidates)
+    ((event,), *_) = chosen.events(Budget(Fraction(10)), sizes)
+    assert event.count == draws == chosen.prototypes_for(candidates)
+    assert chosen.accesses(Budget(Fraction(10)), sizes)[1] == (Event("exponential", str(event.value), draws),)
+
+
+def test_published_calibrations_add_more_noise_than_tight_ones():
+    budget = Budget(Fraction(10), 1e-5)
+    for name in ("pe", "pcevolve-gm"):
+        tight, published = (
+            method(name).events(budget, scope(), each)[0][0].value for each in ("tight", "published")
+        )
+        assert published > tight
+
+
+def test_a_method_without_a_published_calibration_says_so():
+    with pytest.raises(UsageError, match="has only one calibration"):
+        method("jvem").events(Budget(Fraction(1)), scope(), "published")
+
+
+@pytest.mark.parametrize("name", ["pe", "dp-means", "pcevolve-gm"])
+def test_gaussian_noise_needs_a_delta(name):
+    with pytest.raises(UsageError, match="--delta"):
+        method(name).events(Budget(Fraction(1)), scope())
+
+
+def test_a_dataset_that_is_selected_from_what_was_released_costs_nothing_more():
+    plan = small_plan(method="dp-means", keep="selected", pool="all", delta=1e-5)
+    planned = method("dp-means").planned(plan)
+    assert set(planned) == {1, 2, 3}
+    assert not planned[1][0].free
+    assert planned[2] == planned[3] == (FREE,)
+
+
+def test_only_a_method_that_remembers_can_select_its_dataset():
+    with pytest.raises(UsageError, match="cannot choose its dataset"):
+        method("pcevolve").planned(small_plan(method="pcevolve", keep="selected"))
+    assert method("random").planned(small_plan(keep="selected"))[3] == (Event("uniform"),)
+
+
+def test_auto_chooses_from_public_sizes_and_says_why():
+    chosen, reason = methods.resolved("auto", Budget(Fraction(10), 1e-5), scope())
+    assert chosen.name == "dp-means"
+    assert "clip radii" in reason
+    poor, reason = methods.resolved("auto", Budget(Fraction(1), 1e-5), scope())
+    assert poor.name == "pe"
+    assert "drowns" in reason
+    assert methods.resolved("auto", Budget(Fraction(1), 1e-5), scope(shots=100))[0].name == "dp-means"
+    pure, reason = methods.resolved("auto", Budget(Fraction(10)), scope())
+    assert pure.events(Budget(Fraction(10)), scope())
+    assert "delta is 0" in reason
+
+
+def test_a_method_by_name_is_taken_as_it_is():
+    assert methods.resolved("pe", Budget(Fraction(1), 1e-5), scope()) == (method("pe"), "")
+
+
+def test_an_unknown_method_is_refused_with_the_choices():
+    with pytest.raises(UsageError, match=r"choose one of auto, dp-means, jvem, pcevolve.* t2i"):
+        methods.default_delta("magic")
+
+
+def test_appearance_is_asked_for_by_default_only_where_noise_leaves_something_to_match():
+    dp_means = method("dp-means")
+    looks = [dp_means.appearance_for(Budget(Fraction(total), 1e-5), scope()) for total in (1, 2, 10)]
+    assert looks == ["as-is", "as-is", "auto"]
+    assert dp_means.appearance_for(Budget(Fraction(10), 1e-5), scope(shots=1)) == "as-is"
+    assert dp_means.appearance_for(Budget(Fraction(1), 1e-5), scope(shots=500)) == "auto"
+    assert method("pe").appearance_for(Budget(Fraction(10), 1e-5), scope()) == "as-is"
+
+
+def test_a_method_that_cannot_tell_which_look_is_nearer_is_refused():
+    shape = {"appearance": "auto", "keep": "selected", "delta": 1e-5}
+    for name, reason in (("pe", "leave --keep out"), ("random", "Gaussian noise alone")):
+        with pytest.raises(UsageError, match=reason):
+            method(name).planned(small_plan(method=name, **shape))
+
+
+def test_appearance_is_paid_for_out_of_the_same_budget():
+    budget, sizes = Budget(Fraction(10), 1e-5), scope()
+    matched = method("dp-means").accesses(budget, sizes, appearance="matched")
+    alone = method("dp-means").accesses(budget, sizes, appearance="as-is")
+    assert set(matched) == {0, *alone}
+    assert matched[1][0].value > alone[1][0].value
+    assert within([event for events in matched.values() for event in events], budget)
+    with pytest.raises(UsageError, match="Gaussian noise alone"):
+        method("pcevolve").accesses(Budget(Fraction(1)), sizes, appearance="matched")
+
+
+@pytest.mark.parametrize(
+    ("candidates", "prototypes"), [(100, 10), (4, 4), (7, 7), (13, 1), (60, 10), (45, 9)]
+)
+def test_default_prototypes_share_the_candidates_evenly(candidates, prototypes):
+    assert method("dp-means").prototypes == 10
+    assert method("dp-means").prototypes_for(candidates) == prototypes
+    assert method("pe").prototypes_for(candidates) == candidates
+
+
+def test_schedules_go_down_by_steps_or_in_a_line():
+    assert Schedule(0.8, 0.6, step=0.02).over(3) == (0.8, 0.78, 0.76)
+    assert Schedule(0.8, 0.6, step=0.02).over(30)[-1] == 0.6
+    assert Schedule(0.98, 0.6).over(3) == (0.98, 0.79, 0.6)
+    assert Schedule(0.98, 0.6).over(1) == (0.98,)
+    assert Schedule(0.8, 0.6).over(0) == ()

@@ -1,0 +1,133 @@
+"""Six numbers that say how an image looks, and images that are made to look so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageChops, ImageDraw, ImageFilter
+
+from pcevolve.errors import TranscriptError
+from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, appearance_in, developed
+from pcevolve.public.release import Receipt
+from pcevolve_shared import images
+
+angles = st.floats(0, 1)
+
+
+def drawn(ground: int, ink: int, blur: float = 0.0, tint: int = 0, side: int = 64) -> Image.Image:
+    image = Image.new("RGB", (side, side), (ground, ground, max(ground - tint, 0)))
+    ImageDraw.Draw(image).line(
+        [(side // 4, side // 4), (side // 4 * 3, side // 4 * 3)], (ink, ink, ink), side // 8
+    )
+    return image.filter(ImageFilter.GaussianBlur(blur)) if blur else image
+
+
+def noise(seed: int, side: tuple[int, int] = (40, 40)) -> Image.Image:
+    pixels = np.random.default_rng(seed).integers(0, 256, (*side, 3), dtype=np.uint8)
+    return Image.fromarray(pixels)
+
+
+def test_it_tells_ground_from_ink_whichever_is_lighter():
+    light, dark = Appearance.of(drawn(0, 255)), Appearance.of(drawn(255, 0))
+    assert (light.ground, light.ink) == (0, 1)
+    assert (dark.ground, dark.ink) == (1, 0)
+
+
+def test_it_tells_colour_and_sharpness():
+    assert Appearance.of(drawn(100, 200, tint=60)).saturation > Appearance.of(drawn(100, 200)).saturation == 0
+    assert Appearance.of(drawn(0, 255)).sharpness > 1.3 * Appearance.of(drawn(0, 255, blur=3)).sharpness
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 70), st.integers(1, 70))
+def test_every_image_has_one_inside_the_cube(seed, width, height):
+    vector = Appearance.of(noise(seed, (height, width))).vector
+    assert vector.shape == (6,)
+    assert ((vector >= 0) & (vector <= 1)).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 255), st.integers(0, 255), st.integers(0, 255), st.integers(0, 255))
+def test_an_image_gets_the_ground_and_ink_that_are_asked_for(ground, ink, wanted_ground, wanted_ink):
+    one, two = drawn(ground, ink), drawn(wanted_ground, wanted_ink)
+    wanted = Appearance.of(two)
+    alike = (ink - ground) * (wanted_ink - wanted_ground) > 0
+    if (
+        not alike
+        or not 0.25 < abs((wanted_ink - wanted_ground) / (ink - ground)) < 4
+        or abs(ink - ground) < 10
+    ):
+        return  # polarity is kept, and contrast is not raised without end
+    given_look = np.asarray(wanted.given_to(one), dtype=int)
+    assert abs(given_look[0, 0, 0] - wanted_ground) <= 1
+    assert abs(given_look[32, 32, 0] - wanted_ink) <= 3
+
+
+def test_colour_goes_and_edges_soften_but_never_the_other_way():
+    plain, vivid = Appearance.of(drawn(50, 250, blur=2)), drawn(50, 250, tint=50)
+    toned = plain.given_to(vivid)
+    assert Appearance.of(toned).saturation < 0.05
+    assert Appearance.of(toned).sharpness <= plain.sharpness + 0.02
+    sharp = Appearance.of(vivid)
+    assert Appearance.of(sharp.given_to(drawn(50, 250, blur=2))).sharpness <= plain.sharpness + 0.02
+
+
+def test_light_on_dark_stays_light_on_dark():
+    looked = np.asarray(Appearance.of(drawn(255, 0)).given_to(drawn(0, 255)), dtype=int)
+    assert looked[32, 32, 0] >= looked[0, 0, 0]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.tuples(*[angles] * 6))
+def test_any_image_can_be_given_any_appearance(seed, numbers):
+    source = noise(seed)
+    made = Appearance(*numbers).given_to(source)
+    assert made.size == source.size
+    assert made.mode == "RGB"
+
+
+def test_large_images_are_treated_like_small_ones():
+    small, large = (Appearance.of(drawn(20, 230, blur=side / 32, side=side)).vector for side in (64, 256))
+    assert small[:4] == pytest.approx(large[:4], abs=0.05)
+    assert small[4:] == pytest.approx(large[4:], abs=0.08)  # a pixel is a larger part of a small image
+
+
+def test_what_is_no_image_stays_none():
+    assert developed(b"nothing", Appearance(0, 1, 0, 1, 0.5, 0.5)) is None
+    data = images.encode(drawn(10, 200))
+    assert np.array_equal(np.asarray(developed(data, None)), np.asarray(drawn(10, 200)))
+
+
+def test_the_released_appearance_is_found_among_receipts():
+    numbers = (0.1, 0.9, 0.0, 0.5, 0.4, 0.6)
+    one = Receipt("a" * 32, 0, (), (), "replace-one", numbers)
+    two = Receipt("a" * 32, 1, (), (), "replace-one")
+    assert appearance_in([two, one]) == Appearance(*numbers)
+    assert appearance_in([two]) is None
+
+
+def test_the_last_receipt_settles_whether_the_dataset_takes_it_on():
+    numbers = (0.1, 0.9, 0.0, 0.5, 0.4, 0.6)
+    first, matched, as_is = (
+        Receipt("a" * 32, t, (), (), "replace-one", values)
+        for t, values in ((0, numbers), (1, MATCHED), (2, AS_IS))
+    )
+    assert appearance_in([as_is, matched, first]) is None
+    assert appearance_in([matched, first]) == Appearance(*numbers)
+
+
+def test_a_receipt_of_a_version_with_other_numbers_is_refused():
+    with pytest.raises(TranscriptError, match=r"4 numbers.*begin a new run"):
+        appearance_in([Receipt("a" * 32, 0, (), (), "replace-one", (0.1, 0.9, 0.0, 0.5))])
+
+
+def test_a_subject_is_moved_to_where_subjects_lie_and_nothing_else_changes():
+    wanted = Appearance.of(drawn(20, 230))
+    for step in (-5, 5):
+        displaced = ImageChops.offset(drawn(20, 230), 0, step)
+        before, after = Appearance.of(displaced), Appearance.of(wanted.given_to(displaced))
+        left = (after.down - wanted.down) / (before.down - wanted.down)
+        assert 0.1 < left < 0.45  # some of its own place is kept
+        assert after.vector[[0, 1, 2, 3, 5]] == pytest.approx(wanted.vector[[0, 1, 2, 3, 5]], abs=0.03)

@@ -1,0 +1,359 @@
+"""The page: one file, honest, and safe to open whatever the provider and the labels say."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve.audit import audit
+from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.pages.report import AccuracyPoint, write_report
+from pcevolve_shared import images
+from support.forge import Event, forge, rewritten_body
+from support.provider import FakeProvider, ok, png
+from support.runs import SmallRun
+
+Make = Callable[..., Path]
+POINTS = [
+    AccuracyPoint("pcevolve", 0, 0.4, 0.01),
+    AccuracyPoint("pcevolve", 2, 0.61, 0.02),
+    AccuracyPoint("random control", 2, 0.43, 0.03),
+]
+
+
+class Page(HTMLParser):
+    """What is on a page: text without markup, and every element with its attributes."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.text = ""
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(path.read_text(encoding="utf-8"))
+        self.text = " ".join(self.text.split())
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.text += " "
+
+    def handle_data(self, data):
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def of_class(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for _, attributes in self.elements if attributes.get("class") == name]
+
+
+def page(root: Path, accuracy: list[AccuracyPoint] | None = None) -> Page:
+    return Page(write_report(root, accuracy))
+
+
+def test_the_page_fetches_and_runs_nothing(finished: Make):
+    shown = page(finished(), POINTS)
+    for tag, attributes in shown.elements:
+        assert tag not in {"script", "iframe", "object", "embed", "link", "base", "form"}
+        assert not [
+            name for name in attributes if name.startswith("on") or name in {"style", "srcset", "href"}
+        ]
+        assert attributes.get("src") is None or attributes["src"].startswith("data:image/jpeg;base64,")
+    policy = next(each["content"] for each in shown.all("meta") if "http-equiv" in each)
+    assert policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
+    assert "url(" not in shown.text
+    assert "@import" not in shown.text
+
+
+def test_it_says_what_was_promised_and_spent(finished: Make):
+    text = page(finished()).text
+    assert "10 spent of 10" in text
+    assert "replace-one" in text
+    assert "one image" in text
+    assert "a factor of e ε = 22,027" in text
+    assert "accessed 4 times (exponential mechanism)" in text
+    assert "nominal shots per class: 10" in text
+    assert "pure epsilon-DP, delta = 0" in text
+    assert "besides" not in text
+
+
+def test_a_promise_with_a_delta_does_not_leave_it_out(finished: Make):
+    text = page(finished(method="dp-means", delta=1e-5)).text
+    assert "a factor of e ε = 22,027 and, besides, by δ = 1e-05." in text
+
+
+def test_a_control_promises_that_nothing_depends_on_the_private_data(finished: Make):
+    text = page(finished(method="random")).text
+    assert "0 spent of 10" in text
+    assert "Nothing in this dataset depends on the private data" in text
+    assert "chosen by a uniform draw" in text
+
+
+def test_a_run_without_evolution_has_a_page_too(finished: Make):
+    shown = page(finished(method="t2i", iterations=0, strengths=()))
+    assert "No image was sent." in shown.text
+    assert shown.of_class("chosen") == []
+    assert shown.of_class("chart") == []
+
+
+SELECTED = {
+    "method": "dp-means",
+    "delta": 1e-5,
+    "pool": "all",
+    "keep": "selected",
+    "appearance": "matched",
+    "initial": 5,
+}
+
+
+def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finished: Make):
+    root = finished(**SELECTED)
+    shown = page(root)
+    assert "The dataset selected from all rounds, appearance matched" in shown.text
+    assert "accessed 2 times (gaussian mechanism)" in shown.text
+    released = sorted((root / "release" / "cut").iterdir())
+    assert len(released) == 3
+    assert np.asarray(Image.open(released[0])).std(axis=2).max() == 0  # its colour is gone, as was asked
+    assert shown.of_class("chart")
+    assert [fault for finding in audit(root) for fault in finding.faults] == []
+
+
+def test_a_dataset_that_was_only_selected_sent_nothing_back(finished: Make):
+    text = page(finished(**SELECTED, iterations=0, strengths=())).text
+    assert "No image was sent." in text
+    assert "The dataset selected from all rounds" in text
+
+
+def test_lookahead_and_more_samples_are_told_apart(finished: Make):
+    text = page(finished(method="random", lookahead=1, more=2)).text
+    assert "lookahead (planned for all candidates)" in text
+    assert "more samples (planned for all of the last round)" in text
+    assert "More of the dataset variations of the last round" in text
+
+
+def test_chosen_prototypes_are_marked_with_their_receipts(finished: Make):
+    chosen = page(finished()).of_class("chosen")
+    assert len(chosen) == 4  # two classes, two iterations
+    assert chosen[0]["title"].startswith("i000-c000-000002; chosen for iteration 1 by receipt ")
+
+
+def test_a_chosen_prototype_is_shown_even_if_it_is_not_among_the_first(finished: Make):
+    shown = page(finished(candidates=30, initial=30, batch=7))
+    assert shown.of_class("chosen")[0]["title"].startswith("i000-c000-000029;")
+    assert len(shown.of_class("row")) == 6
+    assert len(shown.all("img")) == 6 * 12
+
+
+def test_long_runs_show_the_first_and_the_last_iteration_and_some_between(finished: Make):
+    text = page(finished(iterations=11, strengths=(0.6,) * 11)).text
+    assert "6 of 12 populations are shown" in text
+    assert [f"Iteration {each} " in text for each in (2, 4, 7, 9, 11)] == [True] * 5
+
+
+@pytest.mark.parametrize(
+    "junk", [b"not an image at all, but long enough to be stored" * 3, b"\x89PNG\r\n\x1a\n" * 9]
+)
+def test_what_is_not_an_image_becomes_a_placeholder(finished: Make, junk: bytes):
+    honest = FakeProvider()
+
+    def spoil(request: Outgoing) -> Incoming | None:
+        answer = json.loads(honest.answer(request).body)
+        if "images" not in answer:
+            return None
+        answer["images"][1]["image"] = images.to_base64(junk)
+        return ok(answer)
+
+    shown = page(finished(FakeProvider(spoil)))
+    assert len(shown.of_class("broken")) == 6  # one in each first batch
+    assert "2 of the provider's last answers were not images" in shown.text
+
+
+def test_an_answer_that_was_unusable_and_asked_for_again_is_shown_once(finished: Make):
+    refused: list[bytes] = []
+
+    def meddle(request: Outgoing) -> Incoming | None:
+        if request.body and not refused:
+            refused.append(request.body)
+            return Incoming(503, (), b'{"images": [{"image": "AAAA"}, {"image": "AAAA"}]}')
+        return None
+
+    shown = page(finished(FakeProvider(meddle)))
+    assert shown.of_class("broken") == []
+    assert "text-to-image 4 5 1 1" in shown.text  # planned, sent, retries, failed
+
+
+HOSTILE = '<script>alert("1")</script>'
+
+
+def test_labels_prompts_and_provider_strings_are_text_not_markup(finished: Make):
+    label = "&lt;img src=x onerror=alert(1)&gt;'"  # a label cannot have angle brackets
+    root = finished(
+        labels=(label, "&amp;good"),
+        domain=HOSTILE,
+        negative_prompt=HOSTILE,
+        model=HOSTILE,
+        unit="</style>" + HOSTILE,
+        prompt_template="{{ 7*7 }}" + HOSTILE + "{domain}{label}",
+    )
+    shown = page(root, [AccuracyPoint(HOSTILE, 0, 0.5, 0.1), AccuracyPoint("b", 0, 0.5, 0.1)])
+    assert shown.all("script") == []
+    assert {each["src"][:5] for each in shown.all("img")} == {"data:"}
+    assert label in shown.text
+    assert "{{ 7*7 }}" in shown.text
+
+
+def test_a_marked_run_is_marked_at_the_top(finished: Make):
+    shown = page(finished(noise="INSECURE-seeded"))
+    first = next(index for index, (tag, _) in enumerate(shown.elements) if tag == "main")
+    assert shown.elements[first + 1][1] == {"class": "banner", "role": "alert"}
+    assert "INSECURE: noise came from a seed; this run has no privacy" in shown.text
+    assert "Nothing was promised." in shown.text
+
+
+def test_an_honest_run_has_no_banner(finished: Make):
+    shown = page(finished())
+    assert shown.of_class("banner") == []
+    assert "Every image that was sent is one that the provider had made, byte for byte" in shown.text
+
+
+def test_an_image_that_no_receipt_names_is_told_instead_of_a_reassurance(finished: Make):
+    root = finished()
+
+    def change(events: list[Event]) -> list[Event]:
+        place = max(index for index, event in enumerate(events) if event["kind"] == "sent")
+        events[place] = rewritten_body(root, events[place], smuggle)
+        return events
+
+    def smuggle(body: bytes) -> bytes:
+        return json.dumps(json.loads(body) | {"image": images.to_base64(png(12345))}).encode()
+
+    forge(root, change)
+    shown = page(root)
+    assert "1 image left without being named by a receipt" in shown.text
+    assert "Every image that was sent" not in shown.text
+    assert "They were not sent" not in shown.text
+
+
+def test_a_request_outside_the_plan_is_listed_as_such(finished: Make):
+    root = finished()
+
+    def change(events: list[Event]) -> list[Event]:
+        return [{**event, "slot": "more"} if event.get("slot") == "hello" else event for event in events]
+
+    forge(root, change)
+    assert "NOT IN THE PLAN 1 1 0 0" in page(root).text
+
+
+def test_accuracy_is_shown_only_when_it_is_given_and_then_said_to_be_public(finished: Make):
+    root = finished()
+    assert "Accuracy" not in page(root).text
+    with_accuracy = page(root, POINTS).text
+    assert "Accuracy was measured on public data" in with_accuracy
+    assert "random control" in with_accuracy
+    assert "61%" in with_accuracy
+
+
+def test_counts_agree_with_the_transcript(finished: Make):
+    root = finished()
+    log = (root / "transcript" / "log.jsonl").read_text().splitlines()
+    events = [json.loads(line)["event"] for line in log]
+    sent = sum(event["wire_bytes"] for event in events if event["kind"] == "sent")
+    received = sum(event["wire_bytes"] for event in events if event["kind"] == "answered")
+    shown = page(root)
+    assert f"total 13 13 0 0 {sent:,} {received:,} 4" in shown.text
+    assert json.loads((root / "release" / "manifest.json").read_text())["transcript"]["head"] in shown.text
+
+
+def test_nothing_but_the_public_records_is_read(finished: Make):
+    root = finished()
+    shutil.rmtree(root / "private")
+    (root / "private").write_text("a file where the folder was: reading it would fail")
+    assert "10 spent of 10" in page(root).text
+
+
+def test_an_unfinished_run_is_refused_with_the_next_step(tmp_path: Path):
+    SmallRun.open(tmp_path).close()
+    with pytest.raises(UsageError, match="unfinished run: continue it with --resume"):
+        write_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_damaged_manifest_is_told(finished: Make):
+    root = finished()
+    (root / "release" / "manifest.json").write_text("{}")
+    with pytest.raises(TranscriptError, match=r"manifest\.json is damaged"):
+        write_report(root)
+
+
+def test_a_folder_without_a_transcript_is_told(tmp_path: Path):
+    with pytest.raises(TranscriptError, match="no transcript in"):
+        write_report(tmp_path)
+
+
+@cache
+def big(seed: int) -> bytes:
+    pixels = np.random.default_rng(seed).integers(0, 256, (96, 96, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+def noisy(request: Outgoing) -> Incoming | None:
+    """The same large pictures every time."""
+    fields = json.loads(request.body or b"{}")
+    made = [{"image": images.to_base64(big(seed)), "seed": seed} for seed in range(fields.get("n", 0))]
+    return ok({"images": made, "cost": 0.0}) if made else None
+
+
+def test_the_page_of_a_full_run_stays_under_four_megabytes(finished: Make):
+    """Pure noise is the worst case for thumbnails; 20 candidates per class show as many of them as 100 do."""
+
+    plan = {"candidates": 20, "batch": 20, "iterations": 20, "strengths": (0.7,) * 20}
+    root = finished(FakeProvider(noisy), labels=("a", "b", "c"), **plan)
+    assert len(page(root).all("img")) == 3 * 6 * 12
+    assert write_report(root, POINTS).stat().st_size < 4_000_000
+
+
+def test_many_classes_do_not_make_a_huge_page(finished: Make):
+    labels = tuple(f"class {each}" for each in range(130))
+    shown = page(
+        finished(
+            FakeProvider(noisy),
+            method="t2i",
+            labels=labels,
+            candidates=5,
+            batch=5,
+            iterations=0,
+            strengths=(),
+        )
+    )
+    assert len(shown.all("img")) == 500
+    assert "5 more classes are in release/" in shown.text
+
+
+def test_a_browser_shows_it_without_complaint(finished: Make, tmp_path: Path):
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("chromium is not installed")
+    report = write_report(finished(), POINTS)
+    quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+    quiet += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    command = [browser, *quiet, f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
+    shot = tmp_path / "page.png"
+    done = subprocess.run(
+        [*command, "--window-size=420,2000", f"--screenshot={shot}", report.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert shot.stat().st_size > 0
+    assert "CONSOLE" not in done.stderr

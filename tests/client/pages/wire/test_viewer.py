@@ -1,0 +1,226 @@
+"""The wire viewer shows everything that left and why it could, whatever the strings on record say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from pcevolve.audit import audit
+from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.pages.wire import write_viewer
+from pcevolve.pages.wire.page import render
+from pcevolve.pages.wire.reading import Reading
+from pcevolve.public.finding import Finding
+from pcevolve_shared import images
+from support.provider import FakeProvider, linking, ok, png
+from support.viewer import HOSTILE, Page, events, html, steps
+
+Make = Callable[..., Path]
+OVERRIDE = "\N{RIGHT-TO-LEFT OVERRIDE}"
+
+
+def test_every_attempt_on_record_is_on_the_page_in_order_with_its_bytes(finished: Make):
+    root = finished()
+    sent = [event for event in events(root) if event["kind"] == "sent"]
+    shown = steps(root)
+    assert [name for name in shown if name.startswith("r")] == [f"r{each + 1}" for each in range(len(sent))]
+    for number, event in enumerate(sent, start=1):
+        text = shown[f"r{number}"].text
+        assert f"Out {event['wire_bytes']:,} bytes, {event['body']['size']:,} of them body" in text
+        assert f"slot {event['slot']} " in text
+        assert f"{event['method']} {event['url']}" in text
+        assert all(f"{name} {value}" in text for name, value in event["headers"])
+
+
+def test_the_top_says_that_it_holds_and_counts(finished: Make):
+    root = finished()
+    text = Page(html(root)).text
+    answered = sum(event["wire_bytes"] for event in events(root) if event["kind"] == "answered")
+    sent = sum(event["wire_bytes"] for event in events(root) if event["kind"] == "sent")
+    assert "HOLDS All 8 checks hold: nothing is on record that left without a reason." in text
+    assert "BROKEN" not in text
+    assert f"total 13 13 0 {sent:,} {answered:,} 8 4" in text
+    assert "Hosts contacted 1 127.0.0.1:9 " in text
+    assert "Images sent back 8, 4 of them different" in text
+    assert "Privacy loss ε 10 of 10" in text
+
+
+def test_each_prototype_has_its_picture_its_receipt_and_where_it_was_made(finished: Make):
+    root = finished()
+    shown = steps(root)
+    carrying = [page for name, page in shown.items() if page.of_class("proto")]
+    receipts = [event["receipt"] for event in events(root) if event["kind"] == "released"]
+    assert len(carrying) == 8
+    for page in carrying:
+        iteration = int(page.elements[0][1]["data-round"] or 0)
+        label = page.elements[0][1]["data-class"]
+        receipt = receipts[iteration - 1]
+        chosen = next(each["chosen"] for each in receipt["choices"] if each["label"] == label)[0]
+        assert f"{chosen['id']}, " in page.text
+        assert f"sha256 {chosen['digest'][:12]}…" in page.text
+        assert "exponential, bounded range η = 2.5; replace-one; ε " in page.text
+        assert "of the run's ε 10" in page.text
+        links = [each["href"][1:] for tag, each in page.elements if tag == "a" and each["href"]]
+        origin, paid = links[1], links[2]
+        assert chosen["id"] in [each.get("title", "").split(",")[0] for each in shown[origin].of_class("pic")]
+        assert shown[paid].text.startswith("Receipt ")
+        assert page.of_class("large")[0]["aria-label"] == f"image that was sent back: {chosen['id']}"
+
+
+def test_an_image_that_the_plan_sends_back_needs_no_receipt(finished: Make):
+    page = next(
+        page for page in steps(finished(method="random", lookahead=1)).values() if "lookahead" in page.text
+    )
+    assert (
+        "Named by the public plan itself, whatever the private data are: no receipt is needed." in page.text
+    )
+    assert page.of_class("unexplained") == []
+
+
+def test_every_field_of_a_body_is_spelled_as_it_left(finished: Make):
+    root = finished()
+    page = next(page for page in steps(root).values() if page.of_class("proto"))
+    text = page.text
+    for field in (
+        "model bundled",
+        "prompt A leather texture image with cut",
+        "strength 0.8",
+        "guidance 7.5",
+        "n 2",
+    ):
+        assert field in text
+    assert "negative_prompt empty" in text
+    assert re.search(r"seed \d+", text)
+    assert re.search(r"image [\d,]+ bytes, sha256 [0-9a-f]{12}…", text)
+
+
+def test_a_picture_is_in_the_page_once_however_often_it_is_shown(finished: Make):
+    content = html(finished())
+    distinct = re.findall(r"url\(([^)]+)\)", content)
+    assert len(distinct) == len(set(distinct)) == 2 * 3 * 3
+    assert len(Page(content).of_class("pic")) > 2 * 3 * 3
+    assert "<img" not in content
+
+
+def test_retries_are_told_apart_and_said_to_be_the_same_bytes(finished: Make):
+    asked: list[Outgoing] = []
+
+    def meddle(request: Outgoing) -> Incoming | None:
+        asked.append(request)
+        return Incoming(503, (("Retry-After", "0"),), b'{"error": "busy"}') if len(asked) == 2 else None
+
+    shown = steps(finished(FakeProvider(meddle)))
+    assert "status 503" in shown["r2"].text
+    assert '{"error": "busy"}' in shown["r2"].text
+    assert "attempt 2" in shown["r3"].text
+    assert "The same bytes and headers as #2, sent again." in shown["r3"].text
+    assert "data-trouble" in shown["r3"].elements[0][1]
+
+
+def test_strings_from_anywhere_are_text_not_markup(finished: Make):
+    label = "&lt;img src=x onerror=alert(1)&gt;'"  # a label cannot have angle brackets
+    honest = FakeProvider()
+
+    def meddle(request: Outgoing) -> Incoming | None:
+        answer = honest.answer(request)
+        return Incoming(answer.status, (*answer.headers, (f"x-{HOSTILE}", HOSTILE)), answer.body)
+
+    root = finished(
+        FakeProvider(meddle),
+        labels=(label, "&amp;good"),
+        domain=HOSTILE,
+        negative_prompt="</style></script>" + HOSTILE,
+        model="{{ 7*7 }}" + HOSTILE,
+        unit=HOSTILE,
+    )
+    content = write_viewer(root, [Finding(HOSTILE, (HOSTILE,), 1)], root.parent / "x.html").read_text()
+    page = Page(content)
+    assert [each for tag, each in page.elements if tag in {"script", "img", "b"}] == [{}]  # our own script
+    assert not [name for _, each in page.elements for name in each if name.startswith("on")]
+    assert f"BROKEN {HOSTILE}" in page.text
+    assert f"{{{{ 7*7 }}}}{HOSTILE}" in page.text
+    assert f"x-{HOSTILE} {HOSTILE}" in page.text
+    assert label in page.text
+    assert not [each for _, each in page.elements if "style" in each or "srcset" in each]
+    assert all(each["href"].startswith("#") for _, each in page.elements if each.get("href"))
+
+
+def test_what_cannot_be_seen_is_spelled_out(finished: Make):
+    root = finished(negative_prompt=f"a{OVERRIDE}b\N{ZERO WIDTH SPACE}c\N{NO-BREAK SPACE}d")
+    content = html(root)
+    assert r"a\u202eb\u200bc\xa0d" in content
+    assert OVERRIDE not in content
+
+
+def test_the_policy_allows_our_own_styles_and_script_by_hash_and_nothing_else(finished: Make):
+    content = html(finished())
+    policy = next(each["content"] for tag, each in Page(content).elements if each.get("http-equiv"))
+    digest = "'sha256-[A-Za-z0-9+/=]{44}'"
+    assert re.fullmatch(
+        rf"default-src 'none'; img-src data:; style-src {digest} {digest}; script-src {digest}; "
+        "base-uri 'none'; form-action 'none'",
+        policy or "",
+    )
+    assert "http:" not in re.sub(r"http://127\.0\.0\.1:9\b", "", content)
+    assert "https:" not in content
+
+
+def test_what_left_finds_room_before_what_came_and_what_is_left_out_is_counted(finished: Make):
+    root = finished()
+    content = render(Reading.of(root), audit(root), room=2500)
+    page = Page(content)
+    assert {each["class"] for each in page.of_class("large")} == {f"pic large p{place}" for place in range(4)}
+    assert "of them are not embedded, to keep the page small" in page.text
+    assert len(re.findall(r"url\(", content)) == 4
+
+
+def test_a_marked_run_is_marked_at_the_top(finished: Make):
+    assert (
+        "INSECURE: noise came from a seed; this run has no privacy"
+        in Page(html(finished(noise="INSECURE-seeded"))).text
+    )
+
+
+def test_only_public_records_are_read(finished: Make):
+    root = finished()
+    findings = audit(root)
+    shutil.rmtree(root / "private")
+    shutil.rmtree(root / "release")
+    (root / "private").write_text("a file where the folder was: reading it would fail")
+    assert "HOLDS" in write_viewer(root, findings, root / "x.html").read_text()
+
+
+def test_a_page_that_is_there_is_replaced_and_returned(finished: Make):
+    root = finished()
+    out = root.parent / "page.html"
+    out.write_text("old")
+    assert write_viewer(root, audit(root), out) == out
+    assert "Everything that left" in out.read_text()
+
+
+def test_the_same_image_under_every_name_is_embedded_once_and_told_apart(finished: Make):
+    def same(request: Outgoing) -> Incoming | None:
+        asked = json.loads(request.body or b"{}").get("n", 0)
+        made = [{"image": images.to_base64(png(1)), "seed": 1}] * asked
+        return ok({"images": made, "cost": 0.0} if asked > 1 else {**made[0], "cost": 0.0}) if asked else None
+
+    content = html(finished(FakeProvider(same)))
+    assert len(re.findall(r"url\(", content)) == 1
+    assert "No reason on record" not in content
+    assert "i001-c001-000002" in content
+
+
+def test_what_follows_a_link_is_told_apart_and_its_images_have_an_origin(finished: Make):
+    root = finished(FakeProvider(linking), dialect="siliconflow", image_hosts=("127.0.0.1:8",))
+    content = html(root)
+    text = Page(content).text
+    assert "HOLDS" in text
+    assert "Hosts contacted 2 127.0.0.1:9, 127.0.0.1:8" in text
+    assert "images behind the API's links" in text
+    assert "NOT IN THE PLAN" not in text
+    assert "No reason on record" not in text
+    proto = next(page for page in steps(root).values() if page.of_class("proto"))
+    assert "i000-c000-000002, " in proto.text

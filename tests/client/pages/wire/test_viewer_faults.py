@@ -1,0 +1,157 @@
+"""The wire viewer on records that are forged, damaged, unfinished or missing: what is wrong stands out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pcevolve.pages.wire import write_viewer
+from pcevolve.transcript.bodies import Bodies
+from pcevolve_shared import images
+from support.forge import Event, forge, rewritten_body
+from support.provider import FakeProvider, linking, png
+from support.runs import SmallRun
+from support.viewer import HOSTILE, Page, events, html, steps
+
+Make = Callable[..., Path]
+
+
+def forged_body(root: Path, change: Callable[[dict], dict]) -> None:
+    """Change the last request's fields in an otherwise whole record."""
+
+    def edit(all_of: list[Event]) -> list[Event]:
+        place = max(index for index, event in enumerate(all_of) if event["kind"] == "sent")
+        all_of[place] = rewritten_body(
+            root, all_of[place], lambda body: json.dumps(change(json.loads(body))).encode()
+        )
+        return all_of
+
+    forge(root, edit)
+
+
+def test_a_connection_that_failed_is_told_with_its_reason(finished: Make):
+    root = finished()
+
+    def change(all_of: list[Event]) -> list[Event]:
+        place = max(index for index, event in enumerate(all_of) if event["kind"] == "answered")
+        failed = {"kind": "failed", "slot": all_of[place]["slot"], "reason": "the connection broke"}
+        return [*all_of[:place], failed]
+
+    forge(root, change)
+    page = list(steps(root).values())[-1]
+    assert "nothing usable: the connection broke" in page.text
+    assert page.of_class("bad")
+
+
+def test_an_image_that_nobody_sent_stands_out_with_the_fault_at_its_request(finished: Make):
+    root = finished()
+    forged_body(root, lambda fields: fields | {"image": images.to_base64(png(12345))})
+    shown = steps(root)
+    page = shown[max((name for name in shown if name.startswith("r")), key=lambda name: int(name[1:]))]
+    assert "No reason on record for this image to leave" in page.text
+    assert "No answer on record had brought it: it is not the provider's." in page.text
+    assert "Fault: request i002/c001/n000002" in page.text
+    assert page.of_class("unexplained")
+    top = Page(html(root)).text
+    assert "BROKEN request i002/c001/n000002" in top
+    assert "Without a reason on record 1" in top
+
+
+def test_an_image_of_the_providers_without_a_receipt_is_told_apart_from_a_stranger(finished: Make):
+    root = finished()
+    first = next(event for event in events(root) if event["kind"] == "received")["outputs"][0]
+    data = Bodies(root / "transcript" / "bodies").file(first)
+    forged_body(root, lambda fields: fields | {"image": images.to_base64(data)})
+    text = Page(html(root)).text
+    assert "No reason on record for this image to leave" in text
+    assert "The provider had sent these bytes in answer to #2." in text
+
+
+def test_more_in_a_body_than_the_plan_gives_is_shown(finished: Make):
+    root = finished()
+    forged_body(root, lambda fields: fields | {"user": {"ward": ["3", HOSTILE]}})
+    text = Page(html(root)).text
+    assert f"user.ward[0] 3 user.ward[1] {HOSTILE}" in text
+
+
+def test_a_broken_chain_is_the_verdict_and_the_rest_is_shown_as_unproven(finished: Make):
+    root = finished()
+    log = root / "transcript" / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    lines[7] = lines[7].replace(b'"seq":7', b'"seq": 7')
+    log.write_bytes(b"".join(lines))
+    content = html(root)
+    text = Page(content).text
+    assert "BROKEN transcript line 8 was edited" in text
+    assert f"7 lines form a chain from the start; {len(lines) - 7} more can be read" in text
+    shown = steps(root)
+    assert sum(name.startswith("r") for name in shown) == 13
+    assert "nothing vouches for it" not in shown["r1"].text
+    assert "nothing vouches for it" in shown["r13"].text
+
+
+@pytest.mark.parametrize("line", [b"\xff\xfe", b"[" * 100_000, b'{"seq": 3}', b""])
+def test_a_line_that_cannot_be_read_does_not_take_the_others_with_it(finished: Make, line: bytes):
+    root = finished()
+    log = root / "transcript" / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([*lines[:3], line + b"\n", *lines[4:]]))
+    text = Page(html(root)).text
+    assert "BROKEN transcript line 4 is damaged" in text
+    assert "image-to-image" in text
+
+
+def test_an_unfinished_run_is_shown_as_far_as_it_came(tmp_path: Path):
+    root = tmp_path / "run"
+    SmallRun.open(root).close()
+    text = Page(html(root)).text
+    assert "BROKEN the run is unfinished" in text
+    assert "#1 greeting (list of models)" in text
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no json\n"])
+def test_a_folder_without_a_record_still_gives_a_page(tmp_path: Path, content: bytes | None):
+    root = tmp_path / "run"
+    if content is not None:
+        (root / "transcript").mkdir(parents=True)
+        (root / "transcript" / "log.jsonl").write_bytes(content)
+    text = Page(html(root)).text
+    assert "BROKEN" in text
+    assert "No request is on record." in text
+
+
+def test_a_missing_body_leaves_the_rest_of_the_page(finished: Make):
+    root = finished()
+    outputs = next(event for event in events(root) if event["kind"] == "received")["outputs"]
+    (root / "transcript" / "bodies" / outputs[0]).unlink()
+    page = Page(html(root))
+    assert "BROKEN answer i000/c000/n000000" in page.text
+    assert any("missing or changed" in (each.get("aria-label") or "") for each in page.of_class("pic"))
+
+
+def test_without_findings_nothing_holds(finished: Make):
+    root = finished()
+    text = Page(write_viewer(root, [], root / "x.html").read_text()).text
+    assert "BROKEN nothing was checked" in text
+
+
+def test_an_image_that_leaves_towards_a_link_has_no_reason(finished: Make):
+    root = finished(FakeProvider(linking), dialect="siliconflow", image_hosts=("127.0.0.1:8",))
+
+    def smuggle(all_of: list[Event]) -> list[Event]:
+        carrying = next(
+            event for event in all_of if event["kind"] == "sent" and "{{" in event["body"]["text"]
+        )
+        place = next(
+            index
+            for index, event in enumerate(all_of)
+            if event["kind"] == "sent" and event["slot"] == f"{carrying['slot']}/link0"
+        )
+        all_of[place] |= {"body": carrying["body"]}
+        return all_of
+
+    forge(root, smuggle)
+    assert "No reason on record for this image to leave" in Page(html(root)).text

@@ -1,0 +1,196 @@
+"""Labels: what the rule refuses no machine has to take, and what it admits can be published."""
+
+from __future__ import annotations
+
+import string
+import tempfile
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from pcevolve.errors import DataError, UsageError
+from pcevolve.methods import method
+from pcevolve.private.dataset import load_folder, load_unlabelled
+from pcevolve.private.sources import parse_source
+from pcevolve.public.labels import RELEASE_FILES, SYSTEM_FILES, label_fault, label_faults
+from pcevolve.public.release import Candidate
+from pcevolve.publish.dataset import CARD, MANIFEST, Release, publish
+from support.provider import png
+from support.runs import small_plan
+
+RESERVED = [
+    "CON",
+    "prn",
+    "Aux",
+    "NUL",
+    "COM0",
+    "com9",
+    "LPT1",
+    "COM\u00b9",
+    "lpt\u00b3",
+    "CONIN$",
+    "\uff23ON",
+]
+ALIKE = [
+    ("Cut", "cut"),
+    ("Stra\xdfe", "STRASSE"),
+    ("caf\xe9", "cafe\u0301"),
+    ("x\xb2", "x2"),
+    ("a", "b", "A"),
+    ("a", "a"),
+]
+NAMES = st.one_of(
+    st.text(max_size=12),
+    st.text(alphabet=string.ascii_letters + string.punctuation + " ", max_size=12),
+    st.sampled_from([*RESERVED, *RELEASE_FILES, *SYSTEM_FILES, "a:b", "x.", "cut ", "OTHER"]),
+)
+
+
+def admitted(names: list[str]) -> list[str]:
+    """Return two ordinary labels and those of ``names`` that are usable beside the labels before them."""
+    kept = ["first class", "second class"]
+    for name in names:
+        if not label_faults([*kept, name]):
+            kept.append(name)
+    return kept
+
+
+LABELS = st.lists(NAMES, max_size=8).map(admitted)
+
+
+@pytest.mark.parametrize("name", RESERVED)
+@pytest.mark.parametrize("suffix", ["", ".png", ".tar.gz", " .txt"])
+def test_names_of_windows_devices_are_refused_with_any_suffix(name, suffix):
+    assert label_fault(name + suffix) == "Windows keeps that name for a device"
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "README.md", "Readme.MD", "classifier.safetensors"])
+def test_the_releases_own_files_are_refused_in_any_case(name):
+    assert label_fault(name) == "the release has a file of that name"
+
+
+def test_every_file_that_publishing_writes_is_among_the_names_that_are_kept_free():
+    assert {MANIFEST.casefold(), CARD.casefold()} <= RELEASE_FILES
+
+
+@pytest.mark.parametrize("character", '/\\<>:"|?*')
+def test_characters_that_some_machine_forbids_are_named(character):
+    assert label_fault(f"a{character}b") == f"a folder's name cannot have {character} on every machine"
+
+
+@pytest.mark.parametrize("label", ["a\n", "a\x00", "a\x7fb", "a\u200bb", "a\u202eb", "a\xa0b", "a\udcffb"])
+def test_what_cannot_be_seen_is_refused(label):
+    assert label_fault(label) == "it has characters that cannot be seen"
+
+
+@pytest.mark.parametrize("label", [" a", "a ", ".a", "a.", "...", "..", "."])
+def test_blanks_and_dots_at_the_ends_are_refused(label):
+    assert label_fault(label) == "it begins or ends with a blank or a dot"
+
+
+@pytest.mark.parametrize(
+    ("label", "usable"),
+    [("a" * 100, True), ("a" * 101, False), ("\u20ac" * 66, True), ("\u20ac" * 67, False), ("", False)],
+)
+def test_length_is_bounded_in_characters_and_bytes(label, usable):
+    assert (label_fault(label) is None) == usable
+
+
+@pytest.mark.parametrize("labels", ALIKE)
+def test_labels_that_some_file_system_takes_for_one_are_refused_together(labels):
+    (fault,) = label_faults(labels)
+    assert fault == f"class names {labels[0]!r} and {labels[-1]!r} are the same name on some machines"
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("type A", "type B"),
+        ("console", "auxiliary", "com10", "con1"),
+        ("\u732b", "\u72ac"),
+        ("it's", "r&d", "50 %", "a.b"),
+    ],
+)
+def test_ordinary_labels_are_usable(labels):
+    assert label_faults(labels) == []
+
+
+@given(LABELS)
+@example(admitted(["\ufb01", "fi"]))
+def test_what_is_admitted_keeps_a_name_of_its_own_under_every_folding(labels):
+    for fold in (str.casefold, str.upper, str.lower):
+        for form in ("NFC", "NFD", "NFKC", "NFKD"):
+            names = {unicodedata.normalize(form, fold(unicodedata.normalize(form, each))) for each in labels}
+            assert len(names) == len(labels)
+
+
+@given(LABELS)
+@example(admitted(["Thumbs.db"]))
+def test_what_the_plan_admits_can_be_published_and_loaded(labels):
+    received = {label: png(number) for number, label in enumerate(labels)}
+    population = {label: (Candidate("i000", label, 0, None, label, "image/png"),) for label in labels}
+    release = Release(small_plan(labels=tuple(labels)), method("random"), population, (), "f" * 64, 9)
+    with tempfile.TemporaryDirectory() as folder:
+        publish(Path(folder) / "release", release, received.__getitem__)
+        assert load_folder(Path(folder) / "release").labels == tuple(sorted(labels))
+
+
+@given(NAMES)
+def test_the_plan_refuses_what_the_rule_refuses(name):
+    assert refuses(ValidationError, lambda: small_plan(labels=(name, "other"))) == bool(
+        label_faults((name, "other"))
+    )
+
+
+@given(NAMES)
+def test_digits_refuse_what_the_rule_refuses(name):
+    name = name.replace(",", "").strip()
+    assert refuses(UsageError, lambda: parse_source(f"digits:3={name},5=other")) == bool(
+        label_faults((name, "other"))
+    )
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder without images."""
+    return tmp_path_factory.mktemp("empty")
+
+
+@given(name=NAMES)
+def test_the_domain_of_images_without_labels_is_held_to_the_same_rule(empty, name):
+    with pytest.raises(DataError) as refusal:
+        load_unlabelled(empty, name)
+    assert ("cannot be used as a label" in str(refusal.value)) == (label_fault(name) is not None)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("CON", "cut"),
+        ("README.md", "cut"),
+        ("a:b", "cut"),
+        ("cut", "CUT"),
+        ("dot.", "cut"),
+        ("x" * 101, "cut"),
+    ],
+)
+def test_a_folder_of_such_a_name_is_named_with_the_advice_to_rename_it(tmp_path, names):
+    for name in names:
+        (tmp_path / name).mkdir()
+    with pytest.raises(DataError, match=r"class names? .*; rename it$") as refusal:
+        load_folder(tmp_path)
+    assert repr(names[0]) in str(refusal.value)
+
+
+def refuses(error: type[Exception], call: Callable[[], object]) -> bool:
+    """Return whether ``call`` ends with this error."""
+    try:
+        call()
+    except error:
+        return True
+    return False

@@ -1,0 +1,119 @@
+"""The release folder: clean images, an honest card, all or nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from pcevolve.methods import method
+from pcevolve.privacy import Event
+from pcevolve.public.plan import Earlier
+from pcevolve.public.release import Candidate, Receipt
+from pcevolve.publish.dataset import Release, assumptions, card, clean_image, publish
+from pcevolve_shared import images
+from support.provider import png
+from support.runs import RUN_ID, small_plan
+
+
+def tagged() -> bytes:
+    import io
+
+    note = PngInfo()
+    note.add_text("Comment", "tracking-id-77")
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(buffer, "PNG", pnginfo=note)
+    return buffer.getvalue()
+
+
+BYTES = {"a": tagged(), "b": png(1), "c": b"not an image"}
+
+
+def release(**plan: object) -> Release:
+    def one(name: str, label: str) -> Candidate:
+        return Candidate(f"i002-{name}", label, 2, None, name, "image/png")
+
+    population = {"cut": (one("a", "cut"), one("c", "cut")), "good": (one("b", "good"),)}
+    events = (Event("exponential", "5/4", count=2),)
+    receipts = tuple(Receipt(RUN_ID, t, (), events, "replace-one") for t in (1, 2))
+    return Release(small_plan(**plan), method("pcevolve"), population, receipts, "f" * 64, 9)
+
+
+def test_metadata_that_the_provider_put_in_is_gone():
+    assert b"tracking-id-77" in BYTES["a"]
+    cleaned = clean_image(BYTES["a"])
+    assert b"tracking-id-77" not in cleaned
+    assert images.decode(cleaned).getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_what_is_not_an_image_is_left_out_and_named(tmp_path):
+    publish(tmp_path / "release", release(), BYTES.__getitem__)
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    assert manifest["unreadable"] == ["i002-c"]
+    assert [each["candidate"] for each in manifest["files"]] == ["i002-a", "i002-b"]
+
+
+def test_the_card_states_guarantee_and_assumptions():
+    text = card(release(), 2)
+    assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
+    assert "class names: cut, good" in text
+    assert "INSECURE" not in text
+    assert release().guarantee["epsilon_spent"] == 5
+
+
+def test_an_insecure_run_is_marked_everywhere(tmp_path):
+    publish(tmp_path / "release", release(noise="INSECURE-seeded"), BYTES.__getitem__)
+    assert "INSECURE" in (tmp_path / "release" / "README.md").read_text()
+    assert "INSECURE" in json.loads((tmp_path / "release" / "manifest.json").read_text())["marks"][0]
+
+
+def test_an_insecure_run_promises_nothing(tmp_path):
+    insecure = release(noise="INSECURE-seeded")
+    publish(tmp_path / "release", insecure, BYTES.__getitem__)
+    written = json.loads((tmp_path / "release" / "manifest.json").read_text())["guarantee"]
+    text = (tmp_path / "release" / "README.md").read_text()
+    assert (insecure.guarantee["epsilon_spent"], written["epsilon_spent"]) == (None, None)
+    assert written["statement"].startswith("none: the noise came from a seed")
+    assert "There is none: the noise came from a seed" in text
+    assert "epsilon =" not in text
+    assert "differential privacy" not in text
+
+
+def test_a_run_that_forgets_insecure_runs_says_so():
+    text = card(release(forgets_insecure=True), 2)
+    assert "> **INSECURE runs on the same data are left out of the account (--forget-insecure)" in text
+    assert "epsilon = 5" in text
+
+
+def test_the_card_says_what_all_releases_to_the_provider_add_up_to():
+    earlier = Earlier(releases=1, events=(Event("exponential", "2"),))
+    text = card(release(earlier=earlier), 2)
+    assert "one image that is in all of them and in this one bears epsilon <= 7 at delta 0 in all." in text
+    assert "in all of them" not in card(release(), 2)
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"unit": "patient"}, ["how many images each patient has"]),
+        ({"unit": "patient", "unit_size": 5}, ["at most 5 images per patient"]),
+        ({"unit_size": 5}, ["at most 5 images per unit of any run on these data"]),
+        ({"unit": "patient", "relation": "add-remove"}, []),
+        ({}, []),
+    ],
+)
+def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
+    assert [each for each in assumptions(small_plan(**plan)) if " images " in each] == said
+
+
+def test_a_crash_while_writing_leaves_no_release(tmp_path):
+    def broken(digest: str) -> bytes:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        publish(tmp_path / "release", release(), broken)
+    assert not (tmp_path / "release").exists()
+    publish(tmp_path / "release", release(), BYTES.__getitem__)
+    assert (tmp_path / "release" / "cut").is_dir()

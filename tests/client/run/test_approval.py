@@ -1,0 +1,100 @@
+"""Before an online API is used: limits are checked, and a person at a terminal is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from pcevolve.cli import main as cli
+from pcevolve.egress.transport import Address
+from pcevolve.errors import UsageError
+from support import online
+from support.provider import png
+
+
+@pytest.fixture
+def run(server, tmp_path, monkeypatch):
+    """The command; 127.1 is this machine too, but not in a spelling that counts as nearby."""
+    for seed, label in enumerate(("cut", "good")):
+        (tmp_path / "private" / label).mkdir(parents=True)
+        (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
+    monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
+    api = server.address.replace("127.0.0.1", "127.1")
+    given = ["--private", tmp_path / "private", "--domain", "scratch", "--out", tmp_path / "run"]
+    given += ["--ledger", tmp_path / "ledger", "--api", api, "--dialect", "a1111", "--model", "v1-5"]
+    given += ["--method", "t2i", "--candidates", "1", "--batch", "1", "--size", "16"]
+
+    def command(*more: str) -> None:
+        cli.app([str(each) for each in ("run", *given, *more)], standalone_mode=False)
+
+    return command
+
+
+@pytest.fixture
+def terminal(monkeypatch) -> Iterator[int]:
+    """Standard input as a terminal; what is written to it is what a person types."""
+    keyboard, slave = os.openpty()
+    with os.fdopen(slave, "r") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        yield keyboard
+    os.close(keyboard)
+
+
+def test_a_person_who_says_no_sends_no_prompt(run, server, terminal, tmp_path, capfd):
+    os.write(terminal, b"n\n")
+    with pytest.raises(UsageError, match="not started, as you wish"):
+        run("--price", "0.5")
+    assert "2 requests for 2 images to http://127.1" in capfd.readouterr().err
+    assert server.asked == []
+    os.write(terminal, b"y\n")
+    run("--price", "0.5")
+    assert (tmp_path / "run" / "release").is_dir()
+
+
+def test_whoever_said_yes_before_is_not_asked(run, server, terminal, capfd):
+    run("--yes")
+    assert "go on?" not in capfd.readouterr().err
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--max-requests", "2"), "takes 3 requests, more than --max-requests 2"),
+        (("--price", "2", "--max-cost", "3"), "would cost 4, more than --max-cost 3"),
+    ],
+)
+def test_a_limit_that_is_too_low_ends_the_run_before_a_prompt_leaves_and_can_be_raised(
+    run, server, options, message
+):
+    with pytest.raises(UsageError, match=message):
+        run("--yes", *options)
+    assert server.asked == []
+    run("--yes", *options[:-1], "9")
+
+
+def test_limits_may_be_raised_when_a_run_is_continued(run, server, tmp_path):
+    server.instead.append(online.said(500, {"error": "RuntimeError", "errors": "out of memory"}))
+    with pytest.raises(Exception, match="all that --max-requests allows"):
+        run("--yes", "--max-requests", "3")
+    run("--yes", "--resume", "--max-requests", "9")
+    assert (tmp_path / "run" / "release").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("api", "near"),
+    [
+        ("http://localhost:1", True),
+        ("http://127.0.0.1", True),
+        ("http://[::1]:1", True),
+        ("http://192.168.1.2", True),
+        ("https://10.0.0.9", True),
+        ("https://api.example", False),
+        ("https://8.8.8.8", False),
+        ("https://localhost.example", False),
+    ],
+)
+def test_nearby_is_this_machine_or_a_private_address(api, near):
+    assert Address(api).is_nearby is near

@@ -1,0 +1,148 @@
+"""The release of the private images' appearance: its sensitivity, its noise, and what noise does to it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve.dp.mechanisms import SecureNoise
+from pcevolve.modality.images.appearance import (
+    Appearance,
+    appearances,
+    common_appearance,
+    released_appearance,
+)
+from pcevolve.privacy import Event
+from pcevolve.private.dataset import PrivateDataset
+
+PRIOR = Appearance(*[0.5] * 6)
+QUIET = Event("gaussian", str(Fraction(1, 10**6)))
+
+
+def two_tone(ground: int, ink: int) -> Image.Image:
+    pixels = np.full((20, 20, 3), ground, dtype=np.uint8)
+    pixels[8:12, 8:12] = ink
+    return Image.fromarray(pixels)
+
+
+def cornered() -> Image.Image:
+    """As extreme as an image can be: black, its subject white and in a corner."""
+    pixels = np.zeros((20, 20, 3), dtype=np.uint8)
+    pixels[:6, :6] = 255
+    return Image.fromarray(pixels)
+
+
+PICTURES = (two_tone(0, 255), two_tone(255, 0), two_tone(0, 0), two_tone(120, 200), cornered())
+
+
+class Exact:
+    """A noise that adds none and remembers what it was asked for."""
+
+    source = "INSECURE-seeded"
+
+    def __init__(self) -> None:
+        self.values = np.zeros(0)
+        self.sigma = 0.0
+
+    def gaussian(self, key, values, sigma):
+        self.values, self.sigma = np.array(values), sigma
+        return values
+
+
+def dataset(pictures: tuple[Image.Image, ...], unit_of: tuple[int, ...] = ()) -> PrivateDataset:
+    return PrivateDataset(
+        labels=("a", "b"),
+        images=pictures,
+        targets=np.arange(len(pictures)) % 2,
+        digests=tuple(str(number).encode() for number in range(len(pictures))),
+        unit_of=np.array(unit_of, dtype=np.int64),
+    )
+
+
+def released(data: PrivateDataset, *rest: object) -> Appearance:
+    return released_appearance(appearances(data.images), data.unit_of, *rest)
+
+
+def summed(
+    data: PrivateDataset, relation: str = "replace-one", event: Event = QUIET
+) -> tuple[np.ndarray, float]:
+    noise = Exact()
+    released(data, 4, PRIOR, event, relation, noise)
+    return noise.values, noise.sigma
+
+
+def largest_moves() -> tuple[float, float]:
+    """Over all datasets of three images: the most that replacing, and that removing, one moves what is noised."""
+    replaced = removed = 0.0
+    for start in product(PICTURES, repeat=3):
+        before = summed(dataset(start))[0]
+        removed = max(removed, float(np.linalg.norm(before - summed(dataset(start[1:]))[0])))
+        for other in PICTURES:
+            replaced = max(replaced, float(np.linalg.norm(before - summed(dataset((other, *start[1:])))[0])))
+    return replaced, removed
+
+
+def test_no_neighbour_moves_the_sum_by_more_than_the_sensitivity_that_is_claimed():
+    replaced, removed = largest_moves()
+    claimed = {
+        r: summed(dataset(PICTURES), r, Event("gaussian", "1"))[1] for r in ("replace-one", "add-remove")
+    }
+    assert replaced <= claimed["replace-one"] <= 2.001
+    assert removed <= claimed["add-remove"] <= 1.001
+    assert replaced > 0.7 * claimed["replace-one"]  # 30 % less would not be enough
+    assert removed > 0.7 * claimed["add-remove"]
+
+
+def test_an_image_that_is_extreme_in_every_number_counts_no_more_than_others():
+    assert np.linalg.norm(Appearance.of(cornered()).vector - 0.5) > 1.1
+    assert np.linalg.norm(summed(dataset((cornered(),)))[0]) == pytest.approx(1, abs=1e-6)
+
+
+def test_a_unit_of_many_images_counts_as_one():
+    alone, _ = summed(dataset(PICTURES[:1]))
+    many, _ = summed(dataset((PICTURES[0],) * 5, (7,) * 5))
+    assert many == pytest.approx(alone, abs=1e-6)
+
+
+def test_without_noise_it_is_the_mean():
+    pictures = PICTURES[:4]  # none of them clipped
+    found = released(dataset(pictures), 4, PRIOR, QUIET, "replace-one", SecureNoise())
+    mean = np.mean([Appearance.of(each).vector for each in pictures], axis=0)
+    assert found.vector == pytest.approx(mean, abs=1e-4)
+
+
+def test_the_noise_has_the_deviation_that_was_paid_for():
+    event, draws = Event("gaussian", "1/8"), 400
+    rows = [
+        released(dataset(PICTURES), 4, PRIOR, event, "add-remove", SecureNoise()).vector for _ in range(draws)
+    ]
+    sigma = 1 / 8 / 4
+    trusted = 0.1 / (0.1 + sigma**2)
+    middle = np.array(rows)[:, :2]  # ground and ink lie inside the cube, where nothing is cut off
+    measured = float(middle.std(axis=0, ddof=1).mean())
+    assert abs(measured / (trusted * sigma) - 1) < 4 / math.sqrt(2 * middle.size) + 0.02
+    assert abs(measured / (0.7 * trusted * sigma) - 1) > 0.2
+
+
+def test_noise_beyond_measure_leaves_the_public_guess():
+    found = released(
+        dataset(PICTURES),
+        4,
+        Appearance(0.1, 0.9, 0.2, 0.3, 0.4, 0.6),
+        Event("gaussian", "100000"),
+        "replace-one",
+        SecureNoise(),
+    )
+    assert found.vector == pytest.approx([0.1, 0.9, 0.2, 0.3, 0.4, 0.6], abs=0.01)
+
+
+def test_the_public_guess_is_how_the_providers_images_look():
+    assert common_appearance([Appearance.of(PICTURES[0]), None]) == Appearance.nearest(
+        Appearance.of(PICTURES[0]).vector
+    )
+    assert common_appearance([None]) == PRIOR

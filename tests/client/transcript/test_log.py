@@ -1,0 +1,117 @@
+"""The transcript: durable, chained, and each image stored once."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcevolve.errors import TranscriptError
+from pcevolve.providers.multipart import form
+from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.log import Transcript, read
+from support.provider import FakeProvider, png
+from support.runs import SmallRun
+
+
+def test_a_run_killed_at_any_line_continues_to_the_same_releases_and_images(tmp_path):
+    reference = SmallRun.open(tmp_path / "a")
+    expected = reference.finish()
+    receipts = reference.account.receipts()
+    lines = (tmp_path / "a" / "transcript" / "log.jsonl").read_bytes().splitlines(keepends=True)
+    for cut in range(2, len(lines)):
+        log = tmp_path / "a" / "transcript" / "log.jsonl"
+        log.write_bytes(b"".join(lines[:cut]) + lines[cut][: len(lines[cut]) // 2])
+        again = SmallRun.open(tmp_path / "a")
+        assert again.evolve() == expected
+        assert again.account.receipts() == receipts
+        again.close()
+
+
+def test_what_was_answered_is_not_asked_again(tmp_path):
+    run = SmallRun.open(tmp_path)
+    run.evolve()
+    run.close()
+    silent = FakeProvider(lambda request: pytest.fail("asked again"))
+    SmallRun.open(tmp_path, provider=silent).evolve()
+
+
+def test_a_damaged_line_is_refused(tmp_path):
+    run = SmallRun.open(tmp_path)
+    run.close()
+    log = tmp_path / "transcript" / "log.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"opened", b"opEned"))
+    with pytest.raises(TranscriptError, match="line 1 is damaged"):
+        Transcript(tmp_path / "transcript")
+
+
+def test_a_line_in_another_spelling_is_refused(tmp_path):
+    run = SmallRun.open(tmp_path)
+    run.close()
+    log = tmp_path / "transcript" / "log.jsonl"
+    first, *rest = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(json.dumps(json.loads(first)).encode() + b"\n" + b"".join(rest))
+    with pytest.raises(TranscriptError, match="line 1 was edited"):
+        list(read(tmp_path / "transcript"))
+
+
+@given(st.binary(max_size=300), st.lists(st.binary(min_size=48, max_size=90), max_size=3))
+def test_any_body_comes_back_byte_for_byte(tmp_path_factory, raw, payloads):
+    bodies = Bodies(tmp_path_factory.mktemp("bodies"))
+    parts = [b'{"image":"' + base64.b64encode(each) + b'"}' for each in payloads]
+    body = raw + b",".join(parts)
+    assert bodies.get(bodies.put(body)) == body
+
+
+def test_a_body_that_looks_like_a_placeholder_comes_back_as_it_was(tmp_path):
+    bodies = Bodies(tmp_path)
+    body = b'{"image":"{{sha256:' + b"0" * 64 + b'}}"}'
+    assert bodies.get(bodies.put(body)) == body
+
+
+def test_each_image_is_stored_once_however_often_it_crosses(tmp_path):
+    bodies = Bodies(tmp_path)
+    text = base64.b64encode(png(1)).decode()
+    for field in ("image", "picture", "photo"):
+        bodies.put(json.dumps({field: text}).encode())
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [png(1)]
+
+
+def test_an_image_is_stored_once_whether_it_crosses_bare_as_data_url_in_a_form_or_alone(tmp_path):
+    bodies = Bodies(tmp_path)
+    text = base64.b64encode(png(1)).decode()
+    _, in_form = form({"prompt": "a scratch\r\non metal", "seed": "7"}, png(1))
+    sent = [f'{{"image":"{text}"}}'.encode(), f'{{"image":"data:image/png;base64,{text}"}}'.encode(), in_form]
+    refs = [bodies.put(body) for body in (*sent, png(1))]
+    assert [bodies.get(ref) for ref in refs] == [*sent, png(1)]
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [png(1)]
+    assert {ref.files for ref in refs} == {(refs[-1].sha256,)}
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.binary(max_size=300), st.text(max_size=50), st.binary(max_size=60))
+def test_any_form_comes_back_byte_for_byte(tmp_path_factory, image, value, rest):
+    bodies = Bodies(tmp_path_factory.mktemp("bodies"))
+    _, body = form({"prompt": value}, image)
+    for each in (body, body + rest, body[:-1], body.replace(b"\r\n", b"\n")):
+        assert bodies.get(bodies.put(each)) == each
+
+
+def test_a_missing_file_is_named(tmp_path):
+    bodies = Bodies(tmp_path)
+    ref = bodies.put(json.dumps({"image": base64.b64encode(png(1)).decode()}).encode())
+    next(tmp_path.iterdir()).unlink()
+    with pytest.raises(TranscriptError, match="cannot be read"):
+        bodies.get(ref)
+
+
+def test_a_long_word_is_kept_as_text_and_not_taken_for_an_image(tmp_path):
+    bodies = Bodies(tmp_path)
+    body = json.dumps({"prompt": "A" * 80, "image": base64.b64encode(png(1)).decode()}).encode()
+    reference = bodies.put(body)
+    assert len(reference.files) == 1
+    assert "A" * 80 in (reference.text or "")
+    assert bodies.get(reference) == body
