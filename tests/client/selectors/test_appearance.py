@@ -11,14 +11,10 @@ import pytest
 from PIL import Image
 
 from pcevolve.dp.mechanisms import SecureNoise
-from pcevolve.modality.images.appearance import (
-    Appearance,
-    appearances,
-    common_appearance,
-    released_appearance,
-)
+from pcevolve.modality.images.appearance import Appearance, appearances, common_appearance
 from pcevolve.privacy import Event
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.selectors.appearance import released_appearance
 
 PRIOR = Appearance(*[0.5] * 6)
 QUIET = Event("gaussian", str(Fraction(1, 10**6)))
