@@ -5,10 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MITM := .mitm
+DOCS := .docs
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 
-.PHONY: help install demo test leaks hostile boundary compose-test lint lock bench-selectors clean
+.PHONY: help install demo test leaks hostile boundary compose-test lint lock docs lock-docs bench-selectors clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -47,8 +48,17 @@ lock: $(UV)  ## Recompile requirements.lock from the three pyproject.toml files
 		--no-emit-find-links --no-emit-package pcevolve-shared --custom-compile-command "make lock" \
 		$(PROJECTS) --group pyproject.toml:dev -o requirements.lock
 
+docs: $(DOCS)/.installed  ## Build the documentation site, with an API reference, in site/
+	$(DOCS)/bin/mkdocs build --quiet --strict
+
+lock-docs: $(UV)  ## Recompile docs/requirements.txt from the dependency group docs
+	(sed -n 1p docs/requirements.txt; $(UV) pip compile --quiet --universal --python-version 3.11 --no-build \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
+		--group pyproject.toml:docs) > docs/requirements.tmp
+	mv docs/requirements.tmp docs/requirements.txt
+
 clean:  ## Remove the environment and caches; runs/ stays
-	rm -rf $(VENV) $(MITM) .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(MITM) $(DOCS) site .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/.installed: requirements.lock $(PROJECTS) | $(UV)
 	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
@@ -61,6 +71,12 @@ $(VENV)/.installed: requirements.lock $(PROJECTS) | $(UV)
 $(MITM)/.installed: docker/auditor/requirements.txt | $(UV)
 	test -x $(MITM)/bin/python || $(UV) venv --quiet --python $(PYTHON) $(MITM)
 	$(UV) pip sync --quiet --python $(MITM)/bin/python --require-hashes --only-binary :all: $<
+	touch $@
+
+# The site's tools have an environment of their own, so that the one that runs and tests the code stays as it is.
+$(DOCS)/.installed: docs/requirements.txt | $(UV)
+	test -x $(DOCS)/bin/python || $(UV) venv --quiet --python $(PYTHON) $(DOCS)
+	$(UV) pip sync --quiet --python $(DOCS)/bin/python --require-hashes --only-binary :all: $<
 	touch $@
 
 .uv/bin/uv:
