@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
 
+from pcevolve_server import __version__
 from pcevolve_server.bodies import Bounded, Room
 from pcevolve_server.errors import (
     GenerationError,
@@ -64,6 +65,7 @@ def create_app(
 
     app = FastAPI(
         title="PCEvolve API server",
+        version=__version__,
         summary="Text-to-image and image-to-image in the style of getimg's v1 API.",
         lifespan=lifespan,
         redoc_url=None,

@@ -2,12 +2,11 @@
 
 import os
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from pcevolve_server import options
+from pcevolve_server import __version__, options
 from pcevolve_server.errors import ServerError
 from pcevolve_server.settings import (
     API_KEY_VARIABLE,
@@ -23,7 +22,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(version("pcevolve-server"))
+        typer.echo(__version__)
         raise typer.Exit
 
 
