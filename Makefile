@@ -49,7 +49,7 @@ lock: $(UV)  ## Recompile requirements.lock from the three pyproject.toml files
 		$(PROJECTS) --group pyproject.toml:dev -o requirements.lock
 
 docs: $(DOCS)/.installed  ## Build the documentation site, with an API reference, in site/
-	$(DOCS)/bin/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 PATH=$(CURDIR)/$(DOCS)/bin:$$PATH $(DOCS)/bin/mkdocs build --quiet --strict
 
 lock-docs: $(UV)  ## Recompile docs/requirements.txt from the dependency group docs
 	(sed -n 1p docs/requirements.txt; $(UV) pip compile --quiet --universal --python-version 3.11 --no-build \

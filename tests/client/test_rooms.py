@@ -120,5 +120,7 @@ def test_every_package_says_what_it_is(root: str) -> None:
 
 @pytest.mark.parametrize("root", SOURCES)
 def test_every_module_says_what_it_is(root: str) -> None:
-    silent = [path.name for path in files(root) if path.stem != "__init__" and not ast.get_docstring(parsed(path))]
+    silent = [
+        path.name for path in files(root) if path.stem != "__init__" and not ast.get_docstring(parsed(path))
+    ]
     assert silent == []

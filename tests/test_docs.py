@@ -1,0 +1,201 @@
+"""What people read is true of the repository: links lead somewhere, and what is named is there. No network."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("docker/**/*.md"),
+        *ROOT.glob("*/training/*.md"),
+    ]
+)
+CURRENT = [page for page in PAGES if page.parent.name != "decisions"]
+"""Pages that say what is; decisions say what was."""
+
+FENCED = re.compile(r"^(```+).*?^\1\s*$", re.DOTALL | re.MULTILINE)
+SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#{1,6} (.+?)\s*$", re.MULTILINE)
+MAKE = re.compile(r"\bmake((?: [a-z][a-z-]*)+)")
+FOREIGN = {"modules/api/api.py"}
+"""Files that a page names in somebody else's repository."""
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def prose(page: Path) -> str:
+    """A page without its code."""
+    return SPAN.sub("", FENCED.sub("", read(page)))
+
+
+def spans(page: Path) -> list[str]:
+    """What stands between backticks in the text of a page."""
+    return [match[2] for match in SPAN.finditer(FENCED.sub("", read(page)))]
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """Anchors of a page's headings, as they are made of headings everywhere."""
+    headings = HEADING.findall(FENCED.sub("", read(page)))
+    plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+    return frozenset(heading.replace(" ", "-") for heading in plain)
+
+
+@cache
+def tracked() -> frozenset[str]:
+    """Files of the repository and the folders that they are in, from its root."""
+    ignored = {line.strip("/") for line in read(ROOT / ".gitignore").splitlines()} | {".git"}
+    found = set()
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [each for each in folders if each not in ignored]
+        found |= {(Path(folder) / each).relative_to(ROOT).as_posix() for each in (*folders, *files)}
+    return frozenset(found)
+
+
+def contracts() -> list[dict[str, Any]]:
+    return tomllib.loads(read(ROOT / "pyproject.toml"))["tool"]["importlinter"]["contracts"]
+
+
+def targets() -> set[str]:
+    return set(re.findall(r"^([a-z][a-z-]*):", read(ROOT / "Makefile"), re.MULTILINE))
+
+
+def nav(entry: Any) -> Iterator[str]:
+    """Every page that the site's navigation names."""
+    if isinstance(entry, str):
+        yield entry
+    for each in entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ():
+        yield from nav(each)
+
+
+def named_files(page: Path) -> set[str]:
+    """What a page spells like a file or a folder of this repository."""
+    tops = {file.split("/")[0] for file in tracked() if "/" in file}
+    found = {token.strip("./") if token.startswith("./") else token.rstrip("/") for token in spans(page)}
+    paths = {token for token in found if re.fullmatch(r"[\w./-]+", token)}
+    return {
+        token for token in paths if token.endswith(".py") or ("/" in token and token.split("/")[0] in tops)
+    }
+
+
+def is_there(token: str) -> bool:
+    return any(file == token or file.endswith(f"/{token}") for file in tracked())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in LINK.findall(prose(page)):
+        path, _, anchor = target.partition("#")
+        if ":" in path:
+            continue
+        found = (page.parent / path).resolve() if path else page
+        assert found.is_file(), f"{target} leads nowhere"
+        assert found.is_relative_to(ROOT)
+        assert name(found) in tracked(), f"{target} is not in the repository"
+        assert not anchor or anchor in anchors(found), f"{target}: no such heading"
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=name)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    assert sorted(token for token in named_files(page) - FOREIGN if not is_there(token)) == []
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=name)
+def test_everything_that_a_page_makes_can_be_made(page: Path) -> None:
+    code = [*spans(page), *(match[0] for match in FENCED.finditer(read(page)))]
+    made = {target for text in code for match in MAKE.findall(text) for target in match.split()}
+    assert made <= targets()
+
+
+@pytest.mark.parametrize("path", [".ci/run", ".github/workflows/ci.yml", ".github/pull_request_template.md"])
+def test_what_checks_a_change_can_be_made_and_run(path: str) -> None:
+    text = read(ROOT / path)
+    assert {target for match in MAKE.findall(text) for target in match.split()} <= targets() | {"sure"}
+    assert all((ROOT / script).stat().st_mode & 0o100 for script in re.findall(r"\.ci/\w+", text))
+
+
+def test_a_change_is_checked_by_the_same_script_everywhere() -> None:
+    workflow = yaml.safe_load(read(ROOT / ".github/workflows/ci.yml"))
+    steps = [step.get("run") for step in workflow["jobs"]["change"]["steps"]]
+    assert ".ci/run" in steps
+
+
+def test_the_hooks_are_what_lint_runs() -> None:
+    (repository,) = yaml.safe_load(read(ROOT / ".pre-commit-config.yaml"))["repos"]
+    assert repository["repo"] == "local", "a hook from elsewhere is a download"
+    hooks = {hook["entry"].removeprefix(".venv/bin/").split(" --")[0] for hook in repository["hooks"]}
+    lint = re.search(r"^lint:.*\n((?:\t.*\n)+)", read(ROOT / "Makefile"), re.MULTILINE)
+    assert lint is not None
+    assert hooks == {
+        line.strip().removeprefix("$(BIN)/").split(" --")[0].removesuffix(" .")
+        for line in lint[1].splitlines()
+    }
+
+
+def test_every_page_has_its_place_in_the_site() -> None:
+    config = yaml.safe_load(read(ROOT / "mkdocs.yml"))
+    generated = {"index.md", "contributing.md", "security.md", "changelog.md"}
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in ROOT.glob("docs/**/*.md")}
+    assert sorted(nav(config["nav"])) == sorted(pages | generated)
+
+
+def test_every_decision_is_in_the_list_under_its_own_title() -> None:
+    index = read(ROOT / "docs/decisions/README.md")
+    pages = sorted((ROOT / "docs/decisions").glob("0*.md"))
+    titles = [read(page).splitlines()[0].removeprefix("# ").split(". ", 1) for page in pages]
+    expected = [
+        f"{number}. [{title}]({page.name})" for page, (number, title) in zip(pages, titles, strict=True)
+    ]
+    assert [line for line in index.splitlines() if re.match(r"\d+\. ", line)] == expected
+
+
+def test_the_architecture_page_tells_who_may_import_whom() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", read(ROOT / "docs/architecture.md"), re.MULTILINE)
+    told = {room: sorted(re.findall(r"`(\w+)`", importers)) for room, importers in rows}
+    protected = [each for each in contracts() if each["name"].startswith("who may import ")]
+    rooms = {
+        room.removeprefix("pcevolve."): sorted(
+            each.removeprefix("pcevolve.") for each in contract["allowed_importers"]
+        )
+        for contract in protected
+        for room in contract["protected_modules"]
+        if room.startswith("pcevolve.")
+    }
+    assert told == {**rooms, "cli": []}
+
+
+def test_the_site_s_tools_are_pinned_by_hash_and_name_no_host() -> None:
+    lock = read(ROOT / "docs/requirements.txt")
+    group = tomllib.loads(read(ROOT / "pyproject.toml"))["dependency-groups"]["docs"]
+    pins = re.findall(r"^([\w.-]+)==\S+[^\\]*\\\n {4}--hash=sha256:", lock, re.MULTILINE)
+    assert {re.split(r"[\[<>=]", each)[0] for each in group} <= set(pins)
+    assert "://" not in lock
+
+
+def test_the_issue_forms_send_holes_to_the_security_policy() -> None:
+    forms = {
+        path.name: yaml.safe_load(read(path)) for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")
+    }
+    assert forms["config.yml"] == {"blank_issues_enabled": False}
+    assert "SECURITY.md" in str(forms["bug.yml"]["body"])
+    assert "SECURITY.md" in str(forms["privacy.yml"]["body"])
+    assert "private vulnerability reporting" in read(ROOT / "SECURITY.md")

@@ -1,0 +1,54 @@
+"""The three distributions have one version, and everything that states it states the same."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import pcevolve
+import pcevolve_server.cli
+
+ROOT = Path(__file__).parents[1]
+PROJECTS = {"client": "pcevolve", "api_server": "pcevolve_server", "shared": "pcevolve_shared"}
+VERSION = pcevolve.__version__
+
+
+@pytest.mark.parametrize(("folder", "package"), PROJECTS.items())
+def test_each_distribution_says_the_version_that_it_was_built_with(folder: str, package: str) -> None:
+    project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == import_module(package).__version__ == VERSION
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == VERSION
+    assert citation["type"] == "software"
+    assert [each["title"].split(":")[0] for each in citation["references"]] == [
+        "PCEvolve",
+        "Differentially Private Synthetic Data via Foundation Model APIs 1",
+        "Secret-Protected Evolution for Differentially Private Synthetic Text Generation",
+    ]
+
+
+def test_the_changelog_s_newest_release_is_this_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    heads = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", text, re.MULTILINE)
+    assert heads[0] == ("Unreleased", "")
+    assert heads[1][0] == VERSION
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert heads[1][1] == str(citation["date-released"])
+
+
+def test_the_server_s_command_prints_it() -> None:
+    assert CliRunner().invoke(pcevolve_server.cli.app, ["--version"]).output.strip() == VERSION
+
+
+def test_no_source_writes_it_down_again() -> None:
+    sources = [path for folder in PROJECTS for path in (ROOT / folder / "src").rglob("*.py")]
+    assert [path.name for path in sources if f'"{VERSION}"' in path.read_text(encoding="utf-8")] == []
