@@ -24,10 +24,11 @@ from pcevolve.errors import UsageError
 from pcevolve.evaluation.accuracy import AccuracyTest
 from pcevolve.pages.report import AccuracyPoint, write_report
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.run.checks import CheckedRun, checked
 from pcevolve.run.execution import Outcome, execute
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.progress import error_console
-from pcevolve.run.scoring import Scores, record
+from pcevolve.run.scoring import Scores, keep_accuracy
 from pcevolve.run.settings import RunSettings
 
 SERVER = "pcevolve-server"
@@ -65,28 +66,29 @@ def demonstrate(out: Path) -> dict[str, Any]:
         return done
     with _server(out, _port(out)) as address:
         console.print(f"API server at {address}, a process of its own; it logs to {_log(out)}")
-        main = execute(_settings(out, out, address, "auto"), resume=True)
+        main = execute(_checked(out, out, address, "auto"))
         console.print("\nThe same once more without looking at the private data, for comparison:")
-        control = execute(_settings(out, _beside(out, "random"), address, "random"), resume=True)
+        control = execute(_checked(out, _beside(out, "random"), address, "random"))
     console.print("Measuring both on held-out real digits ...")
-    test = AccuracyTest.on(_public_test(main), main.parts.encoder)
+    test = AccuracyTest.on(_public_test(main), main.components.encoder)
     scores, blind = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
     points = [*_points(main.plan.method, scores), *_points("random control", blind)]
     page = write_report(out, points, main.folder.private / "report.html")
     accuracy = scores.as_json() | {"random": blind.as_json()["final"]}
     told = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
-    return record(replace(main, summary=main.summary | told), accuracy)
+    return keep_accuracy(replace(main, summary=main.summary | told), accuracy)
 
 
-def _settings(root: Path, out: Path, address: str, method: str) -> RunSettings:
-    ledger = root / "private" / "ledger.sqlite"
-    return RunSettings.of(OPTIONS | {"out": out, "api": address, "method": method, "ledger": ledger})
+def _checked(root: Path, out: Path, address: str, method: str) -> CheckedRun:
+    """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
+    own = {"out": out, "api": address, "method": method, "ledger": root / "private" / "ledger.sqlite"}
+    return checked(RunSettings.of(OPTIONS | own), resume=True)
 
 
 def _public_test(outcome: Outcome) -> PrivateDataset:
-    if outcome.parts.test is None or not outcome.parts.test_is_public:
+    if outcome.components.test is None or not outcome.components.test_is_public:
         raise UsageError("the demonstration shows figures about its test data, so these must be public")
-    return outcome.parts.test
+    return outcome.components.test
 
 
 def _points(name: str, scores: Scores) -> list[AccuracyPoint]:
