@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from pcevolve.cli.audit_dp import AuditedClaim
 from pcevolve.cli.budget import PlannedRun
 from pcevolve.cli.main import COMMANDS, app
 from pcevolve.cli.reference import reference
+from pcevolve.encoders import ENCODERS
+from pcevolve.methods import METHODS
+from pcevolve.providers import DIALECTS
 from pcevolve.public.options import Panel, options_of
 from pcevolve.run.settings import RunSettings
 
@@ -56,6 +60,14 @@ def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
         assert f"{option.flag} " in page
         assert " ".join(option.help.split()[:5]) in page
     assert "Synthetic images per class, N. [default: 100; 1<=x<=10000]" in page
+
+
+@pytest.mark.parametrize(
+    ("option", "names"), [("method", METHODS), ("dialect", DIALECTS), ("encoder", ENCODERS)]
+)
+def test_help_names_every_choice(option, names):
+    (declared,) = (each for each in options_of(RunSettings) if each.name == option)
+    assert set(names) <= set(re.findall(r"[\w-]+", declared.help))
 
 
 @pytest.mark.parametrize("model", [PlannedRun, AuditedClaim])

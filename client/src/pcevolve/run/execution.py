@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 import time
 from collections.abc import Iterator
@@ -19,28 +18,24 @@ from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import HttpTransport
-from pcevolve.errors import LedgerError, UsageError
+from pcevolve.errors import UsageError
 from pcevolve.evolve import Evolved, evolve
-from pcevolve.ledger.creation import require_volume
-from pcevolve.ledger.ledger import Account, Ledger, Terms
+from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
-from pcevolve.providers.dialect import ModelSize
 from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import Release, publish
 from pcevolve.publish.summary import spelled, write_summary
-from pcevolve.run.checks import CheckedRun, require_ledger
+from pcevolve.run.checks import CheckedRun
 from pcevolve.run.components import Components
-from pcevolve.run.disclosure import PrivateNotes, disclosure
+from pcevolve.run.disclosure import disclosure
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.planning import resolved_plan
+from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
 from pcevolve.run.progress import RunProgress, error_console, facts, padding, padding_kept
-from pcevolve.run.settings import RunSettings, ledger_volume
+from pcevolve.run.settings import RunSettings
 from pcevolve.transcript.bodies import write_durably
 from pcevolve.transcript.log import Transcript
-from pcevolve.transcript.records import Opened
-
-FALLBACK_SIZE = ModelSize(512, 512)
 
 
 @dataclass(frozen=True)
@@ -68,21 +63,6 @@ class _Session:
     pace: Pace
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """All that is settled before the API is greeted.
-
-    Attributes:
-        account: What pays; it has enough for the whole draft.
-        draft: The plan, but for the size of the API's images.
-        notes: What the owner is told of ledger and data.
-    """
-
-    account: Account
-    draft: PublicPlan
-    notes: PrivateNotes
-
-
 def execute(run: CheckedRun) -> Outcome:
     """Carry out a run, or the rest of one.
 
@@ -107,7 +87,7 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
     settings = components.settings
     with (
         closing(Transcript(folder.transcript)) as transcript,
-        closing(_opened_ledger(settings, begun=transcript.plan() is not None)) as ledger,
+        closing(opened_ledger(settings, begun=transcript.plan() is not None)) as ledger,
         closing(HttpTransport(settings.timeout)) as transport,
     ):
         pace = Pace(settings.pad_selection, settings.pace)
@@ -121,11 +101,11 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
             pace,
             meter,
         )
-        prepared = _prepared(components, ledger, transcript)
-        account, draft = prepared.account, prepared.draft
+        ready = prepared(components, ledger, transcript)
+        account, draft = ready.account, ready.draft
         size = components.dialect.native_size(settings.model, gate.hello(draft.run_id)) or FALLBACK_SIZE
         plan = resolved_plan(components, draft.run_id, size, draft.earlier)
-        told = {**disclosure(components, plan, prepared.notes), "time": padding(pace.tick)}
+        told = {**disclosure(components, plan, ready.notes), "time": padding(pace.tick)}
         console.print(facts("Before anything is spent", told))
         _approve(components, plan, gate, meter)
         settings.save(folder.config)
@@ -149,52 +129,6 @@ def _allowance(settings: RunSettings) -> Allowance:
     return Allowance(settings.max_requests, settings.max_cost, settings.price)
 
 
-def _opened_ledger(settings: RunSettings, begun: bool) -> Ledger:
-    """The run's ledger, which is new only if the run is.
-
-    Raises:
-        LedgerError: It is gone, and with it the memory of what the run has drawn; or it would not outlive a container.
-    """
-    require_volume(settings.ledger, ledger_volume())
-    if begun:
-        require_ledger(settings.ledger)
-    return Ledger(settings.ledger)
-
-
-def _prepared(components: Components, ledger: Ledger, transcript: Transcript) -> _Prepared:
-    """Make sure that all of the plan can be paid for, and embed the private images.
-
-    All of it comes before the API is greeted, which would learn from a refusal that these data were used before, and
-    from a delay how large they are. The sizes of the API's images, which only it knows, have no part in any of this.
-
-    Raises:
-        BudgetError: Not enough is left.
-        DataError: A private image has no embedding.
-        LedgerError: The run cannot be paid from this ledger.
-        ModelError: The encoder cannot be loaded.
-    """
-    run_id, recorded = _run_id(transcript), transcript.plan()
-    plan = resolved_plan(components, run_id, FALLBACK_SIZE)
-    account = _account(components, plan, ledger)
-    if recorded is not None and not account.enrolled:
-        raise LedgerError(
-            f"the ledger {ledger.path} does not know this run, which has begun: restore the one that it began with"
-        )
-    account.require([event for each in components.method.planned(plan).values() for event in each])
-    components.prepare(plan)
-    # What the provider had seen when the run began; a run that goes on does not count it anew.
-    earlier = account.earlier() if recorded is None else recorded.earlier
-    draft = plan.model_copy(update={"earlier": earlier})
-    return _Prepared(account, draft, PrivateNotes.of(components, draft, account))
-
-
-def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Account:
-    """The run's view of the ledger; nothing is on record of it yet."""
-    terms = Terms(plan.api, plan.secure, plan.unit_size, plan.forgets_insecure)
-    units = components.data.privacy_units()
-    return ledger.account(plan.run_id, units, plan.relation, components.limits, plan.unit, terms)
-
-
 def _approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter) -> None:
     """Make sure that requests and cost are within limits, and that a person wants them.
 
@@ -210,12 +144,6 @@ def _approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter)
     question = f"{forecast.requests} requests for {forecast.images} images to {plan.api}, for {cost}: go on?"
     if not typer.confirm(question, err=True):
         raise UsageError("not started, as you wish: no prompt and no image was sent")
-
-
-def _run_id(transcript: Transcript) -> str:
-    """The id of the run that is on record, or a new one."""
-    first = transcript.entries[0].record if transcript.entries else None
-    return first.run_id if isinstance(first, Opened) else secrets.token_hex(16)
 
 
 def _evolved(session: _Session, console: Console) -> Evolved:
