@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.errors import UsageError
-from pcevolve.publish.summary import SUMMARY
 from pcevolve.transcript.log import LOG, plan_of, read
+
+SUMMARY = "summary.json"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class RunFolder:
         Raises:
             UsageError: Something is there that must not be overwritten, or another process is at work.
         """
-        self._refuse_overwriting(resume)
+        self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -84,7 +85,12 @@ class RunFolder:
         finally:
             os.close(descriptor)
 
-    def _refuse_overwriting(self, resume: bool) -> None:
+    def refuse_overwriting(self, resume: bool) -> None:
+        """Refuse a folder that holds something else, or a run that is not to be resumed.
+
+        Raises:
+            UsageError: Something is there that must not be overwritten.
+        """
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
             raise UsageError(f"{self.root} is not a folder: choose another --out")
         if not self.root.is_dir() or not any(self.root.iterdir()):
@@ -94,7 +100,7 @@ class RunFolder:
             raise UsageError(
                 f"{self.root} holds something else: choose another --out; nothing was overwritten"
             )
-        if not resume and self._has_plan():
+        if not resume and self.has_plan():
             state = (
                 "is a finished run:"
                 if self.finished
@@ -102,13 +108,14 @@ class RunFolder:
             )
             raise UsageError(f"{self.root} {state} choose another --out; nothing was overwritten")
 
-    def _has_plan(self) -> bool:
+    def has_plan(self) -> bool:
+        """Whether the run in it has begun: its plan is fixed, and it may have paid for something."""
         if not (self.transcript / LOG).exists():
             return False
         return plan_of(read(self.transcript)) is not None
 
     def _clear_false_start(self) -> None:
         """A run that never fixed its plan has sent no prompt and paid nothing: begin afresh."""
-        if not self._has_plan():
+        if not self.has_plan():
             shutil.rmtree(self.transcript, ignore_errors=True)
             self.config.unlink(missing_ok=True)
