@@ -13,7 +13,6 @@ from pydantic import BaseModel, ValidationError
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import PublicPrompt
 from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -69,8 +68,17 @@ class Dialect(Protocol):
     reports_cost: ClassVar[bool] = False
     reasons: ClassVar[Mapping[str, Reason]] = {}
 
-    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
-        """Spell a call; ``image`` is the prototype's received bytes for a variation, else None."""
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call.
+
+        Args:
+            plan: Gives the prompt, and everything else that all calls have in common.
+            call: One of the plan's.
+            image: For a variation the bytes that are varied, as the API had sent them; else None.
+
+        Returns:
+            The same bytes for the same arguments, whoever asks and whenever.
+        """
         ...
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:

@@ -9,20 +9,7 @@ from typing import Any, Self
 
 from pcevolve.errors import EgressError
 from pcevolve.privacy import Event, Relation
-from pcevolve.public.plan import Call, PublicPlan
-
-
-@dataclass(frozen=True)
-class PublicPrompt:
-    """A text prompt made of public words only."""
-
-    text: str
-    negative: str
-
-    @classmethod
-    def of(cls, plan: PublicPlan, label: str) -> Self:
-        """The prompt that the public plan gives to a class."""
-        return cls(plan.prompt(label), plan.negative_prompt)
+from pcevolve.public.plan import Call
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.ledger import Account, Ledger, Terms
 from pcevolve.pages.report import write_report
 from pcevolve.providers.dialect import ModelSize
-from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import Earlier, PublicPlan
 from pcevolve.publish.dataset import Release, publish
 from pcevolve.publish.summary import spelled, write_summary
@@ -212,13 +211,13 @@ def _run_id(transcript: Transcript) -> str:
 
 
 def _evolved(session: _Session, console: Console) -> Evolved:
-    parts, plan, received = session.parts, session.plan, session.transcript.bodies.file
-    generator = RemoteGenerator(plan, parts.dialect, session.gate, received)
+    parts, plan = session.parts, session.plan
     progress = RunProgress(plan, parts.method.name, console)
     judge = PacedJudge(parts.judge(plan, session.account, session.transcript), session.gate)
     try:
         with progress.shown():
-            return evolve(plan, generator, judge, progress)
+            # a plan of its own: what a loop does to it changes neither what leaves nor what is published
+            return evolve(plan.model_copy(deep=True), session.gate, judge, progress)
     finally:
         console.print(padding_kept(session.pace.longest, session.pace.tick))
 
