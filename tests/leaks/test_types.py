@@ -27,7 +27,7 @@ ENTRANCES = {
     "create": {"call": Call},
     "vary": {"call": Call, "source": Prototype | PublicEcho},
     "hello": {"run_id": str},
-    "credit": {},
+    "balance": {},
     "record_receipt": {"receipt": Receipt},
     "has_receipt": {"iteration": int},
     "private_section": {},
@@ -75,7 +75,7 @@ def test_what_the_gate_can_be_handed_is_known():
     assert entrances(Gate) == ENTRANCES
 
 
-@pytest.mark.parametrize("method", ["create", "vary", "hello", "credit", "record_receipt"])
+@pytest.mark.parametrize("method", ["create", "vary", "hello", "balance", "record_receipt"])
 def test_no_value_that_the_gate_is_handed_can_hold_bytes_or_a_request(method: str):
     assert carriers(Gate, method) == []
 

@@ -307,7 +307,7 @@ def test_an_absurd_retry_after_does_not_stop_the_run_for_long(tmp_path):
             raise answer
         return "ok"
 
-    assert patience.insist(attempt) == "ok"
+    assert patience.until_answered(attempt) == "ok"
     assert pauses[0] == 60
     assert pauses[1] == 7
     assert pauses[2] < 5
@@ -335,7 +335,7 @@ def test_retry_after_is_seconds_or_a_date_and_anything_else_is_not_believed(aske
             raise answer
         return "ok"
 
-    assert Patience(seconds=1e9, sleep=pauses.append).insist(attempt) == "ok"
+    assert Patience(seconds=1e9, sleep=pauses.append).until_answered(attempt) == "ok"
     assert least <= pauses[0] <= most
 
 
@@ -349,7 +349,7 @@ def test_a_date_in_retry_after_is_waited_for():
             raise answer
         return "ok"
 
-    Patience(seconds=1e9, sleep=pauses.append).insist(attempt)
+    Patience(seconds=1e9, sleep=pauses.append).until_answered(attempt)
     assert 28 <= pauses[0] <= 30
 
 

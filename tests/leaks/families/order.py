@@ -90,7 +90,7 @@ def _believing(world: World) -> object:
 
 def _balance(world: World) -> object:
     """A question that is the same for everybody, but asked now: a bit in whether it is asked."""
-    return world.run.gate.credit()
+    return world.run.gate.balance()
 
 
 def _begun_without_a_greeting(world: World) -> object:

@@ -144,7 +144,7 @@ class Replay:
         return self.answered < len(slots) and slots[self.answered] == slot
 
     def _fault(self, sent: Sent, slots: list[str]) -> str | None:
-        question = {HELLO: self.dialect.hello(), ACCOUNT: self.dialect.account()}.get(sent.slot)
+        question = {HELLO: self.dialect.hello(), ACCOUNT: self.dialect.balance_request()}.get(sent.slot)
         if question is not None:
             return "asked after the plan was fixed" if self.begun else self._compare(sent, question)
         call = self.plan.calls.get(planned_slot(sent.slot))

@@ -95,7 +95,7 @@ class Gate:
             return self._transcript.bodies.get(known.body)
         return self._post(HELLO, self._policy.greeting(), self._patience.briefly()).body
 
-    def credit(self) -> float | None:
+    def balance(self) -> float | None:
         """Ask what is left on the account, where the API can be asked; None if it does not say.
 
         Asked before the plan is on record and never again: a run that is continued is not new.
@@ -104,11 +104,11 @@ class Gate:
             EgressError: The plan is fixed: whether one asks in the middle of a run would tell something.
         """
         self._require_beginning()
-        question = self._policy.account()
+        question = self._policy.balance_request()
         if question is None or self._transcript.plan() is not None:
             return None
         try:
-            return self._dialect.credit(self._post(ACCOUNT, question, self._patience.briefly()).body)
+            return self._dialect.balance(self._post(ACCOUNT, question, self._patience.briefly()).body)
         except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
             return None
 
@@ -294,7 +294,7 @@ class Gate:
         """
         if self._closed:
             raise EgressError("the last request of the plan was answered: nothing more is sent")
-        return patience.insist(lambda: self._once(slot, outgoing))
+        return patience.until_answered(lambda: self._once(slot, outgoing))
 
     def _once(self, slot: str, outgoing: Outgoing) -> Incoming:
         """One attempt, on record before it leaves and after it came back."""

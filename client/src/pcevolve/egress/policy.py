@@ -83,9 +83,9 @@ class Policy:
         """The first request of every run."""
         return self._address.outgoing(self._dialect.hello())
 
-    def account(self) -> Outgoing | None:
+    def balance_request(self) -> Outgoing | None:
         """The question for what is left on the account; the same for everybody, where the API can be asked."""
-        question = self._dialect.account()
+        question = self._dialect.balance_request()
         return None if question is None else self._address.outgoing(question)
 
     def link(self, link: str) -> Outgoing:

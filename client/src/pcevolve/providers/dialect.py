@@ -95,7 +95,7 @@ class Dialect(Protocol):
         Args:
             call: What was asked for.
             body: The answer.
-            linked: What was found at ``links``, in their order.
+            linked: What lay at ``links``, in their order.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
@@ -115,12 +115,12 @@ class Dialect(Protocol):
         """
         return None
 
-    def account(self) -> WireRequest | None:
+    def balance_request(self) -> WireRequest | None:
         """A free request for what is left on the account, where the API tells it."""
         return None
 
-    def credit(self, body: bytes) -> float | None:
-        """What is left, from the answer to ``account``; None when the API does not bill.
+    def balance(self, body: bytes) -> float | None:
+        """What is left, from the answer to ``balance_request``; None when the API does not bill.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
@@ -169,15 +169,15 @@ def require(dialect: Dialect, needed: AbstractSet[str]) -> None:
         )
 
 
-def counted(call: Call, found: Sequence[str]) -> Sequence[str]:
+def counted(call: Call, received: Sequence[str]) -> Sequence[str]:
     """Pass on what an answer holds for each image.
 
     Raises:
         ProviderReplyError: Not as many as were asked for.
     """
-    if len(found) != call.count:
-        raise ProviderReplyError(f"the API sent {len(found)} images where {call.count} were asked for")
-    return found
+    if len(received) != call.count:
+        raise ProviderReplyError(f"the API sent {len(received)} images where {call.count} were asked for")
+    return received
 
 
 def received_images(call: Call, encoded: Sequence[str]) -> list[bytes]:

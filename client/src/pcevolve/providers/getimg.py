@@ -110,11 +110,11 @@ class GetimgDialect(Dialect):
         size = known[model].base_resolution
         return ModelSize(size.width, size.height)
 
-    def account(self) -> WireRequest:
+    def balance_request(self) -> WireRequest:
         """The question for what is left on the account."""
         return WireRequest("GET", wire.BALANCE)
 
-    def credit(self, body: bytes) -> float | None:
+    def balance(self, body: bytes) -> float | None:
         """What is left on the account, in its currency."""
         return parsed(_Balance, body).balance
 

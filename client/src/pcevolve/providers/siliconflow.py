@@ -83,11 +83,11 @@ class SiliconFlowDialect(Dialect):
         """List the models."""
         return WireRequest("GET", wire.MODELS)
 
-    def account(self) -> WireRequest:
+    def balance_request(self) -> WireRequest:
         """The question for what is left on the account."""
         return WireRequest("GET", USER_INFO)
 
-    def credit(self, body: bytes) -> float | None:
+    def balance(self, body: bytes) -> float | None:
         """What is left on the account, in its currency."""
         return parsed(_UserInfo, body).data.totalBalance
 

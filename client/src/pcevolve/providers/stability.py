@@ -83,11 +83,11 @@ class StabilityDialect(Dialect):
         """All models of this endpoint make one million pixels."""
         return ModelSize(1024, 1024)
 
-    def account(self) -> WireRequest:
+    def balance_request(self) -> WireRequest:
         """The question for what is left on the account."""
         return WireRequest("GET", BALANCE)
 
-    def credit(self, body: bytes) -> float:
+    def balance(self, body: bytes) -> float:
         """What is left on the account, in its currency."""
         return parsed(_Balance, body).credits
 

@@ -174,7 +174,7 @@ def _approve(settings: RunSettings, parts: Parts, plan: PublicPlan, gate: Gate, 
     """
     near, forecast = parts.address.is_nearby, meter.forecast(plan)
     asks = not near or meter.allowance.cost is not None or meter.allowance.price is not None
-    meter.check(forecast, gate.credit() if asks else None)
+    meter.check(forecast, gate.balance() if asks else None)
     if near or settings.yes or not sys.stdin.isatty():
         return
     cost = "an unknown sum (see --price)" if forecast.cost is None else f"{forecast.cost:g}"
