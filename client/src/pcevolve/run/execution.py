@@ -22,7 +22,6 @@ from pcevolve.errors import UsageError
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
-from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import Release, publish
 from pcevolve.publish.summary import spelled, write_summary
@@ -137,7 +136,7 @@ def _approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter)
     """
     near, forecast = components.address.is_nearby, meter.forecast(plan)
     asks = not near or meter.allowance.cost is not None or meter.allowance.price is not None
-    meter.check(forecast, gate.credit() if asks else None)
+    meter.check(forecast, gate.balance() if asks else None)
     if near or components.settings.yes or not sys.stdin.isatty():
         return
     cost = "an unknown sum (see --price)" if forecast.cost is None else f"{forecast.cost:g}"
@@ -147,13 +146,13 @@ def _approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter)
 
 
 def _evolved(session: _Session, console: Console) -> Evolved:
-    components, plan, received = session.components, session.plan, session.transcript.bodies.file
-    generator = RemoteGenerator(plan, components.dialect, session.gate, received)
+    components, plan = session.components, session.plan
     progress = RunProgress(plan, components.method.name, console)
     judge = PacedJudge(components.judge(plan, session.account, session.transcript), session.gate)
     try:
         with progress.shown():
-            return evolve(plan, generator, judge, progress)
+            # a plan of its own: what a loop does to it changes neither what leaves nor what is published
+            return evolve(plan.model_copy(deep=True), session.gate, judge, progress)
     finally:
         console.print(padding_kept(session.pace.longest, session.pace.tick))
 
