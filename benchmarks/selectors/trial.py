@@ -17,7 +17,6 @@ from scipy.spatial.distance import cdist, pdist
 from world import DOMAINS, drawn
 
 from pcevolve import methods
-from pcevolve.dp.calibration import Scope
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.evaluation.fidelity import fidelity
@@ -25,6 +24,7 @@ from pcevolve.evaluation.heads import Training, pixels_of, train_cnn, train_line
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
 from pcevolve.methods.method import Method
+from pcevolve.methods.rounds import Scope
 from pcevolve.modality.images.appearance import appearance_in, developed
 from pcevolve.modality.images.decoding import picture
 from pcevolve.privacy import Budget

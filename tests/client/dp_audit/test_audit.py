@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pcevolve.dp.calibration import exponential_draws
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.dp_audit.audit import audit_method, audit_selector, noises
 from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS
+from pcevolve.methods.rounds import exponential_draws
 from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.selectors import SELECTORS, Measurement, Records, Scene, Selector
 from support.draws import Misscaled
@@ -46,7 +46,7 @@ def audited(
     """Audit a method with parts of it exchanged."""
     method = METHODS[tested.method]
     if method.name == "pe-em":  # five draws share an epsilon so small that they take many more runs to see
-        method = replace(method, spending=exponential_draws(1), prototypes=1)
+        method = replace(method, tight=exponential_draws(1), prototypes=1)
     return audit_selector(
         tested, method, selector or honest(method.name), noise or noises(seed=1), lambda: None
     )

@@ -11,9 +11,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pcevolve.dp.calibration import Scope
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.methods import method
+from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
 from pcevolve.selectors import SELECTORS, Records, Scene
 

@@ -42,11 +42,11 @@ def audit_dp(
 
     Reads no private data and spends no budget: the datasets are made up, the mechanisms are those of a real run.
     """
-    from pcevolve.dp.calibration import parse_delta, parse_epsilon
     from pcevolve.dp_audit.audit import (
         audit_method,  # SciPy takes a second to load; --help should not
     )
     from pcevolve.methods import default_delta
+    from pcevolve.public.figures import parse_delta, parse_epsilon
 
     budget = Budget(parse_epsilon(epsilon), parse_delta(default_delta(method) if delta is None else delta))
     claim = Claim(method, budget, relation, images_per_unit, rounds, runs, confidence)

@@ -65,9 +65,10 @@ def budget_plan(
 ) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
     # SciPy takes a second to load; --help should not
-    from pcevolve.dp.calibration import Scope, parse_epsilon, parse_noise_multiplier
     from pcevolve.methods import resolved
     from pcevolve.methods.planner import plan, plan_for_noise
+    from pcevolve.methods.rounds import Scope
+    from pcevolve.public.figures import parse_epsilon, parse_noise_multiplier
 
     if epsilon is not None and noise_multiplier is not None:
         raise UsageError("--epsilon and --noise-multiplier say the same thing twice: give one of them")
@@ -190,8 +191,8 @@ def _short(parameter: str) -> str:
 
 
 def _delta(method: str, given: float | None) -> float:
-    from pcevolve.dp.calibration import parse_delta
     from pcevolve.methods import default_delta
+    from pcevolve.public.figures import parse_delta
 
     return default_delta(method) if given is None else parse_delta(given)
 

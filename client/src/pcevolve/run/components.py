@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 
 from pcevolve import methods
-from pcevolve.dp.calibration import Scope, parse_epsilon
 from pcevolve.dp.mechanisms import Noise, SecureNoise, SeededNoise
 from pcevolve.egress.transport import Address
 from pcevolve.encoders import Encoder, load_encoder
@@ -15,6 +14,7 @@ from pcevolve.errors import UsageError
 from pcevolve.evolve import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.methods.method import Look, Method
+from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset, load_folder, load_unlabelled
 from pcevolve.private.judge import PrivateJudge, UniformJudge
@@ -23,6 +23,7 @@ from pcevolve.private.units import require_unit_size, with_units
 from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
+from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.settings import RunSettings
 from pcevolve.selectors import SELECTORS

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from pcevolve.dp.calibration import mean_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.place import MIDDLE
 from pcevolve.privacy import Event, Relation
@@ -46,7 +46,7 @@ def released_appearance(
         relation: Neighbour relation.
         noise: Draws.
     """
-    sigma = deviation(event, RADIUS * mean_sensitivity(relation))
+    sigma = deviation(event, RADIUS * bounded_sum_sensitivity(relation))
     noisy = noise.gaussian("appearance", _sum(rows, unit_of), sigma) / expected + MIDDLE
     trust = PRIOR_VARIANCE / (PRIOR_VARIANCE + (sigma / expected) ** 2)
     return Appearance.nearest(prior.vector + trust * (noisy - prior.vector))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.dp.calibration import utility_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise, clamped
+from pcevolve.dp.sensitivity import bounded_vector_sensitivity
 from pcevolve.errors import DataError
 from pcevolve.privacy import Event
 from pcevolve.selectors.drawn import Drawn
@@ -128,7 +128,7 @@ class NoisyArgmax(Drawn):
         drawn = []
         scored = Contrastive(self.utility).scores(records, scene)
         for label, (entrants, scores) in zip(scene.labels, scored, strict=True):
-            sigma = deviation(event, utility_sensitivity(len(entrants)))
+            sigma = deviation(event, bounded_vector_sensitivity(len(entrants)))
             drawn.append(entrants[np.argmax(noise.gaussian(f"{scene.key}/{label}", scores, sigma))])
         return {"chosen": np.array(drawn, dtype=np.int64)}
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import draw_rate
 from pcevolve.privacy import Event
 from pcevolve.selectors.drawn import Drawn
-from pcevolve.selectors.scene import IntArray, Measurement, Records, Scene, distances, expect, rate_of
+from pcevolve.selectors.scene import IntArray, Measurement, Records, Scene, distances, expect
 
 BLOCK = 3
 """Most classes that vote together: tuples multiply."""
@@ -38,7 +39,7 @@ class Joint(Drawn):
     def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Draw; ``chosen``: int64 ``(classes,)``."""
         expect(event, "exponential")
-        rate = rate_of(event, scene.relation)
+        rate = draw_rate(event, scene.relation)
         chosen = np.empty(len(scene.labels), dtype=np.int64)
         for number, (block, tuples) in enumerate(ballots(scene)):
             totals = total_votes(records, scene, block, tuples)

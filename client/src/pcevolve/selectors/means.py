@@ -14,8 +14,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.dp.calibration import mean_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.privacy import Event
 from pcevolve.selectors.coarse import coarse, idle_step, is_coarse, power_below, without_idle_digits
 from pcevolve.selectors.following import SLACK, are_possible, has_form, repeats
@@ -115,7 +115,7 @@ class Means:
         """
         expect(event, "gaussian")
         frame = Frame.of(np.concatenate(scene.pools))
-        sigma = deviation(event, frame.radius * mean_sensitivity(scene.relation))
+        sigma = deviation(event, frame.radius * bounded_sum_sensitivity(scene.relation))
         noisy = noise.gaussian(f"{scene.key}/means", self.sums(records, scene, frame), sigma) / scene.shots
         prior = np.array([typical(frame.points(pool)) for pool in scene.pools])
         means = prior + (noisy - prior) * frame.trust(sigma / scene.shots)
@@ -124,7 +124,7 @@ class Means:
 
     def doubt(self, frame: Frame, scene: Scene, event: Event) -> FloatArray:
         """Standard deviation of the noise in what is released, float64 ``(k,)``: digits far below it say nothing."""
-        sigma = deviation(event, frame.radius * mean_sensitivity(scene.relation))
+        sigma = deviation(event, frame.radius * bounded_sum_sensitivity(scene.relation))
         return frame.doubt(sigma / scene.shots)
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -174,15 +173,6 @@ def expect(event: Event, *mechanisms: str, accesses: int = 1) -> None:
             f"an event '{event.mechanism}' x {event.count} does not pay for this selector's "
             f"'{mechanisms[0]}' x {accesses}"
         )
-
-
-def rate_of(event: Event, relation: Relation) -> Fraction:
-    """Nats per vote of a draw whose event has bounded range b, where a unit adds at most 1 vote in all.
-
-    Under ``add-remove`` scores are monotone and range over the unit's one vote: b. Under ``replace-one`` a vote can
-    leave one candidate and come to another, also of another class: b / 2.
-    """
-    return event.value if relation == "add-remove" else event.value / 2
 
 
 def unit_shares(units: IntArray) -> FloatArray:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pcevolve.dp.calibration import vote_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import draw_rate, histogram_sensitivity
 from pcevolve.privacy import Event
 from pcevolve.selectors.coarse import idle_step, is_coarse, without_idle_digits
 from pcevolve.selectors.following import are_entrants, has_form
@@ -24,7 +24,6 @@ from pcevolve.selectors.scene import (
     deviation,
     expect,
     nearest_candidates,
-    rate_of,
 )
 
 
@@ -39,7 +38,7 @@ class Votes:
     def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Count, with noise; ``votes``: float64 ``(candidates of all classes,)``, class after class."""
         expect(event, "gaussian")
-        sigma = deviation(event, vote_sensitivity(scene.relation))
+        sigma = deviation(event, histogram_sensitivity(scene.relation))
         noisy = noise.gaussian(f"{scene.key}/votes", self.histogram(records, scene), sigma)
         return {"votes": without_idle_digits(noisy, sigma)}
 
@@ -54,7 +53,7 @@ class Votes:
     def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
         """A number for each candidate of all classes."""
         form = {"votes": (np.float64, (int(_starts(scene)[-1]),))}
-        step = idle_step(deviation(event, vote_sensitivity(scene.relation)))
+        step = idle_step(deviation(event, histogram_sensitivity(scene.relation)))
         return has_form(measured, form) and is_coarse(measured["votes"], step)
 
     def room(self, measured: Measurement, scene: Scene) -> int:
@@ -89,7 +88,7 @@ class ExponentialVotes:
     def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Draw; ``chosen``: int64 ``(classes, draws)``, possibly the same more than once."""
         expect(event, "exponential", accesses=event.count)
-        rate = rate_of(event, scene.relation)
+        rate = draw_rate(event, scene.relation)
         parts = _by_class(self.histogram(records, scene), scene)
         chosen = np.empty((len(parts), event.count), dtype=np.int64)
         for target, part in enumerate(parts):
