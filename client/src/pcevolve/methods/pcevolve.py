@@ -25,7 +25,11 @@ PERMUTE_AND_FLIP = replace(
     METHOD,
     name="pcevolve-pf",
     summary="PCEvolve by permute-and-flip, which is never worse than the exponential mechanism at the same epsilon",
-    guarantee=METHOD.guarantee.replace("the exponential mechanism", "both mechanisms"),
+    guarantee=(
+        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
+        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under "
+        "replace-one and add-remove, because the factor 1/2 of both mechanisms is kept"
+    ),
     tight=permute_and_flip_per_class,
     lift=permute_and_flip_lift,
 )
