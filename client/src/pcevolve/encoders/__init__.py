@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
+from typing import TYPE_CHECKING, Protocol
 
 from pcevolve.errors import ModelError, UsageError
+
+if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy and Pillow
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pcevolve.modality.images.decoding import DecodedImage
 
 ENCODERS = ("bundled", "resnet18", "clip", "inception", "vit")
 
@@ -31,7 +33,7 @@ class Encoder(Protocol):
     def dimension(self) -> int:
         """Length of one embedding."""
 
-    def embed(self, images: Sequence[Image.Image | None]) -> NDArray[np.float64]:
+    def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
         """Return float64 ``(images, dimension)``; a row is NaN throughout where none can be had.
 
         Args:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import IMAGE, PrivateUnit
-from pcevolve.modality.images.files import SUFFIXES, RejectedImageError, read_image
+from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.modality.images.files import SUFFIXES, RejectedImageError, pixel_count, read_image
 from pcevolve.public.labels import SYSTEM_FILES, label_fault, label_faults
 
 IntArray = NDArray[np.int64]
@@ -43,7 +43,7 @@ class PrivateDataset:
     """
 
     labels: tuple[str, ...]
-    images: tuple[Image.Image, ...]
+    images: tuple[DecodedImage, ...]
     targets: IntArray
     digests: tuple[bytes, ...]
     unit_of: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -85,7 +85,7 @@ class PrivateDataset:
         """Return how many privacy units have images in one class; for the owner's eyes only."""
         return len(np.unique(self.unit_of[self.indices_of(label)]))
 
-    def images_of(self, label: str) -> tuple[Image.Image, ...]:
+    def images_of(self, label: str) -> tuple[DecodedImage, ...]:
         """Return the images of one class."""
         return tuple(self.images[index] for index in self.indices_of(label))
 
@@ -223,8 +223,8 @@ def _visible(folder: Path) -> list[Path]:
     return [e for e in entries if not e.name.startswith(".") and e.name.lower() not in SYSTEM_FILES]
 
 
-def _read_all(files: Sequence[Path]) -> tuple[tuple[Image.Image, ...], tuple[bytes, ...]]:
-    images: list[Image.Image] = []
+def _read_all(files: Sequence[Path]) -> tuple[tuple[DecodedImage, ...], tuple[bytes, ...]]:
+    images: list[DecodedImage] = []
     units: list[bytes] = []
     faults: list[str] = []
     pixels = 0
@@ -234,7 +234,7 @@ def _read_all(files: Sequence[Path]) -> tuple[tuple[Image.Image, ...], tuple[byt
         except RejectedImageError as error:
             faults.append(f"{_short(file)} {error}")
             continue
-        pixels += image.width * image.height
+        pixels += pixel_count(image)
         if pixels > MAX_TOTAL_PIXELS:
             raise DataError(f"more than {MAX_TOTAL_PIXELS:,} pixels in all: use fewer or smaller images")
         images.append(image)

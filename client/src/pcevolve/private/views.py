@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from PIL import Image
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError
 from pcevolve.modality.images.appearance import appearances
+from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.selectors import Records
 from pcevolve.selectors.choosing import Look
@@ -64,7 +64,7 @@ class PrivateViews:
         """float64 ``(images, 6)``: how each of them looks."""
         return appearances(self.data.images)
 
-    def _usable(self, shown: Sequence[Image.Image]) -> FloatArray:
+    def _usable(self, shown: Sequence[DecodedImage]) -> FloatArray:
         embedded = self.encoder.embed(shown)
         if not np.isfinite(embedded).all():
             raise DataError(

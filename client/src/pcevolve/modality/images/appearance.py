@@ -17,7 +17,7 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from pcevolve.errors import TranscriptError
-from pcevolve.modality.images.decoding import picture
+from pcevolve.modality.images.decoding import DecodedImage, picture
 from pcevolve.modality.images.place import MIDDLE, moved, place_of
 from pcevolve.public.release import Receipt
 
@@ -58,7 +58,7 @@ class Appearance:
     across: float
 
     @classmethod
-    def of(cls, image: Image.Image) -> Self:
+    def of(cls, image: DecodedImage) -> Self:
         """Look at an image."""
         pixels = _pixels(image)
         luminance = pixels.mean(axis=2)
@@ -92,7 +92,7 @@ class Appearance:
         """float64 ``(6,)``, each in [0, 1]."""
         return np.array(astuple(self), dtype=np.float64)
 
-    def given_to(self, image: Image.Image) -> Image.Image:
+    def given_to(self, image: DecodedImage) -> DecodedImage:
         """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail."""
         pixels = self._softened(self._placed(self._toned_down(_pixels(image))))
         ground, ink = _ground_and_ink(pixels.mean(axis=2))
@@ -144,13 +144,13 @@ def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
     return Appearance.released(in_order[0].values)
 
 
-def developed(data: bytes, wanted: Appearance | None) -> Image.Image | None:
+def developed(data: bytes, wanted: Appearance | None) -> DecodedImage | None:
     """Decode received bytes, and give the image an appearance if there is one to give; None for what is no image."""
     image = picture(data)
     return image if image is None or wanted is None else wanted.given_to(image)
 
 
-def _pixels(image: Image.Image) -> FloatArray:
+def _pixels(image: DecodedImage) -> FloatArray:
     return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
 
 
@@ -199,6 +199,6 @@ def _at_scale(luminance: FloatArray) -> FloatArray:
     return np.asarray(small, dtype=np.float64)
 
 
-def appearances(images: Sequence[Image.Image]) -> FloatArray:
+def appearances(images: Sequence[DecodedImage]) -> FloatArray:
     """float64 ``(images, 6)``: how each of them looks."""
     return np.array([Appearance.of(image).vector for image in images]).reshape(len(images), NUMBERS)
