@@ -71,9 +71,8 @@ class Case:
         return pool + scale * self.random.uniform(-1, 1, size=pool.shape)
 
     def accepts(self, scene: Scene) -> bool:
-        return self.selector.is_measured(self.measured, scene, self.event) and self.follows(
-            self.picked, scene
-        )
+        bits = self.selector.rounding_bits(self.measured, scene, self.event)
+        return bits is not None and self.follows(self.picked, scene)
 
     def follows(self, picked: tuple[np.ndarray, ...], scene: Scene | None = None) -> bool:
         return self.selector.is_picked(self.measured, scene or self.scene, picked)
@@ -205,4 +204,4 @@ def test_an_array_more_or_of_another_type_is_no_measurement(name: str, seed: int
         {**case.measured, of: case.measured[of].astype(np.float32)},
         {**case.measured, of: case.measured[of][..., None]},
     ):
-        assert not case.selector.is_measured(other, case.scene, case.event)
+        assert case.selector.rounding_bits(other, case.scene, case.event) is None

@@ -90,10 +90,11 @@ class Selections:
             if receipt.measured:
                 measured = self._measured(receipt.measured)
                 shown, event = united(scenes), receipt.events[0]
-                if measured is None or not chooser.selector.is_measured(measured, shown, event):
+                bits = None if measured is None else chooser.selector.rounding_bits(measured, shown, event)
+                if bits is None:
                     yield f"{where}: what was measured has not the form that its method gives"
                     return
-                self.room += chooser.selector.room(measured, shown)
+                self.room += bits
             if measured is None or not chooser.follows(measured, scenes, pool, receipt):
                 yield f"{where}: its choices do not follow from what was measured"
 

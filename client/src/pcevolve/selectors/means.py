@@ -73,18 +73,26 @@ class Frame:
         points = (rows - centre) @ axes
         return cls(centre, axes, _typical_norm(points), points.var(axis=0))
 
-    def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """Whether a centre and axes are these, or off by a step where another machine rounded otherwise."""
+    def rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
+        """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame.
+
+        Args:
+            centre: float64 ``(d,)``, as it is on record.
+            axes: float64 ``(d, k)``, as they are on record.
+        """
+        if np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes):
+            return 0
+        numbers = self.centre.size + self.axes.size
+        return math.ceil(numbers * math.log2(3)) if self._resembles(centre, axes) else None
+
+    def _resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """Whether a centre and axes are this frame's, or off by a step where another machine rounded otherwise."""
         steps = (STEP * power_below(self.radius), STEP)
         pairs = zip((centre, axes), (self.centre, self.axes), steps, strict=True)
         return all(
             is_coarse(theirs, step / 2) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
             for theirs, ours, step in pairs
         )
-
-    def equals(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """Whether a centre and axes are these, bit for bit."""
-        return np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes)
 
     def points(self, embeddings: FloatArray) -> FloatArray:
         """Coordinates of embeddings, float64 ``(n, k)``."""
@@ -131,8 +139,13 @@ class Means:
         """Of each class, different candidates that are like its released mean, and not all alike."""
         return tuple(self._chosen(measured, scene, target) for target in range(len(scene.labels)))
 
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """Means of all classes, in a frame that is that of the candidates, rounding aside."""
+    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+        """Check that means of all classes are on record, without idle digits, in the frame of the candidates.
+
+        Returns:
+            0 where this machine has the same frame, bit for bit; where it rounds otherwise, what it takes to choose
+            one of three values for each number of the frame; None if the record is not of this form.
+        """
         frame = Frame.of(np.concatenate(scene.pools))
         width, most = frame.axes.shape
         form = {
@@ -141,17 +154,9 @@ class Means:
             "means": (np.float64, (len(scene.labels), most)),
         }
         step = idle_step(self.doubt(frame, scene, event)) / 2  # a doubt may lie at a power of two
-        return (
-            has_form(measured, form)
-            and frame.resembles(measured["centre"], measured["axes"])
-            and is_coarse(measured["means"], step)
-        )
-
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """None where this machine has the same frame; else each number of it may be one of three."""
-        frame = Frame.of(np.concatenate(scene.pools))
-        same = frame.equals(measured["centre"], measured["axes"])
-        return 0 if same else math.ceil((frame.centre.size + frame.axes.size) * math.log2(3))
+        if not has_form(measured, form) or not is_coarse(measured["means"], step):
+            return None
+        return frame.rounding_bits(measured["centre"], measured["axes"])
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""

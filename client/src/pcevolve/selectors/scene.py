@@ -133,18 +133,18 @@ class Selector(Protocol):
         """
         ...
 
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """Whether this could be what ``measure`` released: its arrays, and whatever in them is public, rounding aside.
+    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+        """Check what is public in a measurement on record, where another machine may have rounded otherwise.
 
         Args:
             measured: As it is on record.
-            scene: What was shown; of several looks, united.
+            scene: What was shown; of several appearances, joined.
             event: What was paid.
-        """
-        ...
 
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """Bits that ``is_measured`` leaves to whoever made this, because machines round differently."""
+        Returns:
+            How many bits this check leaves to whoever made the measurement, because machines round differently;
+            None if it cannot be what ``measure`` released.
+        """
         ...
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:

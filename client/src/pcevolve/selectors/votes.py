@@ -50,15 +50,11 @@ class Votes:
         parts = _by_class(measured["votes"], scene)
         return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
 
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """A number for each candidate of all classes."""
+    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+        """0 for a number without idle digits for each candidate of all classes; else None."""
         form = {"votes": (np.float64, (int(_starts(scene)[-1]),))}
         step = idle_step(deviation(event, histogram_sensitivity(scene.relation)))
-        return has_form(measured, form) and is_coarse(measured["votes"], step)
-
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """None: nothing in it depends on the machine."""
-        return 0
+        return 0 if has_form(measured, form) and is_coarse(measured["votes"], step) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """The same, for votes and public randomness decide, and no embedding."""
@@ -101,14 +97,10 @@ class ExponentialVotes:
         """The drawn ones, in the order of the draws; the same again where more are wanted than were drawn."""
         return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
 
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """As many candidates of each class as were paid for, all of which could be drawn."""
+    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+        """0 for as many candidates of each class as were paid for, all of which could be drawn; else None."""
         form = {"chosen": (np.int64, (len(scene.labels), event.count))}
-        return has_form(measured, form) and are_entrants(measured["chosen"], scene)
-
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """None: nothing in it depends on the machine."""
-        return 0
+        return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """The same, for no embedding decides."""
