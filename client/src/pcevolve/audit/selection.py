@@ -20,7 +20,7 @@ from pcevolve.errors import ModelError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors import SELECTORS, Measurement
-from pcevolve.selectors.choosing import Chooser, looks_of
+from pcevolve.selectors.choosing import Chooser, renditions_of
 from pcevolve.selectors.scene import united
 from pcevolve.transcript.evidence import Evidence
 
@@ -80,7 +80,9 @@ class Selections:
 
     def _derived(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
         """Go through the receipts in order: a free choice follows from the last measurement before it."""
-        looks = looks_of(plan, next((each for each in self.evidence.receipts if not each.iteration), None))
+        looks = renditions_of(
+            plan, next((each for each in self.evidence.receipts if not each.iteration), None)
+        )
         populations = Populations(plan, self.evidence.outputs)
         measured: Measurement | None = None
         for receipt in receipts:

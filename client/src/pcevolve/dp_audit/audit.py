@@ -45,24 +45,26 @@ class Simulation:
     wanted: int
     noise_of: NoiseOf
 
-    def outcomes(self, records: Records, looks: FloatArray, numbers: range, tick: Tick) -> Outcomes:
+    def outcomes(self, records: Records, appearances: FloatArray, numbers: range, tick: Tick) -> Outcomes:
         """What the runs with these numbers release about records and about how their images look."""
         runs = []
         for number in numbers:
             noise = self.noise_of(number)
             paid = {t: events[0] for t, events in self.accesses.items() if not events[0].free}
-            runs.append([self._released(t, paid[t], records, looks, noise) for t in sorted(paid)])
+            runs.append([self._released(t, paid[t], records, appearances, noise) for t in sorted(paid)])
             tick()
         return Outcomes.of(runs)
 
     def _released(
-        self, iteration: int, event: Event, records: Records, looks: FloatArray, noise: Noise
+        self, iteration: int, event: Event, records: Records, appearances: FloatArray, noise: Noise
     ) -> Measurement:
         if iteration:
             scene = self.pair.scene(iteration, max(self.accesses), self.wanted)
             return self.selector.measure(records, scene, event, noise)
         prior, expected = common_appearance(()), SHOTS * len(LABELS)
-        found = released_appearance(looks, records.units, expected, prior, event, self.pair.relation, noise)
+        found = released_appearance(
+            appearances, records.units, expected, prior, event, self.pair.relation, noise
+        )
         return {"appearance": found.vector}
 
 
@@ -94,8 +96,8 @@ def audit_selector(
     simulation = Simulation(selector, pair, accesses, method.prototypes or scope.candidates, noise_of)
     numbers = range(claim.runs), range(claim.runs, 2 * claim.runs)
     first, second = (
-        simulation.outcomes(records, looks, each, tick)
-        for records, looks, each in zip(pair.datasets, pair.looks, numbers, strict=True)
+        simulation.outcomes(records, appearances, each, tick)
+        for records, appearances, each in zip(pair.datasets, pair.appearances, numbers, strict=True)
     )
     return judged(claim, inference(claim, accesses.values()), first, second, noise_of(0).source)
 

@@ -55,7 +55,7 @@ class Neighbours:
         return _records((*self.common, self.first)), _records((*self.common, *other))
 
     @property
-    def looks(self) -> tuple[FloatArray, FloatArray]:
+    def appearances(self) -> tuple[FloatArray, FloatArray]:
         """How the images of both look, float64 ``(images, 6)``: the unit goes from one extreme to the other."""
         rest = [np.full((images, NUMBERS), MIDDLE) for _, _, images in self.common]
         other = [np.zeros((self.second[2], NUMBERS))] if self.second else []

@@ -24,7 +24,7 @@ SelectorName = Literal[
     "joint",
     "means",
 ]
-Look = Literal["as-is", "matched", "auto"]
+AppearanceMode = Literal["as-is", "matched", "auto"]
 
 APPEARANCE = (
     "before that, one Gaussian release of the sum of six numbers per image, clipped to a ball of radius 1, of L2 "
@@ -108,7 +108,7 @@ class Method:
     initial: int = 1
     pool: Literal["latest", "all"] = "latest"
     keep: Literal["last", "selected"] = "last"
-    appearance: Look = "as-is"
+    appearance: AppearanceMode = "as-is"
     threshold: float = 0.0
     varies: bool = True
 
@@ -145,7 +145,7 @@ class Method:
             return dict(enumerate(rounds, 1))
         return dict(enumerate(with_appearance(rounds)))
 
-    def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Look:
+    def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> AppearanceMode:
         """Default appearance, from public sizes: the method's own where noise leaves something to match.
 
         Raises:

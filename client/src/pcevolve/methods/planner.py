@@ -110,9 +110,9 @@ def plan_for_noise(
     Raises:
         UsageError: The method adds no Gaussian noise, δ is 0, or the noise bounds nothing.
     """
-    look = appearance or method.appearance
-    given = _at_noise(noise_multiplier, delta, method, scope, look)
-    if appearance is None and look != "as-is" and is_blurred(given[0][0], scope):
+    mode = appearance or method.appearance
+    given = _at_noise(noise_multiplier, delta, method, scope, mode)
+    if appearance is None and mode != "as-is" and is_blurred(given[0][0], scope):
         given = _at_noise(noise_multiplier, delta, method, scope, "as-is")
     total = epsilon((event for events in given.values() for event in events), delta)
     if not math.isfinite(total):
@@ -121,10 +121,10 @@ def plan_for_noise(
 
 
 def _at_noise(
-    noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, look: str
+    noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, mode: str
 ) -> dict[int, tuple[Event, ...]]:
     """A method's accesses with all noise scaled alike, so that its selection has the given multiplier."""
-    accesses = method.accesses(Budget(Fraction(1), delta), scope, appearance=look)
+    accesses = method.accesses(Budget(Fraction(1), delta), scope, appearance=mode)
     selecting = [event for t, events in accesses.items() if t for event in events]
     usual = next((event.value for event in selecting if event.mechanism == "gaussian"), None)
     if usual is None:

@@ -20,7 +20,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.selectors import Measurement, Records, Scene
 from pcevolve.selectors.appearance import released_appearance
-from pcevolve.selectors.choosing import Chooser, Look, choice, looks_of
+from pcevolve.selectors.choosing import Chooser, Rendition, choice, renditions_of
 from pcevolve.selectors.scene import united
 
 
@@ -49,9 +49,9 @@ class PrivateJudge:
     def show(self, query: Query, pool: Pool) -> None:
         """Look at the candidates, and at nothing else; ``release`` finds the results where they were kept."""
         if query.iteration == 0:
-            self.chooser.common_look(pool)
+            self.chooser.common_appearance(pool)
         else:
-            self.chooser.scenes(query.iteration, pool, self._looks)
+            self.chooser.scenes(query.iteration, pool, self._renditions)
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose the prototypes of all classes and pay for them; what was paid for is answered from record.
@@ -63,23 +63,23 @@ class PrivateJudge:
         known = self.account.recorded(query)
         receipt = known or self._released(query, pool, self.events[query.iteration])
         if query.iteration == 0:
-            _ = self._looks  # asks the ledger, and ``show`` shall not have to
+            _ = self._renditions  # asks the ledger, and ``show`` shall not have to
         return receipt
 
     def _released(self, query: Query, pool: Pool, events: tuple[Event, ...]) -> Receipt:
         if query.iteration == 0:
             return self._release_appearance(query, pool, events[0])
-        scenes = self.chooser.scenes(query.iteration, pool, self._looks)
+        scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
         if all(event.free for event in events):
             measured = load(self.account.measured(self._last_measured(query)))
             return self.account.pay(query, events, lambda: self._paid(measured, scenes, pool, b""))
-        records = self.views.records(self._looks[0])
+        records = self.views.records(self._renditions[0])
         return self.account.pay(query, events, lambda: self._drawn(records, scenes, pool, events[0]))
 
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
         """Pay for what the private images look like on the whole; the provider's images are the public guess."""
         plan, views = self.chooser.plan, self.views
-        prior = self.chooser.common_look(pool)
+        prior = self.chooser.common_appearance(pool)
         expected = plan.shots * len(plan.labels)
 
         def draw() -> Paid:
@@ -104,11 +104,11 @@ class PrivateJudge:
         return next(t for t in earlier if not all(event.free for event in self.events[t]))
 
     @cached_property
-    def _looks(self) -> tuple[Look, ...]:
+    def _renditions(self) -> tuple[Rendition, ...]:
         """The looks in which candidates are judged; the private images are given the first."""
         plan = self.chooser.plan
         released = 0 in plan.releases
-        return looks_of(plan, self.account.recorded(Query(plan.run_id, 0)) if released else None)
+        return renditions_of(plan, self.account.recorded(Query(plan.run_id, 0)) if released else None)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pcevolve.modality.images.appearance import appearances
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.selectors import Records
-from pcevolve.selectors.choosing import Look
+from pcevolve.selectors.choosing import Rendition
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,7 +32,7 @@ class PrivateViews:
 
     data: PrivateDataset
     encoder: Encoder
-    _embedded: dict[Look, FloatArray] = field(default_factory=dict)
+    _embedded: dict[Rendition, FloatArray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Nothing about the data."""
@@ -48,16 +48,16 @@ class PrivateViews:
         if with_appearances:
             _ = self.appearances
 
-    def records(self, look: Look) -> Records:
+    def records(self, rendition: Rendition) -> Records:
         """Embeddings of the images in a look, with classes and units.
 
         Raises:
             DataError: An image has no embedding.
         """
-        if look not in self._embedded:
-            shown = [image if look is None else look.given_to(image) for image in self.data.images]
-            self._embedded[look] = self._usable(shown)
-        return Records(self._embedded[look], self.data.targets, self.data.unit_of)
+        if rendition not in self._embedded:
+            shown = [image if rendition is None else rendition.given_to(image) for image in self.data.images]
+            self._embedded[rendition] = self._usable(shown)
+        return Records(self._embedded[rendition], self.data.targets, self.data.unit_of)
 
     @cached_property
     def appearances(self) -> FloatArray:

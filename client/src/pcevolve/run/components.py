@@ -13,7 +13,7 @@ from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.errors import UsageError
 from pcevolve.evolve import Judge
 from pcevolve.ledger.ledger import Account, Limits
-from pcevolve.methods.method import Look, Method
+from pcevolve.methods.method import AppearanceMode, Method
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset, load_folder, load_unlabelled
@@ -56,7 +56,7 @@ class Parts:
     method: Method
     reason: str
     iterations: int
-    appearance: Look
+    appearance: AppearanceMode
     noise: Noise
     dialect: Dialect
     address: Address

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from pcevolve.encoders import weights_digest
 from pcevolve.errors import UsageError
-from pcevolve.methods.method import Look, Method, Schedule
+from pcevolve.methods.method import AppearanceMode, Method, Schedule
 from pcevolve.providers.dialect import ModelSize
 from pcevolve.public.plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
 from pcevolve.run.components import Parts
@@ -67,7 +67,7 @@ def resolved_plan(
         raise UsageError(first_fault(error)) from None
 
 
-def _appearance(settings: RunSettings, parts: Parts) -> Look:
+def _appearance(settings: RunSettings, parts: Parts) -> AppearanceMode:
     """The method's own; which look is nearer is settled when a dataset is selected, and else it is matched."""
     left_open = parts.appearance == "auto" and (settings.keep or parts.method.keep) != "selected"
     return "matched" if left_open else parts.appearance

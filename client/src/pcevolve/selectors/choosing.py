@@ -24,11 +24,11 @@ from pcevolve.selectors.following import SLACK
 from pcevolve.selectors.means import misfit
 from pcevolve.selectors.scene import IntArray
 
-Look: TypeAlias = Appearance | None
+Rendition: TypeAlias = Appearance | None
 """What candidates are given before they are embedded; None: they are taken as they came."""
 
 
-def looks_of(plan: PublicPlan, appearance: Receipt | None) -> tuple[Look, ...]:
+def renditions_of(plan: PublicPlan, appearance: Receipt | None) -> tuple[Rendition, ...]:
     """The looks in which candidates are judged.
 
     Args:
@@ -59,17 +59,17 @@ class Chooser:
     encoder: Encoder
     received: Callable[[str], bytes]
     selector: Selector
-    _embedded: dict[tuple[str, Look], FloatArray] = field(default_factory=dict)
+    _embedded: dict[tuple[str, Rendition], FloatArray] = field(default_factory=dict)
     _appearing: dict[str, Appearance | None] = field(default_factory=dict)
 
-    def common_look(self, pool: Pool) -> Appearance:
+    def common_appearance(self, pool: Pool) -> Appearance:
         """How the candidates of all classes look on the whole."""
         shown = [each.digest for of_class in pool.candidates.values() for each in of_class]
         return common_appearance([self._appearance(digest) for digest in shown])
 
-    def scenes(self, iteration: int, pool: Pool, looks: Iterable[Look]) -> tuple[Scene, ...]:
+    def scenes(self, iteration: int, pool: Pool, renditions: Iterable[Rendition]) -> tuple[Scene, ...]:
         """What the selector is shown: one scene for each look."""
-        return tuple(self._scene(iteration, pool, look) for look in looks)
+        return tuple(self._scene(iteration, pool, rendition) for rendition in renditions)
 
     def choose(
         self, measured: Measurement, scenes: Sequence[Scene], pool: Pool
@@ -102,11 +102,11 @@ class Chooser:
         nearer = gaps[taken] <= gaps[1 - taken] + SLACK * max(gaps)
         return nearer and self.selector.is_picked(measured, scenes[taken], picked)
 
-    def _scene(self, iteration: int, pool: Pool, look: Look) -> Scene:
+    def _scene(self, iteration: int, pool: Pool, rendition: Rendition) -> Scene:
         plan = self.plan
         return Scene(
             labels=plan.labels,
-            pools=tuple(self._embed(pool.candidates[label], pool.views, look) for label in plan.labels),
+            pools=tuple(self._embed(pool.candidates[label], pool.views, rendition) for label in plan.labels),
             wanted=plan.wanted(iteration),
             shots=plan.shots,
             iteration=iteration,
@@ -116,18 +116,21 @@ class Chooser:
             threshold=plan.threshold,
         )
 
-    def _embed(self, candidates: tuple[Candidate, ...], views: Population, look: Look) -> FloatArray:
+    def _embed(
+        self, candidates: tuple[Candidate, ...], views: Population, rendition: Rendition
+    ) -> FloatArray:
         """float64 ``(candidates, d)``: a candidate's own embedding, or with lookahead the mean of its variations'.
 
         NaN for what is not an image; a variation that is none is left out of the mean.
         """
         rows = [
-            self._mean([view.digest for view in views.get(each.id, (each,))], look) for each in candidates
+            self._mean([view.digest for view in views.get(each.id, (each,))], rendition)
+            for each in candidates
         ]
         return np.array(rows).reshape(len(candidates), self.encoder.dimension)
 
-    def _mean(self, digests: Sequence[str], look: Look) -> FloatArray:
-        rows = np.stack([self._one(digest, look) for digest in digests])
+    def _mean(self, digests: Sequence[str], rendition: Rendition) -> FloatArray:
+        rows = np.stack([self._one(digest, rendition) for digest in digests])
         usable = rows[np.isfinite(rows).all(axis=1)]
         return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
 
@@ -138,11 +141,11 @@ class Chooser:
             self._appearing[digest] = None if image is None else Appearance.of(image)
         return self._appearing[digest]
 
-    def _one(self, digest: str, look: Look) -> FloatArray:
-        if (digest, look) not in self._embedded:
-            image = developed(self.received(digest), look)
-            self._embedded[digest, look] = self.encoder.embed([image])[0]
-        return self._embedded[digest, look]
+    def _one(self, digest: str, rendition: Rendition) -> FloatArray:
+        if (digest, rendition) not in self._embedded:
+            image = developed(self.received(digest), rendition)
+            self._embedded[digest, rendition] = self.encoder.embed([image])[0]
+        return self._embedded[digest, rendition]
 
 
 def _places(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntArray:
