@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS, Records, Scene
+from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
 from pcevolve.selectors.following import SLACK
 from pcevolve.selectors.means import REPULSION
 
@@ -51,7 +51,7 @@ class Case:
         )
         targets = np.repeat(np.arange(classes), 3)
         places = self.random.normal(size=(len(targets), width)) + targets[:, None]
-        records = Records(places, targets, np.arange(len(targets)))
+        records = PrivateEmbeddings(places, targets, np.arange(len(targets)))
         self.event = event_of(name, classes)
         self.measured = self.selector.measure(records, self.scene, self.event, SeededNoise(seed))
         self.picked = self.selector.pick(self.measured, self.scene)

@@ -21,7 +21,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors import SELECTORS, Measurement
 from pcevolve.selectors.choosing import Chooser, renditions_of
-from pcevolve.selectors.scene import united
+from pcevolve.selectors.scene import joined_scenes
 from pcevolve.transcript.evidence import Evidence
 
 LoadEncoder = Callable[[PublicPlan], Encoder]
@@ -91,7 +91,7 @@ class Selections:
             scenes = chooser.scenes(receipt.iteration, pool, looks)
             if receipt.measured:
                 measured = self._measured(receipt.measured)
-                shown, event = united(scenes), receipt.events[0]
+                shown, event = joined_scenes(scenes), receipt.events[0]
                 bits = None if measured is None else chooser.selector.rounding_bits(measured, shown, event)
                 if bits is None:
                     yield f"{where}: what was measured has not the form that its method gives"

@@ -16,7 +16,7 @@ from rich.console import Console
 from pcevolve.cli.audit_dp import audit_dp
 from pcevolve.cli.budget import budget_app
 from pcevolve.cli.tables import Json, print_table
-from pcevolve.errors import ClientError, UsageError, plain
+from pcevolve.errors import ClientError, UsageError, printable
 from pcevolve.public.plan import TEMPLATE
 from pcevolve.run.settings import RunSettings, option, read_toml
 
@@ -312,7 +312,7 @@ def _verdict(
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
     for each in findings:
         for fault in each.faults[:20]:
-            typer.echo(f"{each.claim}: NO, {plain(fault)}", err=True)
+            typer.echo(f"{each.claim}: NO, {printable(fault)}", err=True)
     if not allowed:
         typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:
@@ -356,7 +356,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments)
     except ClientError as error:
-        print(f"error: {plain(str(error))}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a folder that may not be written
         running = (sys.argv[1:] if arguments is None else arguments)[:1] == ["run"]

@@ -19,7 +19,7 @@ from pcevolve.methods import method as method_named
 from pcevolve.methods.method import Method
 from pcevolve.modality.images.appearance import common_appearance
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS, Measurement, Records, Selector
+from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Selector
 from pcevolve.selectors.appearance import released_appearance
 
 Tick = Callable[[], None]
@@ -45,25 +45,27 @@ class Simulation:
     wanted: int
     noise_of: NoiseOf
 
-    def outcomes(self, records: Records, appearances: FloatArray, numbers: range, tick: Tick) -> Outcomes:
+    def outcomes(
+        self, private: PrivateEmbeddings, appearances: FloatArray, numbers: range, tick: Tick
+    ) -> Outcomes:
         """What the runs with these numbers release about records and about how their images look."""
         runs = []
         for number in numbers:
             noise = self.noise_of(number)
             paid = {t: events[0] for t, events in self.accesses.items() if not events[0].free}
-            runs.append([self._released(t, paid[t], records, appearances, noise) for t in sorted(paid)])
+            runs.append([self._released(t, paid[t], private, appearances, noise) for t in sorted(paid)])
             tick()
         return Outcomes.of(runs)
 
     def _released(
-        self, iteration: int, event: Event, records: Records, appearances: FloatArray, noise: Noise
+        self, iteration: int, event: Event, private: PrivateEmbeddings, appearances: FloatArray, noise: Noise
     ) -> Measurement:
         if iteration:
             scene = self.pair.scene(iteration, max(self.accesses), self.wanted)
-            return self.selector.measure(records, scene, event, noise)
+            return self.selector.measure(private, scene, event, noise)
         prior, expected = common_appearance(()), SHOTS * len(LABELS)
         found = released_appearance(
-            appearances, records.units, expected, prior, event, self.pair.relation, noise
+            appearances, private.units, expected, prior, event, self.pair.relation, noise
         )
         return {"appearance": found.vector}
 
@@ -96,8 +98,8 @@ def audit_selector(
     simulation = Simulation(selector, pair, accesses, method.prototypes or scope.candidates, noise_of)
     numbers = range(claim.runs), range(claim.runs, 2 * claim.runs)
     first, second = (
-        simulation.outcomes(records, appearances, each, tick)
-        for records, appearances, each in zip(pair.datasets, pair.appearances, numbers, strict=True)
+        simulation.outcomes(private, appearances, each, tick)
+        for private, appearances, each in zip(pair.datasets, pair.appearances, numbers, strict=True)
     )
     return judged(claim, inference(claim, accesses.values()), first, second, noise_of(0).source)
 

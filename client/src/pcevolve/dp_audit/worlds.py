@@ -13,9 +13,9 @@ import numpy as np
 from pcevolve.methods.method import SelectorName
 from pcevolve.methods.rounds import Scope
 from pcevolve.modality.images.appearance import NUMBERS, FloatArray
-from pcevolve.modality.images.place import MIDDLE
+from pcevolve.modality.images.position import MIDDLE
 from pcevolve.privacy import Relation
-from pcevolve.selectors import Records, Scene
+from pcevolve.selectors import PrivateEmbeddings, Scene
 
 Place = tuple[float, float]
 Unit = tuple[int, Place, int]
@@ -49,10 +49,10 @@ class Neighbours:
     relation: Relation
 
     @property
-    def datasets(self) -> tuple[Records, Records]:
+    def datasets(self) -> tuple[PrivateEmbeddings, PrivateEmbeddings]:
         """The first and the second."""
         other = (self.second,) if self.second else ()
-        return _records((*self.common, self.first)), _records((*self.common, *other))
+        return _embeddings_of((*self.common, self.first)), _embeddings_of((*self.common, *other))
 
     @property
     def appearances(self) -> tuple[FloatArray, FloatArray]:
@@ -128,9 +128,9 @@ def _moving_centres(relation: Relation, images: int) -> Neighbours:
     )
 
 
-def _records(units: tuple[Unit, ...]) -> Records:
+def _embeddings_of(units: tuple[Unit, ...]) -> PrivateEmbeddings:
     targets, places, images = zip(*units, strict=True)
-    return Records(
+    return PrivateEmbeddings(
         embeddings=np.repeat(np.array(places, dtype=np.float64), images, axis=0),
         targets=np.repeat(np.array(targets, dtype=np.int64), images),
         units=np.repeat(np.arange(len(units), dtype=np.int64), images),

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from pcevolve.dp.accountants import epsilon, merged, within
 from pcevolve.errors import BudgetError, LedgerError
+from pcevolve.ledger.entries import Enrolment, Entries
 from pcevolve.ledger.overlap import Exposure, Party, Reach, exposures, largest_group
-from pcevolve.ledger.records import Enrolment, Records
 from pcevolve.ledger.units import IMAGE
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import loss, upwards
@@ -65,14 +65,14 @@ class Account:
         limits: What may be spent.
     """
 
-    records: Records
+    entries: Entries
     run: Enrolment
     limits: Limits
 
     @property
     def ledger(self) -> Path:
         """The ledger's file."""
-        return self.records.book.path
+        return self.entries.store.path
 
     @property
     def is_first(self) -> bool:
@@ -82,7 +82,7 @@ class Account:
     @property
     def enrolled(self) -> bool:
         """Whether the run is on record here."""
-        return self.records.enrolment(self.run.run_id) is not None
+        return self.entries.enrolment(self.run.run_id) is not None
 
     def enrol(self) -> Self:
         """Put the run on record, or recognise it when it is resumed.
@@ -93,9 +93,9 @@ class Account:
         Raises:
             LedgerError: The run was begun with other data, or under another promise.
         """
-        with self.records.book.writing():
+        with self.entries.store.writing():
             if not self.enrolled:
-                self.records.enrol(self.run)
+                self.entries.enrol(self.run)
             else:
                 self.recognise()
         return self
@@ -106,7 +106,7 @@ class Account:
         Raises:
             LedgerError: As it says.
         """
-        known = self.records.enrolment(self.run.run_id)
+        known = self.entries.enrolment(self.run.run_id)
         if known is None:
             return
         if known.units != self.run.units:
@@ -132,8 +132,8 @@ class Account:
         if query.run_id != self.run.run_id:
             raise LedgerError(f"run {self.run.run_id} cannot pay for a query of run {query.run_id}")
         events = tuple(events)
-        with self.records.book.writing():
-            known = self.records.receipt(query)
+        with self.entries.store.writing():
+            known = self.entries.receipt(query)
             if known is not None:
                 return known
             if not self.enrolled:
@@ -149,25 +149,25 @@ class Account:
                 paid.values,
                 hashlib.sha256(paid.measured).hexdigest() if paid.measured else "",
             )
-            self.records.pay(query, receipt, paid.measured)
+            self.entries.pay(query, receipt, paid.measured)
         return receipt
 
-    def recorded(self, query: Query) -> Receipt | None:
+    def receipt(self, query: Query) -> Receipt | None:
         """The receipt of a query that was paid for before, if it was."""
-        return self.records.receipt(query)
+        return self.entries.receipt(query)
 
     def measured(self, iteration: int) -> bytes:
         """What the private side kept of this run's paid measurement of a round; private, empty if there was none."""
-        return self.records.measured(Query(self.run.run_id, iteration))
+        return self.entries.measured(Query(self.run.run_id, iteration))
 
     def committed(self, receipt: Receipt) -> bool:
         """Whether exactly this receipt was paid for by this run."""
         query = Query(receipt.run_id, receipt.iteration)
-        return receipt.run_id == self.run.run_id and self.recorded(query) == receipt
+        return receipt.run_id == self.run.run_id and self.receipt(query) == receipt
 
     def receipts(self) -> tuple[Receipt, ...]:
         """Everything this run paid for, oldest first: the export that auditors read."""
-        return self.records.receipts(self.run.run_id)
+        return self.entries.receipts(self.run.run_id)
 
     def spent_before(self) -> float:
         """ε of all other runs on the worst subject that this run concerns, at the lifetime limit's δ; may be inf.
@@ -175,7 +175,7 @@ class Account:
         Raises:
             LedgerError: It cannot be said, for the reasons for which ``require`` refuses.
         """
-        with self.records.book.reading():
+        with self.entries.store.reading():
             reach, others = self._concerned()
             if any(not each.terms.secure for each in others):
                 return math.inf
@@ -184,7 +184,7 @@ class Account:
 
     def earlier(self) -> Earlier:
         """What the same provider has seen of other runs with noise, on whatever data; see ``Earlier``."""
-        with self.records.book.reading():
+        with self.entries.store.reading():
             runs = [run for run in self._others() if self._is_earlier(run)]
             groups = [_group(self.run, run) for run in runs]
             if None in groups:
@@ -192,7 +192,7 @@ class Account:
             events = (
                 event.on_group(size)
                 for run, size in zip(runs, groups, strict=True)
-                for event in self.records.events(run.run_id)
+                for event in self.entries.events(run.run_id)
                 if size is not None
             )
             return Earlier(releases=len(runs), events=merged(events))
@@ -208,13 +208,13 @@ class Account:
             LedgerError: What was spent on these data was spent under another relation, or how many images a patient
                 has must be declared.
         """
-        with self.records.book.reading():
-            self._afford(_without(events, self.records.events(self.run.run_id)))
+        with self.entries.store.reading():
+            self._afford(_without(events, self.entries.events(self.run.run_id)))
 
     def _afford(self, new: tuple[Event, ...]) -> None:
         if all(event.free for event in new):
             return
-        own = self.records.events(self.run.run_id)
+        own = self.entries.events(self.run.run_id)
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
         reach, others = self._concerned()
@@ -231,16 +231,16 @@ class Account:
 
     @cached_property
     def _party(self) -> Party:
-        return self.records.read(self.run)
+        return self.entries.read(self.run)
 
     def _others(self) -> list[Enrolment]:
         """All other runs."""
-        ids = self.records.run_ids()
-        return [_known(self.records, run_id) for run_id in ids if run_id != self.run.run_id]
+        ids = self.entries.run_ids()
+        return [_known(self.entries, run_id) for run_id in ids if run_id != self.run.run_id]
 
     def _pays(self, run: Enrolment) -> bool:
         """Whether a run has looked at its private data, and so has promised something."""
-        return not all(event.free for event in self.records.events(run.run_id))
+        return not all(event.free for event in self.entries.events(run.run_id))
 
     def _counts(self, run: Enrolment) -> bool:
         """Whether a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
@@ -255,7 +255,7 @@ class Account:
         """The subjects that this run concerns, and the other runs that touch them and count."""
         enrolled = self._others()
         counted = [run for run in enrolled if self._counts(run)]
-        parties = {run.run_id: self.records.party(run) for run in enrolled}
+        parties = {run.run_id: self.entries.party(run) for run in enrolled}
         promising = [parties[run.run_id] for run in counted]
         reach = Reach.of(self._party, promising, list(parties.values()))
         return reach, [run for run in counted if reach.touches(parties[run.run_id].cut)]
@@ -272,8 +272,8 @@ class Account:
                     "earlier runs on these data used another neighbour relation: use the same, "
                     f"--relation {run.relation}"
                 )
-        done = {run.run_id: merged(self.records.events(run.run_id)) for run in others}
-        parties = [*map(self.records.party, others), self._party]
+        done = {run.run_id: merged(self.entries.events(run.run_id)) for run in others}
+        parties = [*map(self.entries.party, others), self._party]
         return exposures(reach, parties, self.run.relation, {**done, self.run.run_id: self.run.run_id})
 
     def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
@@ -281,7 +281,7 @@ class Account:
         return tuple(
             event.on_group(size)
             for run_id, size in sorted(exposure.sizes.items())
-            for event in self.records.events(run_id)
+            for event in self.entries.events(run_id)
             if run_id != self.run.run_id
         )
 
@@ -310,8 +310,8 @@ def _refuse_insecure(runs: Iterable[Enrolment]) -> None:
         )
 
 
-def _known(records: Records, run_id: str) -> Enrolment:
-    enrolment = records.enrolment(run_id)
+def _known(entries: Entries, run_id: str) -> Enrolment:
+    enrolment = entries.enrolment(run_id)
     if enrolment is None:
         raise LedgerError(f"run {run_id} has entries in the ledger but was never enrolled: restore a backup")
     return enrolment

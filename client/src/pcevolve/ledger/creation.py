@@ -23,12 +23,12 @@ from pathlib import Path
 from pcevolve.durable import sync_folder
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.keys import Key
-from pcevolve.ledger.store import Book
+from pcevolve.ledger.store import Store
 
-SIDES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
+SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
 
 
-def open_book(path: Path, create: bool) -> Book:
+def open_store(path: Path, create: bool) -> Store:
     """Open the ledger file, making ledger and key only where there is neither.
 
     Raises:
@@ -46,7 +46,7 @@ def open_book(path: Path, create: bool) -> Book:
             raise LedgerError(
                 f"{path} is gone but its key is there: restore it; if nothing was ever spent with it, remove {key}"
             )
-        return Book(path, Key.load(key))
+        return Store(path, Key.load(key))
     except (OSError, sqlite3.Error) as error:
         raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
 
@@ -88,14 +88,14 @@ def _complete(path: Path, key: Path, create: bool) -> None:
         making = key.with_name(key.name + ".new")
         if not path.exists():
             _make(path, making)
-        Book(path, Key.load(making if making.exists() else key)).close()
+        Store(path, Key.load(making if making.exists() else key)).close()
         making.rename(key)
         sync_folder(path.parent)
 
 
 def _make(path: Path, making: Path) -> None:
     """Make a key and an empty ledger that belongs to it; the ledger gets its name when it is whole."""
-    for orphan in (path.with_name(path.name + side) for side in SIDES):
+    for orphan in (path.with_name(path.name + side) for side in SQLITE_SUFFIXES):
         if orphan.exists():
             raise LedgerError(
                 f"{orphan} is left of a ledger that is gone: restore ledger and key from a backup"
@@ -103,10 +103,10 @@ def _make(path: Path, making: Path) -> None:
     secret = Key.new()
     secret.save(making)
     draft = path.with_name(path.name + ".new")
-    for leftover in (draft, *(draft.with_name(draft.name + side) for side in SIDES)):
+    for leftover in (draft, *(draft.with_name(draft.name + side) for side in SQLITE_SUFFIXES)):
         leftover.unlink(missing_ok=True)
     draft.touch(mode=0o600)
-    Book.found(draft, secret)
+    Store.create(draft, secret)
     sync_folder(path.parent)
     draft.rename(path)
     sync_folder(path.parent)

@@ -47,7 +47,7 @@ class Row(NamedTuple):
     seal: bytes
 
 
-class Book:
+class Store:
     """An open file of sealed rows."""
 
     def __init__(self, path: Path, key: Key) -> None:
@@ -74,7 +74,7 @@ class Book:
             raise
 
     @staticmethod
-    def found(path: Path, key: Key) -> None:
+    def create(path: Path, key: Key) -> None:
         """Make a new file without rows; it is on the disk when this returns."""
         db = _connected(path)
         try:

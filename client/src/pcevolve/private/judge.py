@@ -18,10 +18,10 @@ from pcevolve.privacy import Event
 from pcevolve.private.views import PrivateViews
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.selectors import Measurement, Records, Scene
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
 from pcevolve.selectors.appearance import released_appearance
 from pcevolve.selectors.choosing import Chooser, Rendition, choice, renditions_of
-from pcevolve.selectors.scene import united
+from pcevolve.selectors.scene import joined_scenes
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +60,7 @@ class PrivateJudge:
             BudgetError: Not enough is left; nothing was drawn.
             DataError: A private image has no embedding; nothing was drawn.
         """
-        known = self.account.recorded(query)
+        known = self.account.receipt(query)
         receipt = known or self._released(query, pool, self.events[query.iteration])
         if query.iteration == 0:
             _ = self._renditions  # asks the ledger, and ``show`` shall not have to
@@ -73,8 +73,8 @@ class PrivateJudge:
         if all(event.free for event in events):
             measured = load(self.account.measured(self._last_measured(query)))
             return self.account.pay(query, events, lambda: self._paid(measured, scenes, pool, b""))
-        records = self.views.records(self._renditions[0])
-        return self.account.pay(query, events, lambda: self._drawn(records, scenes, pool, events[0]))
+        private = self.views.embeddings(self._renditions[0])
+        return self.account.pay(query, events, lambda: self._drawn(private, scenes, pool, events[0]))
 
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
         """Pay for what the private images look like on the whole; the provider's images are the public guess."""
@@ -90,8 +90,8 @@ class PrivateJudge:
 
         return self.account.pay(query, (event,), draw)
 
-    def _drawn(self, records: Records, scenes: Sequence[Scene], pool: Pool, event: Event) -> Paid:
-        measured = self.chooser.selector.measure(records, united(scenes), event, self.noise)
+    def _drawn(self, private: PrivateEmbeddings, scenes: Sequence[Scene], pool: Pool, event: Event) -> Paid:
+        measured = self.chooser.selector.measure(private, joined_scenes(scenes), event, self.noise)
         return self._paid(measured, scenes, pool, save(dict(measured)))
 
     def _paid(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, memory: bytes) -> Paid:
@@ -108,7 +108,7 @@ class PrivateJudge:
         """The looks in which candidates are judged; the private images are given the first."""
         plan = self.chooser.plan
         released = 0 in plan.releases
-        return renditions_of(plan, self.account.recorded(Query(plan.run_id, 0)) if released else None)
+        return renditions_of(plan, self.account.receipt(Query(plan.run_id, 0)) if released else None)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pcevolve.errors import DataError
 from pcevolve.modality.images.appearance import appearances
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.selectors import Records
+from pcevolve.selectors import PrivateEmbeddings
 from pcevolve.selectors.choosing import Rendition
 
 
@@ -44,11 +44,11 @@ class PrivateViews:
         Raises:
             DataError: An image has no embedding.
         """
-        self.records(None)
+        self.embeddings(None)
         if with_appearances:
             _ = self.appearances
 
-    def records(self, rendition: Rendition) -> Records:
+    def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
         """Embeddings of the images in a look, with classes and units.
 
         Raises:
@@ -57,7 +57,7 @@ class PrivateViews:
         if rendition not in self._embedded:
             shown = [image if rendition is None else rendition.given_to(image) for image in self.data.images]
             self._embedded[rendition] = self._usable(shown)
-        return Records(self._embedded[rendition], self.data.targets, self.data.unit_of)
+        return PrivateEmbeddings(self._embedded[rendition], self.data.targets, self.data.unit_of)
 
     @cached_property
     def appearances(self) -> FloatArray:

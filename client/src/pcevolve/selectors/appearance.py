@@ -12,7 +12,7 @@ import numpy as np
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.images.place import MIDDLE
+from pcevolve.modality.images.position import MIDDLE
 from pcevolve.privacy import Event, Relation
 from pcevolve.selectors.means import ROOM, clipped
 from pcevolve.selectors.scene import IntArray, deviation, unit_shares

@@ -20,7 +20,7 @@ from pcevolve.selectors.drawn import Drawn
 from pcevolve.selectors.scene import (
     IntArray,
     Measurement,
-    Records,
+    PrivateEmbeddings,
     Scene,
     deviation,
     distances,
@@ -66,7 +66,7 @@ def unfiltered(distance: FloatArray, own: int) -> FloatArray:
     return _where(np.isfinite(distance[:, own]), distance[:, own], similarity)
 
 
-def plain(distance: FloatArray, own: int) -> FloatArray:
+def uncalibrated(distance: FloatArray, own: int) -> FloatArray:
     """Ablation ``u = h'∘g`` with ``h' = exp(-d)``, equation 2: 0 for candidates that do not pass."""
     return _where(passing(distance, own), distance[:, own], lambda near: np.exp(-near))
 
@@ -84,7 +84,7 @@ class Contrastive(Drawn):
 
     utility: Utility = calibrated
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Draw; ``chosen``: int64 ``(classes,)``.
 
         Raises:
@@ -94,13 +94,13 @@ class Contrastive(Drawn):
         draw = noise.exponential if event.mechanism == "exponential" else noise.permute_and_flip
         drawn = [
             entrants[draw(f"{scene.key}/{label}", scores, event.value / 2)]
-            for label, (entrants, scores) in zip(scene.labels, self.scores(records, scene), strict=True)
+            for label, (entrants, scores) in zip(scene.labels, self.scores(private, scene), strict=True)
         ]
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
-    def scores(self, records: Records, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
+    def scores(self, private: PrivateEmbeddings, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
         """Of each class, the candidates that may be drawn and their utilities; all of it private."""
-        centres = _centres(records, scene)
+        centres = _centres(private, scene)
         scored = []
         for target, pool in enumerate(scene.pools):
             entrants = scene.entrants(target)
@@ -118,7 +118,7 @@ class NoisyArgmax(Drawn):
 
     utility: Utility = calibrated
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Draw; ``chosen``: int64 ``(classes,)``.
 
         Raises:
@@ -126,7 +126,7 @@ class NoisyArgmax(Drawn):
         """
         expect(event, "gaussian", accesses=len(scene.labels))
         drawn = []
-        scored = Contrastive(self.utility).scores(records, scene)
+        scored = Contrastive(self.utility).scores(private, scene)
         for label, (entrants, scores) in zip(scene.labels, scored, strict=True):
             sigma = deviation(event, bounded_vector_sensitivity(len(entrants)))
             drawn.append(entrants[np.argmax(noise.gaussian(f"{scene.key}/{label}", scores, sigma))])
@@ -141,11 +141,11 @@ def _where(
     return utility
 
 
-def _centres(records: Records, scene: Scene) -> FloatArray:
+def _centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
     """Mean embedding of each class, float64 ``(classes, d)``; a unit counts once, however many images it has."""
     for target, label in enumerate(scene.labels):
-        if not (records.targets == target).any():
+        if not (private.targets == target).any():
             raise DataError(f"class '{label}' has no private images, so it has no centre: nothing was drawn")
-    shares = records.shares()
-    rows = [records.targets == target for target in range(len(scene.labels))]
-    return np.stack([np.average(records.embeddings[row], axis=0, weights=shares[row]) for row in rows])
+    shares = private.shares()
+    rows = [private.targets == target for target in range(len(scene.labels))]
+    return np.stack([np.average(private.embeddings[row], axis=0, weights=shares[row]) for row in rows])

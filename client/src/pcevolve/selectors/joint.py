@@ -17,7 +17,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate
 from pcevolve.privacy import Event
 from pcevolve.selectors.drawn import Drawn
-from pcevolve.selectors.scene import IntArray, Measurement, Records, Scene, distances, expect
+from pcevolve.selectors.scene import IntArray, Measurement, PrivateEmbeddings, Scene, distances, expect
 
 BLOCK = 3
 """Most classes that vote together: tuples multiply."""
@@ -36,13 +36,13 @@ class Joint(Drawn):
     a round, all blocks together, is η-bounded-range under ``add-remove`` and 2η under ``replace-one``.
     """
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Draw; ``chosen``: int64 ``(classes,)``."""
         expect(event, "exponential")
         rate = draw_rate(event, scene.relation)
         chosen = np.empty(len(scene.labels), dtype=np.int64)
         for number, (block, tuples) in enumerate(ballots(scene)):
-            totals = total_votes(records, scene, block, tuples)
+            totals = total_votes(private, scene, block, tuples)
             chosen[block] = tuples[noise.exponential(f"{scene.key}/{number}", totals, rate)]
         return {"chosen": chosen}
 
@@ -59,12 +59,12 @@ def ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
     return [(block, _tuples([scene.entrants(each) for each in block], random)) for block in blocks]
 
 
-def total_votes(records: Records, scene: Scene, block: IntArray, tuples: IntArray) -> FloatArray:
+def total_votes(private: PrivateEmbeddings, scene: Scene, block: IntArray, tuples: IntArray) -> FloatArray:
     """V: the votes of the block's records for each tuple, without noise, float64 ``(tuples,)``: private."""
-    totals, shares = np.zeros(len(tuples)), records.shares()
-    for row in np.flatnonzero(np.isin(records.targets, block)):
-        near = [distances(records.embeddings[[row]], scene.pools[each])[0] for each in block]
-        own = int(np.flatnonzero(block == records.targets[row])[0])
+    totals, shares = np.zeros(len(tuples)), private.shares()
+    for row in np.flatnonzero(np.isin(private.targets, block)):
+        near = [distances(private.embeddings[[row]], scene.pools[each])[0] for each in block]
+        own = int(np.flatnonzero(block == private.targets[row])[0])
         totals += shares[row] * votes(near, own, tuples)
     return totals
 

@@ -22,7 +22,7 @@ from pcevolve.selectors.following import SLACK, are_possible, has_form, repeats
 from pcevolve.selectors.scene import (
     IntArray,
     Measurement,
-    Records,
+    PrivateEmbeddings,
     Scene,
     deviation,
     expect,
@@ -115,7 +115,7 @@ class Means:
     most R, so the L2 sensitivity is R under ``add-remove`` and 2R under ``replace-one``.
     """
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Release ``means``, float64 ``(classes, k)``, in the public frame ``centre, axes`` that is stored with them.
 
         They are noisy sums over nominal K, drawn to the mean of the class's own candidates by as much as noise makes
@@ -124,7 +124,7 @@ class Means:
         expect(event, "gaussian")
         frame = Frame.of(np.concatenate(scene.pools))
         sigma = deviation(event, frame.radius * bounded_sum_sensitivity(scene.relation))
-        noisy = noise.gaussian(f"{scene.key}/means", self.sums(records, scene, frame), sigma) / scene.shots
+        noisy = noise.gaussian(f"{scene.key}/means", self.sums(private, scene, frame), sigma) / scene.shots
         prior = np.array([typical(frame.points(pool)) for pool in scene.pools])
         means = prior + (noisy - prior) * frame.trust(sigma / scene.shots)
         means = without_idle_digits(means, self.doubt(frame, scene, event))
@@ -180,11 +180,11 @@ class Means:
             and is_spread(points, surely, places)
         )
 
-    def sums(self, records: Records, scene: Scene, frame: Frame) -> FloatArray:
+    def sums(self, private: PrivateEmbeddings, scene: Scene, frame: Frame) -> FloatArray:
         """Sums of clipped points, float64 ``(classes, k)``, correctly rounded, without noise: private."""
-        points = clipped(frame.points(records.embeddings), frame.radius * (1 - ROOM))
-        points *= records.shares()[:, None]
-        by_class = (points[records.targets == target] for target in range(len(scene.labels)))
+        points = clipped(frame.points(private.embeddings), frame.radius * (1 - ROOM))
+        points *= private.shares()[:, None]
+        by_class = (points[private.targets == target] for target in range(len(scene.labels)))
         return np.array([[math.fsum(column) for column in each.T] for each in by_class])
 
     def _chosen(self, measured: Measurement, scene: Scene, target: int) -> IntArray:

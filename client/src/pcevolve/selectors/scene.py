@@ -26,7 +26,7 @@ FEW = 2**22
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Records:
+class PrivateEmbeddings:
     """The private records. Everything here is private, their number included.
 
     Attributes:
@@ -41,7 +41,7 @@ class Records:
 
     def __repr__(self) -> str:
         """Nothing about the data."""
-        return "Records"
+        return "PrivateEmbeddings"
 
     def __len__(self) -> int:
         return len(self.embeddings)
@@ -107,7 +107,7 @@ class Scene:
         return np.random.default_rng([self.seed, *purpose])
 
 
-def united(scenes: Sequence[Scene]) -> Scene:
+def joined_scenes(scenes: Sequence[Scene]) -> Scene:
     """One question about all looks of the same candidates: every look of a candidate is a row of its own."""
     pools = zip(*(scene.pools for scene in scenes), strict=True)
     return replace(scenes[0], pools=tuple(np.concatenate(of_class) for of_class in pools))
@@ -116,7 +116,7 @@ def united(scenes: Sequence[Scene]) -> Scene:
 class Selector(Protocol):
     """A way to choose candidates: what it asks of the private data, and what it makes of the answer."""
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Look at the private data, once: the only access, paid for by ``event``.
 
         Raises:

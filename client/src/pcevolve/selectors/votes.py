@@ -19,7 +19,7 @@ from pcevolve.selectors.following import are_entrants, has_form
 from pcevolve.selectors.scene import (
     IntArray,
     Measurement,
-    Records,
+    PrivateEmbeddings,
     Scene,
     deviation,
     expect,
@@ -35,11 +35,11 @@ class Votes:
     ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included.
     """
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Count, with noise; ``votes``: float64 ``(candidates of all classes,)``, class after class."""
         expect(event, "gaussian")
         sigma = deviation(event, histogram_sensitivity(scene.relation))
-        noisy = noise.gaussian(f"{scene.key}/votes", self.histogram(records, scene), sigma)
+        noisy = noise.gaussian(f"{scene.key}/votes", self.histogram(private, scene), sigma)
         return {"votes": without_idle_digits(noisy, sigma)}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
@@ -60,10 +60,10 @@ class Votes:
         """The same, for votes and public randomness decide, and no embedding."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
-    def histogram(self, records: Records, scene: Scene) -> FloatArray:
+    def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""
-        votes = cast_votes(records, scene)
-        return _counted(votes, records.norm_shares(votes), scene)
+        votes = cast_votes(private, scene)
+        return _counted(votes, private.norm_shares(votes), scene)
 
     def _parents(self, votes: FloatArray, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
@@ -81,11 +81,11 @@ class ExponentialVotes:
     that bounded range and counts the draws per class.
     """
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Draw; ``chosen``: int64 ``(classes, draws)``, possibly the same more than once."""
         expect(event, "exponential", accesses=event.count)
         rate = draw_rate(event, scene.relation)
-        parts = _by_class(self.histogram(records, scene), scene)
+        parts = _by_class(self.histogram(private, scene), scene)
         chosen = np.empty((len(parts), event.count), dtype=np.int64)
         for target, part in enumerate(parts):
             entrants, key = scene.entrants(target), f"{scene.key}/{scene.labels[target]}"
@@ -106,17 +106,17 @@ class ExponentialVotes:
         """The same, for no embedding decides."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
-    def histogram(self, records: Records, scene: Scene) -> FloatArray:
+    def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""
-        return _counted(cast_votes(records, scene), records.shares(), scene)
+        return _counted(cast_votes(private, scene), private.shares(), scene)
 
 
-def cast_votes(records: Records, scene: Scene) -> IntArray:
+def cast_votes(private: PrivateEmbeddings, scene: Scene) -> IntArray:
     """The candidate that each record votes for, int64 ``(records,)``: indices into all pools, class after class."""
-    votes = np.empty(len(records), dtype=np.int64)
+    votes = np.empty(len(private), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
-        rows, entrants = records.targets == target, scene.entrants(target)
-        near = nearest_candidates(records.embeddings[rows], scene.pools[target][entrants])
+        rows, entrants = private.targets == target, scene.entrants(target)
+        near = nearest_candidates(private.embeddings[rows], scene.pools[target][entrants])
         votes[rows] = start + entrants[near]
     return votes
 

@@ -17,10 +17,10 @@ MIDDLE = 0.5
 REACH = 0.1  # of a side: how far from the middle a subject can be told to lie
 OUTSIDE = 0.05  # of the subject on either side of its extent: specks do not count
 FAINT, CLEAR = 0.3, 0.7  # of the contrast: below the first nothing is subject, above the second all is
-WAY = 0.7  # an image keeps some of its own place: real subjects do not all lie in one
+MOVED_SHARE = 0.7  # an image keeps some of its own place: real subjects do not all lie in one
 
 
-def place_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
+def position_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
     """How far down and across the subject's middle lies: 0 and 1 are ``REACH`` of a side off the image's middle.
 
     Args:
@@ -41,12 +41,12 @@ def moved(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, flo
 
     Args:
         pixels: float64 ``(height, width, 3)``.
-        own: See ``place_of``.
+        own: See ``position_of``.
         wanted: The same of where it should be.
     """
     height, width = pixels.shape[:2]
     down, across = (
-        round(WAY * 2 * REACH * (there - here) * side)
+        round(MOVED_SHARE * 2 * REACH * (there - here) * side)
         for here, there, side in zip(own, wanted, (height, width), strict=True)
     )
     room = [(max(down, 0), max(-down, 0)), (max(across, 0), max(-across, 0)), (0, 0)]
