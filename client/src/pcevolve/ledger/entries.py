@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from pcevolve.errors import LedgerError
+from pcevolve.ledger.cuts import Cut, Party
 from pcevolve.ledger.keys import SIZE
-from pcevolve.ledger.overlap import Cut, Party
 from pcevolve.ledger.store import Row, Store
 from pcevolve.ledger.units import COUNT, Units
 from pcevolve.privacy import Budget, Event, Relation
