@@ -29,7 +29,7 @@ SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a da
 
 
 def open_store(path: Path, create: bool) -> Store:
-    """Open the ledger file, making ledger and key only where there is neither.
+    """Open a ledger's store, making ledger and key only where there is neither.
 
     Raises:
         LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
@@ -59,7 +59,7 @@ def require_volume(path: Path, volume: Path | None) -> None:
         volume: Folder that a container keeps ledgers in, which must be a mount of its own; None outside containers.
 
     Raises:
-        LedgerError: As it says.
+        LedgerError: The volume is no mount of its own, or the ledger does not lie on it.
     """
     if volume is None:
         return
@@ -73,7 +73,7 @@ def require_volume(path: Path, volume: Path | None) -> None:
 
 
 def _complete(path: Path, key: Path, create: bool) -> None:
-    """Make what is missing, alone."""
+    """Make the ledger and its key, or finish what a crash left half made, while no other process does."""
     if not path.exists() and not create:
         raise LedgerError(
             f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "

@@ -1,4 +1,4 @@
-"""What a ledger's rows say: who was enrolled, and what was paid for."""
+"""A ledger's rows as values: which runs were enrolled, and what they paid for."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Access:
     """What was done to private data for one paid release.
 
     Attributes:
-        number: Place in the ledger.
+        number: Number of the row that it was paid for in.
         time: Seconds since 1970 by this machine's clock. For people to read: nothing is decided by it.
         iteration: Round of its run.
         events: What was done.
@@ -76,7 +76,7 @@ class Access:
 
 
 class Entries:
-    """The rows of a ledger, as values."""
+    """Reads and adds a ledger's rows; what was read once is kept, because rows never change."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
         self.store = store
@@ -87,7 +87,7 @@ class Entries:
         self._accesses: dict[int, Access] = {}  # rows never change, and their seals were verified
 
     def run_ids(self) -> tuple[str, ...]:
-        """Every run, oldest first."""
+        """Ids of all runs in the ledger, oldest first."""
         with self.store.reading():
             return tuple(self.store.numbers)
 
@@ -138,11 +138,11 @@ class Entries:
         return tuple(self._accesses[number] for number in numbers)
 
     def events(self, run_id: str) -> tuple[Event, ...]:
-        """The events of all accesses."""
+        """All that a run did to private data, oldest first: the events of its accesses, one after the other."""
         return tuple(event for access in self.accesses(run_id) for event in access.events)
 
     def enrol(self, enrolment: Enrolment) -> None:
-        """Record a run; within ``book.writing()``."""
+        """Add a row for a run; within ``store.writing()``."""
         content = {
             "time": self._clock(),
             "relation": enrolment.relation,
@@ -157,7 +157,7 @@ class Entries:
         self.store.append(enrolment.run_id, ENROLMENT, _encoded(content), prints)
 
     def pay(self, query: Query, receipt: Receipt, measured: bytes) -> None:
-        """Record a release; within ``book.writing()``."""
+        """Add a row for a paid release; within ``store.writing()``."""
         content = {"time": self._clock(), "receipt": receipt.as_dict()}
         self.store.append(query.run_id, query.key, _encoded(content), measured)
 
@@ -199,7 +199,7 @@ def _receipt(row: Row) -> Receipt:
 
 
 def _access(row: Row) -> Access:
-    """Without the choices, of which a receipt may have many thousands."""
+    """Read an access without its choices, of which a receipt may have many thousands."""
     try:
         values = json.loads(row.content)
         events = tuple(Event(**each) for each in values["receipt"]["events"])

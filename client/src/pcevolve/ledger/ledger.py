@@ -77,7 +77,7 @@ class HistoryRow:
 
 
 class Ledger:
-    """An open ledger file."""
+    """A ledger file and its key, opened and verified: the accounts of all runs on all data."""
 
     def __init__(self, path: Path, create: bool = True, clock: Callable[[], float] = time.time) -> None:
         """Open the ledger, making a new one only where there is none.
@@ -151,7 +151,7 @@ class Ledger:
             }
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the ledger file."""
         self._store.close()
 
     def _enrolments(self, run_id: str | None = None) -> list[Enrolment]:
@@ -221,7 +221,7 @@ class Ledger:
 def _loss(
     run: Enrolment, events: Sequence[Event], measure: Callable[[Sequence[Event], float], float] = epsilon
 ) -> float:
-    """ε of a run's events at its δ; noise from a seed bounds nothing, unless nothing was looked at."""
+    """ε of a run's events at its δ, by ``measure``: inf where noise came from a seed and private data were looked at."""
     if not run.terms.secure and merged(events):
         return math.inf
     return measure(events, run.budget.delta)
