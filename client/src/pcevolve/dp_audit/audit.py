@@ -48,7 +48,7 @@ class Simulation:
     def outcomes(
         self, private: PrivateEmbeddings, appearances: FloatArray, numbers: range, tick: Tick
     ) -> Outcomes:
-        """What the runs with these numbers release about records and about how their images look."""
+        """What the runs with these numbers release about private embeddings and the appearances of their images."""
         runs = []
         for number in numbers:
             noise = self.noise_of(number)
@@ -64,10 +64,10 @@ class Simulation:
             scene = self.pair.scene(iteration, max(self.accesses), self.wanted)
             return self.selector.measure(private, scene, event, noise)
         prior, expected = common_appearance(()), SHOTS * len(LABELS)
-        found = released_appearance(
+        released = released_appearance(
             appearances, private.units, expected, prior, event, self.pair.relation, noise
         )
-        return {"appearance": found.vector}
+        return {"appearance": released.vector}
 
 
 def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
@@ -90,7 +90,15 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
 def audit_selector(
     claim: Claim, method: Method, selector: Selector, noise_of: NoiseOf, tick: Tick
 ) -> Verdict:
-    """Audit any selector against the claim of a method that looks at private data; see ``audit_method``."""
+    """Audit any selector, also a broken one, against the claim of a method that looks at private data.
+
+    Args:
+        claim: What is put to the test.
+        method: Makes the claim, and says which events a run pays for.
+        selector: Audited in place of the method's own.
+        noise_of: Noise of each simulated run.
+        tick: Called after each of them.
+    """
     assert method.selector is not None
     pair = worst_case(method.selector, claim.relation, claim.images)
     scope = pair.scope(claim.rounds)

@@ -1,6 +1,6 @@
 """Neighbouring datasets in the plane that are as far apart as the sensitivity analyses allow.
 
-Candidates sit in an eastern and a western place. What is released about the first dataset speaks for the east, what
+Candidates sit at an eastern and a western point. What is released about the first dataset speaks for the east, what
 is released about its neighbour for the west, and nothing that a single privacy unit could do would turn it further.
 """
 
@@ -50,13 +50,13 @@ class Neighbours:
 
     @property
     def datasets(self) -> tuple[PrivateEmbeddings, PrivateEmbeddings]:
-        """The first and the second."""
+        """Embeddings of the first dataset and of the second."""
         other = (self.second,) if self.second else ()
         return _embeddings_of((*self.common, self.first)), _embeddings_of((*self.common, *other))
 
     @property
     def appearances(self) -> tuple[FloatArray, FloatArray]:
-        """How the images of both look, float64 ``(images, 6)``: the unit goes from one extreme to the other."""
+        """Appearances of the images of both, float64 ``(images, 6)``: the unit goes from one extreme to the other."""
         rest = [np.full((images, NUMBERS), MIDDLE) for _, _, images in self.common]
         other = [np.zeros((self.second[2], NUMBERS))] if self.second else []
         return np.vstack([*rest, np.ones((self.first[2], NUMBERS))]), np.vstack([*rest, *other])

@@ -63,8 +63,8 @@ class AccuracyTest:
 
     Attributes:
         labels: Class names; targets of every synthetic set index into them.
-        features: What the head sees: ``(records, dimension)`` embeddings, or pixels for a CNN.
-        targets: int64 ``(records,)``.
+        features: What the head sees: ``(images, dimension)`` embeddings, or pixels for a CNN.
+        targets: int64 ``(images,)``.
         head: ``linear`` on the frozen encoder, or a small ``cnn`` trained from scratch.
         encoder: Embeds the synthetic sets as well; unused by the CNN.
     """
@@ -77,7 +77,7 @@ class AccuracyTest:
 
     @classmethod
     def on(cls, held_out: PrivateDataset, encoder: Encoder, head: Head = "linear") -> AccuracyTest:
-        """Embed the held-out data."""
+        """Prepare the test: embed held-out images, or take their pixels for a CNN."""
         features = _features(held_out.images, encoder, head)
         return cls(held_out.labels, features, held_out.targets, head, encoder)
 

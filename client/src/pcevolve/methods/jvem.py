@@ -1,4 +1,4 @@
-"""Joint-vote exponential mechanism: one tuple of prototypes per block of classes, drawn by all its records."""
+"""Joint-vote exponential mechanism: one tuple of prototypes per block of classes, drawn by all its images."""
 
 from __future__ import annotations
 

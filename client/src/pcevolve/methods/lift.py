@@ -61,7 +61,7 @@ def permute_and_flip_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 
 def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """JVEM: all K records of a class vote 1 for tuples that take its prototype from the best tenth, 0 for others.
+    """JVEM: all K images of a class vote 1 for tuples that take its prototype from the best tenth, 0 for others.
 
     The ideal total is then a sum over classes, so each class's share of the block's draw is a draw of its own with
     ``exp(η K)`` for the best tenth.

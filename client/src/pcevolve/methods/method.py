@@ -65,7 +65,7 @@ Rule: TypeAlias = Callable[[Budget, Scope], int]
 
 
 def always(iterations: int) -> Rule:
-    """The same number of iterations whatever the budget."""
+    """A rule that gives this number of iterations whatever the budget and the sizes are."""
     return lambda budget, scope: iterations
 
 
@@ -157,7 +157,7 @@ class Method:
         return "as-is" if is_blurred(first, scope) else self.appearance
 
     def _paying(self, scope: Scope) -> Scope:
-        """Without rounds, the selection of the dataset is what asks the private data."""
+        """The scope in which rounds are paid for: without rounds, the selection of the dataset is the one that pays."""
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
     def prototypes_for(self, candidates: int) -> int:

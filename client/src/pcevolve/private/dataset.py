@@ -21,7 +21,7 @@ from pcevolve.public.labels import SYSTEM_FILES, label_fault, label_faults
 
 IntArray = NDArray[np.int64]
 
-MAX_RECORDS = 100_000
+MAX_IMAGES = 100_000
 MAX_TOTAL_PIXELS = 2_000_000_000  # 6 GB in memory
 _KINDS = "PNG, JPEG, TIFF, BMP or WebP"
 _NAMED = 5  # files named in one error
@@ -33,13 +33,13 @@ class PrivateDataset:
 
     Attributes:
         labels: Sorted class names; public by assumption. Everything else here is private.
-        images: RGB, without metadata, one per record.
-        targets: int64 ``(records,)``, indices into ``labels``.
-        digests: SHA-256 of each record's pixels, for the ledger's keyed fingerprints only.
-        unit_of: int64 ``(records,)``, the privacy unit of each record; one of its own for each unless given.
+        images: RGB, without metadata.
+        targets: int64 ``(images,)``, indices into ``labels``.
+        digests: SHA-256 of each image's pixels, for the ledger's keyed fingerprints only.
+        unit_of: int64 ``(images,)``, the privacy unit of each image; one of its own for each unless given.
         unit_name: What a unit is; public.
         unit_names: What the owner calls each unit, by its number in ``unit_of``; empty for units that are one image.
-        names: Path of each record's file inside the folder it was read from; empty for data without files.
+        names: Path of each image's file inside the folder it was read from; empty for data without files.
     """
 
     labels: tuple[str, ...]
@@ -78,7 +78,7 @@ class PrivateDataset:
         return tuple(PrivateUnit(tuple(found[unit]), names[unit]) for unit in sorted(found))
 
     def indices_of(self, label: str) -> IntArray:
-        """Return the record indices of one class, int64 ``(records of the class,)``."""
+        """Return the image indices of one class, int64 ``(images of the class,)``."""
         return np.flatnonzero(self.targets == self.labels.index(label))
 
     def units_in(self, label: str) -> int:
@@ -90,7 +90,7 @@ class PrivateDataset:
         return tuple(self.images[index] for index in self.indices_of(label))
 
     def subset(self, indices: Iterable[int]) -> PrivateDataset:
-        """Return the records at ``indices``, in that order, with the same labels."""
+        """Return the images at ``indices``, in that order, with the same labels."""
         chosen = [int(index) for index in indices]
         return PrivateDataset(
             labels=self.labels,
@@ -104,14 +104,14 @@ class PrivateDataset:
         )
 
     def split(self, shots: int, seed: int) -> tuple[PrivateDataset, PrivateDataset]:
-        """Draw ``shots`` records per class; the rest is held out.
+        """Draw ``shots`` images per class; the rest is held out.
 
         Args:
-            shots: Records per class, at least 1; every class must keep one for the rest.
+            shots: Images per class, at least 1; every class must keep one for the rest.
             seed: Public.
 
         Returns:
-            The drawn records and the others, both in record order.
+            The drawn images and the others, both in image order.
 
         Raises:
             UsageError: ``shots`` is below 1.
@@ -184,8 +184,8 @@ def _load(
     root: Path, files: Sequence[Path], labels: tuple[str, ...], targets: Sequence[int], unique: bool
 ) -> PrivateDataset:
     _refuse([f"{_short(file)} is not a {_KINDS} image" for file in files if not _looks_usable(file)])
-    if len(files) > MAX_RECORDS:
-        raise DataError(f"{root} holds more than {MAX_RECORDS:,} images: use a smaller dataset")
+    if len(files) > MAX_IMAGES:
+        raise DataError(f"{root} holds more than {MAX_IMAGES:,} images: use a smaller dataset")
     images, digests = _read_all(files)
     if unique:
         _refuse_duplicates(files, digests)

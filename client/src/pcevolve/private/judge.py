@@ -47,7 +47,7 @@ class PrivateJudge:
         return "PrivateJudge"
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Look at the candidates, and at nothing else; ``release`` finds the results where they were kept."""
+        """Embed the candidates, and touch nothing private; ``release`` finds the embeddings where they were kept."""
         if query.iteration == 0:
             self.chooser.common_appearance(pool)
         else:
@@ -105,7 +105,7 @@ class PrivateJudge:
 
     @cached_property
     def _renditions(self) -> tuple[Rendition, ...]:
-        """The looks in which candidates are judged; the private images are given the first."""
+        """The renditions in which candidates are judged; the private images are given the first."""
         plan = self.chooser.plan
         released = 0 in plan.releases
         return renditions_of(plan, self.account.receipt(Query(plan.run_id, 0)) if released else None)
@@ -120,7 +120,7 @@ class UniformJudge:
     plan: PublicPlan
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Nothing: this judge is blind."""
+        """Do nothing: this judge does not need to see the candidates."""
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose any candidates of each class, none twice while there are others."""
@@ -128,13 +128,13 @@ class UniformJudge:
 
     def _drawn(self, query: Query, candidates: Population) -> Paid:
         wanted = self.plan.wanted(query.iteration)
-        places = {
-            label: self._places(f"{query.key}/{label}", len(candidates[label]), wanted)
+        indices = {
+            label: self._indices(f"{query.key}/{label}", len(candidates[label]), wanted)
             for label in candidates
         }
-        return Paid(tuple(choice(label, candidates, places[label]) for label in self.plan.labels))
+        return Paid(tuple(choice(label, candidates, indices[label]) for label in self.plan.labels))
 
-    def _places(self, key: str, count: int, wanted: int) -> list[int]:
+    def _indices(self, key: str, count: int, wanted: int) -> list[int]:
         left: list[int] = []
         chosen = []
         for number in range(wanted):

@@ -23,7 +23,7 @@ from pcevolve.selectors.choosing import Rendition
 
 @dataclass(frozen=True, repr=False)
 class PrivateViews:
-    """Private images through an encoder's eyes; each is looked at once in every look.
+    """Private images through an encoder's eyes; each is embedded once in every rendition.
 
     Attributes:
         data: The private images.
@@ -39,7 +39,7 @@ class PrivateViews:
         return "PrivateViews"
 
     def prepare(self, with_appearances: bool) -> None:
-        """Embed the images as they are, and measure how each looks if that is going to be released.
+        """Embed the images as they are, and measure each one's appearance if that is going to be released.
 
         Raises:
             DataError: An image has no embedding.
@@ -49,7 +49,7 @@ class PrivateViews:
             _ = self.appearances
 
     def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
-        """Embeddings of the images in a look, with classes and units.
+        """Embeddings of the images in a rendition, with classes and units.
 
         Raises:
             DataError: An image has no embedding.
@@ -61,7 +61,7 @@ class PrivateViews:
 
     @cached_property
     def appearances(self) -> FloatArray:
-        """float64 ``(images, 6)``: how each of them looks."""
+        """Appearance of each private image, float64 ``(images, 6)``; private."""
         return appearances(self.data.images)
 
     def _usable(self, shown: Sequence[DecodedImage]) -> FloatArray:

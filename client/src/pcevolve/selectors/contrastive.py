@@ -1,7 +1,7 @@
 """PCEvolve: class centres, contrastive filter, similarity calibrator (section 4.1); ablations; the Gaussian form.
 
 Every utility lies in [0, 1] whatever the private data are, so its sensitivity is 1 under both neighbour relations and
-for units of any number of images. It is not monotone: one record moves a class's centre, and with it all candidates.
+for units of any number of images. It is not monotone: one image moves a class's centre, and with it all candidates.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Contrastive(Drawn):
     """One draw per class with probability proportional to ``exp(ε u / 2)``.
 
     The event of a round is ``exponential`` (or ``permute-and-flip``) with ε for each of its ``classes`` draws: each
-    sees the records of all classes, so the draws compose.
+    sees the images of all classes, so the draws compose.
 
     Attributes:
         utility: Scores the candidates.
@@ -85,10 +85,13 @@ class Contrastive(Drawn):
     utility: Utility = calibrated
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Draw; ``chosen``: int64 ``(classes,)``.
+        """Draw a candidate of each class by its utility.
+
+        Returns:
+            ``chosen``: int64 ``(classes,)``, indices into each class's pool.
 
         Raises:
-            DataError: A class has no private record, so it has no centre; nothing was drawn.
+            DataError: A class has no private image, so it has no centre; nothing was drawn.
         """
         expect(event, "exponential", "permute-and-flip", accesses=len(scene.labels))
         draw = noise.exponential if event.mechanism == "exponential" else noise.permute_and_flip
@@ -119,10 +122,13 @@ class NoisyArgmax(Drawn):
     utility: Utility = calibrated
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Draw; ``chosen``: int64 ``(classes,)``.
+        """Draw a candidate of each class by its utility.
+
+        Returns:
+            ``chosen``: int64 ``(classes,)``, indices into each class's pool.
 
         Raises:
-            DataError: A class has no private record, so it has no centre; nothing was drawn.
+            DataError: A class has no private image, so it has no centre; nothing was drawn.
         """
         expect(event, "gaussian", accesses=len(scene.labels))
         drawn = []

@@ -1,6 +1,6 @@
-"""Joint-vote exponential mechanism (method ``jvem``): records vote for tuples of one candidate per class.
+"""Joint-vote exponential mechanism (method ``jvem``): images vote for tuples of one candidate per class.
 
-A record's vote for a tuple lies in [0, 1] and is a function of that record and of public data alone; half of it says
+An image's vote for a tuple lies in [0, 1] and is a function of that image and of public data alone; half of it says
 that the own class's prototype is close, half that it is closer than the other classes' prototypes.
 """
 
@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from pcevolve.selectors.scene import IntArray, Measurement, PrivateEmbeddings, S
 BLOCK = 3
 """Most classes that vote together: tuples multiply."""
 MOST_TUPLES = 20_000
-CLOSE_PERCENT = 15
-"""m, the candidates that count as close to a record, in percent of the class's."""
+CLOSE_SHARE = Fraction(15, 100)
+"""m, the candidates that count as close to an image, as a share of the class's; exact, so that the count is."""
 CLOSE_WORTH = 0.5
 """α, a multiple of 2**-22, so that totals are exact sums."""
 
@@ -32,12 +33,16 @@ CLOSE_WORTH = 0.5
 class Joint(Drawn):
     """One draw per block of classes with probability proportional to ``exp(η V)``.
 
-    A unit has one vote in all: its records' votes are averaged, and those of different blocks add up to at most 1. So
+    A unit has one vote in all: its images' votes are averaged, and those of different blocks add up to at most 1. So
     a round, all blocks together, is η-bounded-range under ``add-remove`` and 2η under ``replace-one``.
     """
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Draw; ``chosen``: int64 ``(classes,)``."""
+        """Draw a tuple of each block by its votes.
+
+        Returns:
+            ``chosen``: int64 ``(classes,)``, indices into each class's pool.
+        """
         expect(event, "exponential")
         rate = draw_rate(event, scene.relation)
         chosen = np.empty(len(scene.labels), dtype=np.int64)
@@ -60,7 +65,7 @@ def ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
 
 
 def total_votes(private: PrivateEmbeddings, scene: Scene, block: IntArray, tuples: IntArray) -> FloatArray:
-    """V: the votes of the block's records for each tuple, without noise, float64 ``(tuples,)``: private."""
+    """V: the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
     totals, shares = np.zeros(len(tuples)), private.shares()
     for row in np.flatnonzero(np.isin(private.targets, block)):
         near = [distances(private.embeddings[[row]], scene.pools[each])[0] for each in block]
@@ -70,21 +75,21 @@ def total_votes(private: PrivateEmbeddings, scene: Scene, block: IntArray, tuple
 
 
 def votes(near: Sequence[FloatArray], own: int, tuples: IntArray) -> FloatArray:
-    """One record's votes, float64 ``(tuples,)`` in [0, 1].
+    """One image's votes, float64 ``(tuples,)`` in [0, 1].
 
     Args:
         near: For each class of the block, distances to its candidates; not finite for those that cannot be used.
-        own: Place of the record's class in the block.
+        own: Index of the image's class in the block.
         tuples: int64 ``(tuples, b)``.
 
     Ties for the last place among the close ones go to the candidates that come first in the pool; a tie of distances
     to prototypes is no victory.
     """
-    chosen = np.stack([near[place][tuples[:, place]] for place in range(len(near))], axis=1)
+    chosen = np.stack([of_class[tuples[:, column]] for column, of_class in enumerate(near)], axis=1)
     others = np.delete(chosen, own, axis=1).min(axis=1, initial=np.inf)
     close = np.zeros(len(near[own]))
-    entered = int(np.isfinite(near[own]).sum())
-    close[np.argsort(near[own], kind="stable")[: -(-CLOSE_PERCENT * entered // 100)]] = CLOSE_WORTH
+    close_count = math.ceil(CLOSE_SHARE * int(np.isfinite(near[own]).sum()))
+    close[np.argsort(near[own], kind="stable")[:close_count]] = CLOSE_WORTH
     return np.asarray(close[tuples[:, own]] + (1 - CLOSE_WORTH) * (chosen[:, own] < others), dtype=np.float64)
 
 

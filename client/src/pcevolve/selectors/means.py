@@ -1,7 +1,7 @@
-"""DP class means (method ``dp-means``): what each class looks like, released once; all choices follow from it.
+"""DP class means (method ``dp-means``): the mean embedding of each class, released once; all choices follow from it.
 
 The frame of reference (centre, axes, clip radius) is made from the synthetic candidates of the first round alone, so
-it is public. In it a record is a point of a ball of radius R, and a class is the sum of its records.
+it is public. In it an image is a point of a ball of radius R, and a class is the sum of its images.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from pcevolve.selectors.scene import (
     squared_distances,
 )
 
-AXES = 16
+MOST_AXES = 16
 """Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
-ROOM = 1e-8
-"""Share of the clip radius left to float64 rounding of the sums, which is far below it for 10**5 records."""
+ROUNDING_SHARE = 1e-8
+"""Of the clip radius, left to float64 rounding of the sums, which is far below it for 10**5 images."""
 STEP = 2.0**-9
 """To which axes are rounded, and the centre as a share of the radius. The frame is on record, where finer digits, which
 differ between machines, could say anything; the clip makes any frame safe."""
-BEST = 0.1
+BEST_SHARE = 0.1
 """Share of a class's candidates among which diversity decides."""
 REPULSION = 0.5
 """How much the nearest other class's mean repels; at 1 and more, outliers would be the best."""
@@ -60,7 +60,7 @@ class Frame:
     variances: FloatArray
 
     @classmethod
-    def of(cls, candidates: FloatArray, most: int = AXES) -> Self:
+    def of(cls, candidates: FloatArray, most: int = MOST_AXES) -> Self:
         """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``."""
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         if not len(rows):  # nothing to choose between either
@@ -111,7 +111,7 @@ class Frame:
 class Means:
     """One Gaussian release of the sums of all classes; every choice after it is post-processing.
 
-    A unit adds to the sums of all classes together the mean of its records' clipped points, a vector of L2 norm at
+    A unit adds to the sums of all classes together the mean of its images' clipped points, a vector of L2 norm at
     most R, so the L2 sensitivity is R under ``add-remove`` and 2R under ``replace-one``.
     """
 
@@ -167,22 +167,22 @@ class Means:
         points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
         points = np.nan_to_num(points)  # where none can be used, all are alike
         squared = squared_distances(points, measured["means"])
-        most = min(max(scene.wanted, math.ceil(BEST * len(entrants))), len(entrants))
+        most = min(max(scene.wanted, math.ceil(BEST_SHARE * len(entrants))), len(entrants))
         possible, surely = best(squared, target, most)
         first, _ = best(squared, target, 1)
         distinct = min(scene.wanted, most)
-        places = np.searchsorted(entrants, picked[:distinct])
+        indices = np.searchsorted(entrants, picked[:distinct])
         known = bool(np.isin(picked, entrants).all()) and repeats(picked, distinct)
         return (
             known
-            and bool(first[places[0]])
-            and bool(possible[places].all())
-            and is_spread(points, surely, places)
+            and bool(first[indices[0]])
+            and bool(possible[indices].all())
+            and is_spread(points, surely, indices)
         )
 
     def sums(self, private: PrivateEmbeddings, scene: Scene, frame: Frame) -> FloatArray:
         """Sums of clipped points, float64 ``(classes, k)``, correctly rounded, without noise: private."""
-        points = clipped(frame.points(private.embeddings), frame.radius * (1 - ROOM))
+        points = clipped(frame.points(private.embeddings), frame.radius * (1 - ROUNDING_SHARE))
         points *= private.shares()[:, None]
         by_class = (points[private.targets == target] for target in range(len(scene.labels)))
         return np.array([[math.fsum(column) for column in each.T] for each in by_class])
@@ -191,7 +191,7 @@ class Means:
         entrants = scene.entrants(target)
         points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
         order = ranked(squared_distances(points, measured["means"]), target)
-        best = order[: max(scene.wanted, math.ceil(BEST * len(order)))]
+        best = order[: max(scene.wanted, math.ceil(BEST_SHARE * len(order)))]
         return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
 
 
@@ -215,7 +215,7 @@ def _typical_norm(points: FloatArray) -> float:
 
 
 def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> float:
-    """Mean distance of what was picked to the released means of its classes: of two looks, the nearer is the better."""
+    """Mean distance of picks to the released means of their classes; of two renditions, the nearer one is better."""
     gaps = [
         squared_distances(projected(pool[rows], measured["centre"], measured["axes"]), mean[None])
         for pool, rows, mean in zip(scene.pools, picked, measured["means"], strict=True)
@@ -266,16 +266,25 @@ def best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], N
     return are_possible(np.asarray(nearest < squared[:, own]), score, margin, most, slack)
 
 
-def is_spread(points: FloatArray, surely: NDArray[np.bool_], places: IntArray) -> bool:
-    """Whether each place is as far from those before it as any that surely could have been taken; see ``spread``."""
+def is_spread(points: FloatArray, surely: NDArray[np.bool_], indices: IntArray) -> bool:
+    """Whether picks could be those of ``spread``, rounding aside.
+
+    Args:
+        points: float64 ``(n, k)``.
+        surely: bool ``(n,)``: candidates among which ``spread`` surely chose.
+        indices: int64 ``(picks,)``, in the order in which they were picked.
+
+    Returns:
+        True if each pick is as far from those before it as any candidate that surely could have been taken instead.
+    """
     gap = np.full(len(points), np.inf)
     left = surely.copy()
-    for place in places:
-        room = float(gap[left].max(initial=0.0))
-        if np.isfinite(room) and gap[place] < room - SLACK * max(room, 1e-12):
+    for index in indices:
+        farthest = float(gap[left].max(initial=0.0))
+        if np.isfinite(farthest) and gap[index] < farthest - SLACK * max(farthest, 1e-12):
             return False
-        gap = np.minimum(gap, squared_distances(points[[place]], points)[0])
-        left[place] = False
+        gap = np.minimum(gap, squared_distances(points[[index]], points)[0])
+        left[index] = False
     return True
 
 

@@ -1,4 +1,4 @@
-"""Private Evolution: every record votes for its nearest candidate of its own class (Lin et al. 2024, Algorithm 2).
+"""Private Evolution: every image votes for its nearest candidate of its own class (Lin et al. 2024, Algorithm 2).
 
 Ties go to the candidate that comes first in the pool. A unit of several images has one vote in all, spread over what
 its images vote for.
@@ -36,7 +36,11 @@ class Votes:
     """
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Count, with noise; ``votes``: float64 ``(candidates of all classes,)``, class after class."""
+        """Count votes and add noise.
+
+        Returns:
+            ``votes``: float64 ``(candidates of all classes,)``, class after class, without idle digits.
+        """
         expect(event, "gaussian")
         sigma = deviation(event, histogram_sensitivity(scene.relation))
         noisy = noise.gaussian(f"{scene.key}/votes", self.histogram(private, scene), sigma)
@@ -57,7 +61,7 @@ class Votes:
         return 0 if has_form(measured, form) and is_coarse(measured["votes"], step) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """The same, for votes and public randomness decide, and no embedding."""
+        """Whether these are what ``pick`` gives: votes and public randomness decide, and no rounding."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
@@ -82,7 +86,11 @@ class ExponentialVotes:
     """
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Draw; ``chosen``: int64 ``(classes, draws)``, possibly the same more than once."""
+        """Draw by the votes.
+
+        Returns:
+            ``chosen``: int64 ``(classes, draws)``, indices into each class's pool, possibly the same more than once.
+        """
         expect(event, "exponential", accesses=event.count)
         rate = draw_rate(event, scene.relation)
         parts = _by_class(self.histogram(private, scene), scene)
@@ -94,7 +102,7 @@ class ExponentialVotes:
         return {"chosen": chosen}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
-        """The drawn ones, in the order of the draws; the same again where more are wanted than were drawn."""
+        """The drawn candidates, in the order of the draws, and from the first again where more are wanted."""
         return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
 
     def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
@@ -103,7 +111,7 @@ class ExponentialVotes:
         return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """The same, for no embedding decides."""
+        """Whether these are what ``pick`` gives: the draws decide, and no rounding."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
@@ -112,7 +120,7 @@ class ExponentialVotes:
 
 
 def cast_votes(private: PrivateEmbeddings, scene: Scene) -> IntArray:
-    """The candidate that each record votes for, int64 ``(records,)``: indices into all pools, class after class."""
+    """The candidate that each image votes for, int64 ``(images,)``: indices into all pools, class after class."""
     votes = np.empty(len(private), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
         rows, entrants = private.targets == target, scene.entrants(target)

@@ -46,8 +46,8 @@ class Appearance:
         ink: Luminance of what stands out most against the ground.
         saturation: Mean colourfulness.
         sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
-        down: Where the subject lies; see ``place``.
-        across: The same from left to right.
+        down: Where the subject lies from top to bottom; see ``position.position_of``.
+        across: Where it lies from left to right.
     """
 
     ground: float
@@ -59,7 +59,7 @@ class Appearance:
 
     @classmethod
     def of(cls, image: DecodedImage) -> Self:
-        """Look at an image."""
+        """Measure the appearance of one image, by its own pixels alone."""
         pixels = _pixels(image)
         luminance = pixels.mean(axis=2)
         ground, ink = _ground_and_ink(luminance)
@@ -155,12 +155,12 @@ def _pixels(image: DecodedImage) -> FloatArray:
 
 
 def _angle(level: float) -> float:
-    """Variance-stabilising: 0 and 1 are far from their neighbours."""
+    """A level in [0, 1], stretched near 0 and 1 so that equal noise blurs all levels alike."""
     return float(np.arcsin(np.sqrt(np.clip(level, 0, 1))) * 2 / np.pi)
 
 
 def _level(angle: float) -> float:
-    """Undo ``_angle``."""
+    """The level in [0, 1] of which ``_angle`` gives this number."""
     return float(np.sin(angle * np.pi / 2) ** 2)
 
 
@@ -200,5 +200,5 @@ def _at_scale(luminance: FloatArray) -> FloatArray:
 
 
 def appearances(images: Sequence[DecodedImage]) -> FloatArray:
-    """float64 ``(images, 6)``: how each of them looks."""
+    """Appearance of each image, float64 ``(images, 6)`` in [0, 1]."""
     return np.array([Appearance.of(image).vector for image in images]).reshape(len(images), NUMBERS)
