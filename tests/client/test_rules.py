@@ -151,7 +151,7 @@ def test_behind_a_gap_in_the_record_images_still_have_their_reason():
     state = RunState(PLAN)
     for slot in list(PLAN.calls)[1:]:
         state.note_outputs(slot, brought(PLAN.calls[slot]))
-    call = next(each for each in PLAN.looks(0) if each.label == "good")
+    call = next(each for each in PLAN.lookaheads(0) if each.label == "good")
     assert isinstance(state.verdict(call), Refusal)
     assert isinstance(state.image_of(call), OneImage)
 

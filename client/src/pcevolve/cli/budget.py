@@ -99,9 +99,9 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
 def _planned(asked: PlannedRun) -> tuple[BudgetPlan, str]:
     """The plan, and why ``auto`` chose its method."""
     # SciPy takes a second to load; --help should not
-    from pcevolve.dp.calibration import Scope
     from pcevolve.methods import default_delta, resolved
     from pcevolve.methods.planner import plan, plan_for_noise
+    from pcevolve.methods.rounds import Scope
 
     asked.require_one_question()
     sizes = Scope(asked.relation, asked.iterations or 1, asked.classes, asked.shots, asked.candidates)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pcevolve.dp.calibration import Scope
 from pcevolve.errors import UsageError
 from pcevolve.methods import auto, dp_means, jvem, pcevolve, pcevolve_gm, pe, random, t2i
 from pcevolve.methods.method import Method
+from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
 
 METHODS: dict[str, Method] = {

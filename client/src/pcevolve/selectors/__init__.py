@@ -14,21 +14,21 @@ from pcevolve.selectors.contrastive import (
     NoisyArgmax,
     calibrated,
     filtered,
-    plain,
+    uncalibrated,
     unfiltered,
 )
 from pcevolve.selectors.joint import Joint
 from pcevolve.selectors.means import Means
-from pcevolve.selectors.scene import Measurement, Records, Scene, Selector
+from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.votes import ExponentialVotes, Votes
 
-__all__ = ["SELECTORS", "Measurement", "Records", "Scene", "Selector"]
+__all__ = ["SELECTORS", "Measurement", "PrivateEmbeddings", "Scene", "Selector"]
 
 SELECTORS: Mapping[str, Callable[[], Selector]] = {
     "contrastive": partial(Contrastive, calibrated),
     "filter": partial(Contrastive, filtered),
     "unfiltered": partial(Contrastive, unfiltered),
-    "plain-distance": partial(Contrastive, plain),
+    "plain-distance": partial(Contrastive, uncalibrated),
     "noisy-argmax": partial(NoisyArgmax, calibrated),
     "votes": Votes,
     "votes-em": ExponentialVotes,
