@@ -21,7 +21,7 @@ from pcevolve.providers.dialect import Dialect, WireRequest
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, Chosen, PublicPrompt, Receipt
 from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.records import (
     ACCOUNT,
     HELLO,
@@ -62,7 +62,7 @@ class Replay:
         failed: Whether the last request, if there was one, brought no success: only then may a key be exchanged.
     """
 
-    evidence: Evidence
+    run: RunReader
     plan: PublicPlan
     dialect: Dialect
     begun: bool = False
@@ -79,12 +79,12 @@ class Replay:
     @property
     def bodies(self) -> Bodies:
         """What crossed the wire."""
-        return self.evidence.bodies
+        return self.run.bodies
 
     def faults(self) -> Iterator[str]:
         """Every request that is not what it should have been, in order."""
         slots = list(self.plan.calls)
-        for entry in self.evidence.entries:
+        for entry in self.run.entries:
             record = entry.record
             if isinstance(record, Answered | Failed):
                 self.failed = not isinstance(record, Answered) or record.status != HTTPStatus.OK
@@ -101,7 +101,7 @@ class Replay:
                 fault = self._fault(record, slots)
                 if fault is not None:
                     yield f"request {record.slot} (line {entry.seq + 1}): {fault}"
-        if self.evidence.finished and self.answered != len(slots):
+        if self.run.finished and self.answered != len(slots):
             yield f"{self.answered} of {len(slots)} planned requests were answered, yet the run was closed"
 
     def _learn(self, answer: Answered, slots: list[str]) -> None:

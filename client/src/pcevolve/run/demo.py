@@ -72,14 +72,14 @@ def demonstrate(out: Path) -> dict[str, Any]:
     test = AccuracyTest.on(_public_test(main), main.parts.encoder)
     scores, blind = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
     points = [*_points(main.plan.method, scores), *_points("random control", blind)]
-    page = write_report(out, points, main.folder.private / "report.html")
+    page = write_report(out, points, main.folder.private_report)
     accuracy = scores.as_json() | {"random": blind.as_json()["final"]}
     told = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
     return record(replace(main, summary=main.summary | told), accuracy)
 
 
 def _settings(root: Path, out: Path, address: str, method: str) -> RunSettings:
-    ledger = root / "private" / "ledger.sqlite"
+    ledger = RunFolder(root).private / "ledger.sqlite"
     return RunSettings.of(OPTIONS | {"out": out, "api": address, "method": method, "ledger": ledger})
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from pcevolve.durable import write_durably
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Pace
@@ -27,16 +28,15 @@ from pcevolve.pages.report import write_report
 from pcevolve.providers.dialect import ModelSize
 from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import Earlier, PublicPlan
-from pcevolve.publish.dataset import Release, publish
-from pcevolve.publish.summary import spelled, write_summary
+from pcevolve.publish import Release, publish, write_summary
+from pcevolve.publish.summary import encoded
 from pcevolve.run.components import Parts
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.planning import resolved_plan
 from pcevolve.run.progress import RunProgress, error_console, facts, padding, padding_kept
 from pcevolve.run.promise import Aside, promise
 from pcevolve.run.settings import RunSettings, ledger_volume, option
-from pcevolve.transcript.bodies import write_durably
-from pcevolve.transcript.log import Transcript
+from pcevolve.transcript import RunReader, Transcript
 from pcevolve.transcript.records import Opened
 
 FALLBACK_SIZE = ModelSize(512, 512)
@@ -233,7 +233,7 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
         publish(folder.release, release, transcript.bodies.file)
     write_report(folder.root)
     result = {
-        **write_summary(folder.root, plan, evolved.receipts, transcript.entries),
+        **write_summary(RunReader.strict(folder.root)),
         "cost": round(session.meter.cost, 6) if session.meter.knows_cost else None,
         "wall_seconds": round(time.monotonic() - started, 1),
         "dataset": str(folder.release),
@@ -245,4 +245,4 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
 
 def save_result(folder: RunFolder, result: dict[str, Any]) -> None:
     """Keep what the owner was told in the end, where nobody else reads it."""
-    write_durably(folder.result, spelled(result), 0o600)
+    write_durably(folder.result, encoded(result), 0o600)
