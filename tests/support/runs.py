@@ -23,7 +23,6 @@ from pcevolve.pages.report import write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
-from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.publish import Release, publish, write_summary
@@ -70,20 +69,6 @@ def small_plan(**changes: object) -> PublicPlan:
     return PublicPlan(**{**values, **changes})  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class Recording:
-    """A watcher that puts receipts on record as soon as they are paid for, as a real run does."""
-
-    gate: Gate
-
-    def generated(self, call: Call) -> None:
-        """Ignore."""
-
-    def released(self, receipt: Receipt) -> None:
-        """Record it."""
-        self.gate.record(receipt)
-
-
 @dataclass
 class SmallRun:
     """A run's live parts."""
@@ -126,10 +111,7 @@ class SmallRun:
 
     def evolve(self) -> Evolved:
         """The whole loop; with the blind judge, unless it was given another."""
-        generator = RemoteGenerator(
-            self.plan, dialect(self.plan.dialect), self.gate, self.transcript.bodies.file
-        )
-        return evolve(self.plan, generator, PacedJudge(self.judge, self.gate), Recording(self.gate))
+        return evolve(self.plan, self.gate, PacedJudge(self.judge, self.gate), Silent())
 
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""

@@ -26,7 +26,6 @@ from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.ledger import Account, Ledger, Terms
 from pcevolve.pages.report import write_report
 from pcevolve.providers.dialect import ModelSize
-from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import Earlier, PublicPlan
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.publish.summary import encoded
@@ -175,7 +174,7 @@ def _approve(settings: RunSettings, parts: Parts, plan: PublicPlan, gate: Gate, 
     """
     near, forecast = parts.address.is_nearby, meter.forecast(plan)
     asks = not near or meter.allowance.cost is not None or meter.allowance.price is not None
-    meter.check(forecast, gate.credit() if asks else None)
+    meter.check(forecast, gate.balance() if asks else None)
     if near or settings.yes or not sys.stdin.isatty():
         return
     cost = "an unknown sum (see --price)" if forecast.cost is None else f"{forecast.cost:g}"
@@ -212,13 +211,13 @@ def _run_id(transcript: Transcript) -> str:
 
 
 def _evolved(session: _Session, console: Console) -> Evolved:
-    parts, plan, received = session.parts, session.plan, session.transcript.bodies.file
-    generator = RemoteGenerator(plan, parts.dialect, session.gate, received)
+    parts, plan = session.parts, session.plan
     progress = RunProgress(plan, parts.method.name, console)
     judge = PacedJudge(parts.judge(plan, session.account, session.transcript), session.gate)
     try:
         with progress.shown():
-            return evolve(plan, generator, judge, progress)
+            # a plan of its own: what a loop does to it changes neither what leaves nor what is published
+            return evolve(plan.model_copy(deep=True), session.gate, judge, progress)
     finally:
         console.print(padding_kept(session.pace.longest, session.pace.tick))
 
