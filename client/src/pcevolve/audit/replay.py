@@ -29,8 +29,8 @@ from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.records import (
-    ACCOUNT,
-    HELLO,
+    BALANCE_SLOT,
+    GREETING_SLOT,
     Answered,
     Failed,
     Planned,
@@ -144,7 +144,9 @@ class Replay:
         return self.answered < len(slots) and slots[self.answered] == slot
 
     def _fault(self, sent: Sent, slots: list[str]) -> str | None:
-        question = {HELLO: self.dialect.hello(), ACCOUNT: self.dialect.balance_request()}.get(sent.slot)
+        question = {GREETING_SLOT: self.dialect.hello(), BALANCE_SLOT: self.dialect.balance_request()}.get(
+            sent.slot
+        )
         if question is not None:
             return "asked after the plan was fixed" if self.begun else self._compare(sent, question)
         call = self.plan.calls.get(planned_slot(sent.slot))

@@ -61,7 +61,7 @@ class Meter:
     _traffic: Traffic = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take up what the record holds."""
+        """Count what earlier processes of the run used up, as the record has it."""
         self._traffic = Traffic(self.transcript.plan())
         for entry in self.transcript.entries:
             self.note(entry.record)
@@ -77,7 +77,7 @@ class Meter:
         return self.allowance.price is not None or self.dialect.reports_cost
 
     def fix(self, plan: PublicPlan) -> None:
-        """Say how many images each request asks for."""
+        """Take the plan, which says how many images each request asks for."""
         self._traffic.plan = plan
 
     def require(self, slot: str) -> None:
@@ -99,7 +99,7 @@ class Meter:
             )
 
     def note(self, record: Record) -> None:
-        """Count a line of the record."""
+        """Count a line that was appended to the record."""
         attempt = self._traffic.take(record, line=len(self.transcript.entries))
         if attempt is None:
             return

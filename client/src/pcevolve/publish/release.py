@@ -35,7 +35,7 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised."""
+        """What the release promises, in figures and in words."""
         return guarantee(self.plan, self.method, self.receipts)
 
     def manifest(self, files: Sequence[ReleasedImage], unreadable: Sequence[str]) -> Manifest:

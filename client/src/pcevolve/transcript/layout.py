@@ -57,7 +57,7 @@ class RunLayout:
 
     @property
     def log(self) -> Path:
-        """The chain of records."""
+        """The transcript's lines, each with the digest of the one before."""
         return self.transcript / LOG
 
     @property
@@ -67,7 +67,7 @@ class RunLayout:
 
     @property
     def release(self) -> Path:
-        """The synthetic dataset."""
+        """The synthetic dataset with its manifest and card."""
         return self.root / RELEASE
 
     @property
@@ -77,12 +77,12 @@ class RunLayout:
 
     @property
     def card(self) -> Path:
-        """The dataset card."""
+        """The dataset card: what it is, what it promises, what it assumes."""
         return self.release / CARD
 
     @property
     def private(self) -> Path:
-        """What must never be shared."""
+        """The folder that is for the owner alone."""
         return self.root / PRIVATE
 
     @property
@@ -117,7 +117,7 @@ class RunLayout:
 
     @property
     def config(self) -> Path:
-        """The resolved options."""
+        """The options that the run began with, as TOML."""
         return self.root / CONFIG
 
     @property

@@ -95,7 +95,7 @@ class RunReader:
 
     @cached_property
     def bodies(self) -> Bodies:
-        """What crossed the wire."""
+        """The stored requests, answers and images, each checked when it is read."""
         return Bodies(self.layout.bodies)
 
     @cached_property
@@ -112,7 +112,7 @@ class RunReader:
 
     @property
     def finished(self) -> bool:
-        """Whether the run was closed."""
+        """Whether the record of a whole run ends in its closing line."""
         return isinstance(self.entries[-1].record, Finished)
 
     @cached_property
@@ -136,8 +136,8 @@ class RunReader:
 
     @property
     def requests(self) -> int:
-        """How many requests were sent."""
-        return sum(isinstance(each.record, Sent) for each in self.entries)
+        """How many requests were sent, retries included."""
+        return len(self.traffic.attempts)
 
     @property
     def bodies_on_record(self) -> int:

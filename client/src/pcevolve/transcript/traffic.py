@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 from pcevolve.public.plan import Call, PublicPlan, Purpose
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.records import (
-    ACCOUNT,
-    HELLO,
+    BALANCE_SLOT,
+    GREETING_SLOT,
     Answered,
     Failed,
     Received,
@@ -73,7 +73,7 @@ class Attempt:
     def kind(self) -> str:
         """What the request was for, in words."""
         if self.call is None:
-            return {HELLO: GREETING, ACCOUNT: BALANCE}.get(self.sent.slot, UNPLANNED)
+            return {GREETING_SLOT: GREETING, BALANCE_SLOT: BALANCE}.get(self.sent.slot, UNPLANNED)
         return LINKED if self.own_call is None else KINDS[self.call.purpose]
 
     @property
@@ -88,7 +88,7 @@ class Attempt:
 
     @property
     def failure(self) -> str | None:
-        """Why nothing came back."""
+        """Why nothing usable came back; None where an answer did, or the record does not say."""
         return self.outcome.reason if isinstance(self.outcome, Failed) else None
 
     @property
@@ -224,12 +224,12 @@ class Counts:
 
     @property
     def retries(self) -> int:
-        """Attempts beyond the first."""
+        """Attempts beyond the first at each slot."""
         return self.attempts - self.slots
 
     @classmethod
     def of(cls, attempts: Iterable[Attempt]) -> Counts:
-        """Count."""
+        """Add up some attempts."""
         made = list(attempts)
         left = [digest for each in made for digest in each.carried]
         return cls(

@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One class over the run."""
+    """One class over the run: its prompt, and a row of pictures for each population that is shown."""
 
     label: str
     prompt: str

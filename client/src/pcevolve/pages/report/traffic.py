@@ -32,7 +32,7 @@ class TrafficTable:
 
     @classmethod
     def of(cls, traffic: Traffic, plan: PublicPlan) -> TrafficTable:
-        """Count."""
+        """Add up a finished run's attempts, by kind, in all, and by iteration."""
         counts = Counts.by_kind(traffic.attempts)
         by_iteration = [Counts.of(group) for group in _by_iteration(traffic.attempts, plan.iterations)]
         return cls(

@@ -52,7 +52,7 @@ class Gallery:
 
     @property
     def style(self) -> str:
-        """CSS rules of all pictures."""
+        """The CSS rules that show the pictures, each picture as the background of its own class."""
         return "\n".join(self._rules)
 
     def hang(self, digest: str) -> None:

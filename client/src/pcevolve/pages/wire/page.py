@@ -14,7 +14,7 @@ from pcevolve.pages import base_style, inline, own_file, rendered, size
 from pcevolve.pages.reasons import Reasons
 from pcevolve.pages.wire.fields import cut, fields
 from pcevolve.pages.wire.gallery import MOST_PICTURE_BYTES, Gallery
-from pcevolve.pages.wire.prices import prices, spelled
+from pcevolve.pages.wire.prices import in_words, prices
 from pcevolve.public.figures import loss
 from pcevolve.public.finding import Finding
 from pcevolve.publish import marks
@@ -49,7 +49,7 @@ def rendered_viewer(
     gallery = _hung(run.traffic, reasons, Gallery(run.bodies.file, most_picture_bytes))
     filters: dict[str, Callable[..., Any]] = {
         "size": size,
-        "spelled": spelled,
+        "in_words": in_words,
         "fields": fields,
         "cut": cut,
         "loss": loss,

@@ -39,7 +39,7 @@ def prices(receipts: Iterable[RecordedReceipt], delta: float) -> dict[int, Price
     return by_line
 
 
-def spelled(event: Event) -> str:
+def in_words(event: Event) -> str:
     """An event in words: ``2 × exponential, bounded range η = 2.5``."""
     times = f"{event.count} × " if event.count > 1 else ""
     meaning = PARAMETERS.get(event.mechanism)
