@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from pcevolve.egress.address import require_address
 from pcevolve.egress.bounds import MAX_TEXT_BYTES, bounded, mostly_images
 from pcevolve.egress.deadline import Deadline
 from pcevolve.errors import EgressError, UsageError
@@ -103,23 +104,12 @@ class Address:
     scheme: Scheme = "Bearer"
 
     def __post_init__(self) -> None:
-        """Refuse what is not a plain http(s) address.
+        """Refuse what is not a plain http(s) address, and keys that cannot be sent to it.
 
         Raises:
-            UsageError: Not an address, or one that carries a user name, a query or a fragment.
+            UsageError: As ``require_address``; or the key has odd characters, or is not what the scheme wants.
         """
-        if not (self.base_url.isascii() and self.base_url.isprintable()) or set(self.base_url) & set(" \\?#"):
-            raise UsageError(
-                "--api must be scheme, host, port and path only, in plain letters: "
-                "give the key with --api-key-file"
-            )
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise UsageError(f"--api '{self.base_url}' is not an address such as http://127.0.0.1:8000")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise UsageError(
-                "--api must be scheme, host, port and path only: give the key with --api-key-file"
-            )
+        require_address(self.base_url)
         if self.key is not None and not (
             self.key.isascii() and self.key.isprintable() and " " not in self.key
         ):

@@ -34,7 +34,7 @@ class RunFolder(RunLayout):
         Raises:
             UsageError: Something is there that must not be overwritten, or another process is at work.
         """
-        self._refuse_overwriting(resume)
+        self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -47,7 +47,12 @@ class RunFolder(RunLayout):
         finally:
             os.close(descriptor)
 
-    def _refuse_overwriting(self, resume: bool) -> None:
+    def refuse_overwriting(self, resume: bool) -> None:
+        """Refuse a folder that holds something else, or a run that is not to be resumed.
+
+        Raises:
+            UsageError: Something is there that must not be overwritten.
+        """
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
             raise UsageError(not_a_run(self.root, "it is not a folder; choose another --out"))
         if not self.root.is_dir() or not any(self.root.iterdir()):
@@ -56,7 +61,7 @@ class RunFolder(RunLayout):
         if not ours:
             why = "it holds something else; choose another --out, nothing was overwritten"
             raise UsageError(not_a_run(self.root, why))
-        if not resume and self._has_plan():
+        if not resume and self.has_plan():
             state = (
                 "is a finished run:"
                 if self.finished
@@ -64,12 +69,15 @@ class RunFolder(RunLayout):
             )
             raise UsageError(f"{self.root} {state} choose another --out; nothing was overwritten")
 
-    def _has_plan(self) -> bool:
-        """Whether a plan is on record; what stands behind it is not read, for a crash may have torn off the end."""
+    def has_plan(self) -> bool:
+        """Whether the run in it has begun: its plan is fixed, and it may have paid for something.
+
+        What stands behind the plan is not read, for a crash may have torn off the end.
+        """
         return self.log.exists() and plan_of(read(self.transcript)) is not None
 
     def _clear_false_start(self) -> None:
         """A run that never fixed its plan has sent no prompt and paid nothing: begin afresh."""
-        if not self._has_plan():
+        if not self.has_plan():
             shutil.rmtree(self.transcript, ignore_errors=True)
             self.config.unlink(missing_ok=True)

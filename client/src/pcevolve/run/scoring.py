@@ -40,13 +40,13 @@ class Scores:
 
 def scored(outcome: Outcome) -> dict[str, Any]:
     """The run's summary, with accuracies where there are test data."""
-    if outcome.parts.test is None:
+    if outcome.components.test is None:
         return outcome.summary
-    test = AccuracyTest.on(outcome.parts.test, outcome.parts.encoder)
-    return record(outcome, Scores.of(outcome, test, every=False).as_json())
+    test = AccuracyTest.on(outcome.components.test, outcome.components.encoder)
+    return keep_accuracy(outcome, Scores.of(outcome, test, every=False).as_json())
 
 
-def record(outcome: Outcome, accuracy: dict[str, Any]) -> dict[str, Any]:
+def keep_accuracy(outcome: Outcome, accuracy: dict[str, Any]) -> dict[str, Any]:
     """Keep accuracies where they belong and return the summary with them."""
     write_private(outcome.folder.evaluation, {"accuracy": accuracy})
     result = {**outcome.summary, "accuracy": accuracy}

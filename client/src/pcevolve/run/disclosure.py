@@ -15,50 +15,54 @@ from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import NO_GUARANTEE, assumptions, in_all, marks
-from pcevolve.run.components import Parts
+from pcevolve.run.components import Components
 
 
 @dataclass(frozen=True)
-class Aside:
-    """What only the owner is told; worked out before the API is greeted, because it looks at private things.
+class PrivateNotes:
+    """What follows from the ledger and the private data, for the owner alone.
+
+    It is worked out before the API is greeted, which could otherwise tell from the time it takes.
 
     Attributes:
         known: Which ledger keeps count, and what it knows of these data and of this provider, by title.
-        notes: What seems odd, by title.
+        odd: What does not look as the options say, by title.
     """
 
     known: dict[str, str]
-    notes: dict[str, str]
+    odd: dict[str, str]
 
     @classmethod
-    def of(cls, parts: Parts, plan: PublicPlan, account: Account) -> Self:
+    def of(cls, components: Components, plan: PublicPlan, account: Account) -> Self:
         """Look at ledger and data."""
-        return cls(_known(account, plan, _paid(parts, plan)), _shots(parts, plan))
+        return cls(_known(account, plan, _paid(components, plan)), _odd_shots(components, plan))
 
 
-def promise(parts: Parts, plan: PublicPlan, aside: Aside) -> dict[str, str]:
-    """What the owner should know before a run: price, guarantee, what it is worth."""
-    paid = _paid(parts, plan)
-    first = first_selection(parts.method.planned(plan))
-    lift = (parts.method.lift if first else uniform_lift)(first, scope_of(plan))
+def disclosure(components: Components, plan: PublicPlan, notes: PrivateNotes) -> dict[str, str]:
+    """What the owner should know before a run, by title: price, guarantee, and what the selection is worth."""
+    paid, method = _paid(components, plan), components.method
+    first = first_selection(method.planned(plan))
+    lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
     return {
-        "method": parts.method.summary + (f" (auto: {parts.reason})" if parts.reason else ""),
+        "method": method.summary + (f" (auto: {components.reason})" if components.reason else ""),
         "guarantee": _guarantee(plan, paid),
-        **aside.known,
+        **notes.known,
         "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
         "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
         f"(luck: {uniform_lift((), scope_of(plan)):.1%})",
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
         f"{sum(call.count for call in plan.calls.values())} images",
-        **aside.notes,
-        **{f"WARNING {place + 1}": mark for place, mark in enumerate(marks(plan))},
+        **notes.odd,
+        **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
     }
 
 
-def _paid(parts: Parts, plan: PublicPlan) -> tuple[Event, ...]:
+def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
     """What the whole plan does to the private data."""
-    return tuple(event for each in parts.method.planned(plan).values() for event in each if not event.free)
+    return tuple(
+        event for each in components.method.planned(plan).values() for event in each if not event.free
+    )
 
 
 def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
@@ -67,10 +71,10 @@ def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
     return f"epsilon {loss(epsilon(paid, plan.delta))}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
 
 
-def _shots(parts: Parts, plan: PublicPlan) -> dict[str, str]:
+def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
     """A note for the owner's screen alone where classes do not hold what the plan says they do."""
-    counts = sorted(parts.data.units_in(label) for label in plan.labels)
-    if parts.method.selector is None or counts[0] == counts[-1] == plan.shots:
+    counts = sorted(components.data.units_in(label) for label in plan.labels)
+    if components.method.selector is None or counts[0] == counts[-1] == plan.shots:
         return {}
     held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     return {
