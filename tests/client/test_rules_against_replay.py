@@ -11,13 +11,13 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pcevolve.transcript.evidence import Evidence
 
 from pcevolve.audit.replay import Replay
 from pcevolve.providers import dialect
 from pcevolve.public.plan import Call
 from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.rules import OneImage, Refusal, RunState
-from pcevolve.transcript.evidence import Evidence
 from pcevolve.transcript.log import Entry
 from pcevolve.transcript.records import Finished, Planned, Received, Record, Released, Sent
 from support.runs import SmallRun, small_plan

@@ -25,9 +25,8 @@ from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
-from pcevolve.publish.dataset import Release, publish
-from pcevolve.publish.summary import write_summary
-from pcevolve.transcript.log import Transcript
+from pcevolve.publish import Release, publish, write_summary
+from pcevolve.transcript import RunReader, Transcript
 
 from .provider import FakeProvider
 
@@ -121,7 +120,7 @@ class SmallRun:
         facts = (evolved.receipts, self.transcript.head, len(self.transcript.entries))
         release = Release(self.plan, method(self.plan.method), evolved.dataset, *facts)
         publish(self.root / "release", release, self.transcript.bodies.file)
-        write_summary(self.root, self.plan, evolved.receipts, self.transcript.entries)
+        write_summary(RunReader.strict(self.root))
         write_report(self.root)
         return evolved
 

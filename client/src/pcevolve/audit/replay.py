@@ -27,10 +27,10 @@ from pcevolve.providers.dialect import Dialect, WireRequest
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.records import (
-    ACCOUNT,
-    HELLO,
+    BALANCE_SLOT,
+    GREETING_SLOT,
     Answered,
     Failed,
     Planned,
@@ -68,7 +68,7 @@ class Replay:
         failed: Whether the last request, if there was one, brought no success: only then may a key be exchanged.
     """
 
-    evidence: Evidence
+    run: RunReader
     plan: PublicPlan
     dialect: Dialect
     begun: bool = False
@@ -85,12 +85,12 @@ class Replay:
     @property
     def bodies(self) -> Bodies:
         """What crossed the wire."""
-        return self.evidence.bodies
+        return self.run.bodies
 
     def faults(self) -> Iterator[str]:
         """Every request that is not what it should have been, in order."""
         slots = list(self.plan.calls)
-        for entry in self.evidence.entries:
+        for entry in self.run.entries:
             record = entry.record
             if isinstance(record, Answered | Failed):
                 self.failed = not isinstance(record, Answered) or record.status != HTTPStatus.OK
@@ -107,7 +107,7 @@ class Replay:
                 fault = self._fault(record, slots)
                 if fault is not None:
                     yield f"request {record.slot} (line {entry.seq + 1}): {fault}"
-        if self.evidence.finished and self.answered != len(slots):
+        if self.run.finished and self.answered != len(slots):
             yield f"{self.answered} of {len(slots)} planned requests were answered, yet the run was closed"
 
     def _learn(self, answer: Answered, slots: list[str]) -> None:
@@ -144,7 +144,9 @@ class Replay:
         return self.answered < len(slots) and slots[self.answered] == slot
 
     def _fault(self, sent: Sent, slots: list[str]) -> str | None:
-        question = {HELLO: self.dialect.hello(), ACCOUNT: self.dialect.balance_request()}.get(sent.slot)
+        question = {GREETING_SLOT: self.dialect.hello(), BALANCE_SLOT: self.dialect.balance_request()}.get(
+            sent.slot
+        )
         if question is not None:
             return "asked after the plan was fixed" if self.begun else self._compare(sent, question)
         call = self.plan.calls.get(planned_slot(sent.slot))

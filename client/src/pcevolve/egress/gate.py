@@ -32,8 +32,8 @@ from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
-    ACCOUNT,
-    HELLO,
+    BALANCE_SLOT,
+    GREETING_SLOT,
     Answered,
     Failed,
     Finished,
@@ -91,9 +91,9 @@ class Gate:
             self._transcript.append(opened)
         elif self._transcript.entries[0].record != opened:
             raise EgressError("this run is on record with another API: start a new one with another --out")
-        for known in self._transcript.answers(HELLO):
+        for known in self._transcript.answers(GREETING_SLOT):
             return self._transcript.bodies.get(known.body)
-        return self._post(HELLO, self._policy.greeting(), self._patience.briefly()).body
+        return self._post(GREETING_SLOT, self._policy.greeting(), self._patience.briefly()).body
 
     def balance(self) -> float | None:
         """Ask what is left on the account, where the API can be asked; None if it does not say.
@@ -108,7 +108,7 @@ class Gate:
         if question is None or self._transcript.plan() is not None:
             return None
         try:
-            return self._dialect.balance(self._post(ACCOUNT, question, self._patience.briefly()).body)
+            return self._dialect.balance(self._post(BALANCE_SLOT, question, self._patience.briefly()).body)
         except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
             return None
 
@@ -279,7 +279,7 @@ class Gate:
             ProviderReplyError: It is not on record, and the call was answered without it: nothing is sent for it now.
         """
         slot = link_slot(call.slot, place)
-        known = self._transcript.found(slot, link.url)
+        known = self._transcript.answer_from(slot, link.url)
         if known is not None:
             return of_bearable_size(self._transcript.bodies.get(known.body))
         if self._transcript.outputs(call.slot) is not None:
