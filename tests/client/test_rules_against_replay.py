@@ -11,14 +11,18 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pcevolve.transcript.evidence import Evidence
 
 from pcevolve.audit.replay import Replay
+from pcevolve.evolve import Pool
+from pcevolve.ledger.ledger import Account, Paid
+from pcevolve.privacy import Event
 from pcevolve.providers import dialect
 from pcevolve.public.plan import Call
-from pcevolve.public.release import Choice, Chosen, Receipt
+from pcevolve.public.release import Choice, Chosen, Query, Receipt
 from pcevolve.rules import OneImage, Refusal, RunState
+from pcevolve.transcript.layout import RunLayout
 from pcevolve.transcript.log import Entry
+from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.records import Finished, Planned, Received, Record, Released, Sent
 from support.runs import SmallRun, small_plan
 
@@ -49,6 +53,24 @@ Blocks = list[Block]
 
 
 @dataclass(frozen=True)
+class LastOnes:
+    """A judge that always chooses the last candidates, so that every run of these tests sees the same record."""
+
+    account: Account
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Nothing to prepare."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Pay nothing, for nothing private was looked at."""
+        choices = tuple(
+            Choice(label, tuple(Chosen(each.id, each.digest) for each in made[-PLAN.prototypes :]))
+            for label, made in pool.candidates.items()
+        )
+        return self.account.pay(query, (Event("uniform"),), lambda: Paid(choices))
+
+
+@dataclass(frozen=True)
 class Honest:
     """A run that was carried out by the real parts.
 
@@ -65,17 +87,20 @@ class Honest:
     @classmethod
     def at(cls, root: Path) -> Honest:
         run = SmallRun.open(root, PLAN)
+        run.judge = LastOnes(run.account)
         run.evolve()
         run.gate.finish()
         run.close()
-        records = [entry.record for entry in Evidence.of(root).entries]
+        records = [entry.record for entry in RunReader.strict(root).entries]
         start = next(place for place, each in enumerate(records) if isinstance(each, Planned)) + 1
         return cls(root, tuple(records[:start]), tuple(_blocks(records[start:])))
 
-    def evidence(self, blocks: Blocks) -> Evidence:
+    def record(self, blocks: Blocks) -> RunReader:
         """A record with other blocks; its chain is not looked at here."""
         records = [*self.beginning, *(record for block in blocks for record in block)]
-        return Evidence(self.root, tuple(Entry(seq, each, "") for seq, each in enumerate(records)))
+        return RunReader(
+            RunLayout(self.root), tuple(Entry(seq, each, "") for seq, each in enumerate(records))
+        )
 
 
 def _blocks(records: list[Record]) -> Iterator[Block]:
@@ -94,10 +119,10 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Honest:
     return Honest.at(tmp_path_factory.mktemp("honest") / "run")
 
 
-def told_by_rules(evidence: Evidence) -> dict[int, str]:
+def told_by_rules(run: RunReader) -> dict[int, str]:
     """What the rulebook has against each request, by line."""
     state, told = RunState(PLAN), {}
-    for entry in evidence.entries:
+    for entry in run.entries:
         match entry.record:
             case Released(receipt=receipt):
                 state.note_receipt(receipt)
@@ -116,10 +141,10 @@ def _against(state: RunState, call: Call, sent: Sent) -> str:
     return "" if sent.body.files == due else SAME["another image"]
 
 
-def told_by_replay(evidence: Evidence) -> dict[int, str]:
+def told_by_replay(run: RunReader) -> dict[int, str]:
     """What the replay has against each request, by line."""
     told = {}
-    for fault in Replay(evidence, PLAN, DIALECT).faults():
+    for fault in Replay(run, PLAN, DIALECT).faults():
         where, _, why = fault.partition("): ")
         if where.startswith("request "):
             told[int(where.rpartition("line ")[2]) - 1] = why
@@ -167,7 +192,7 @@ def carrying(at: int, of: int) -> Mutation:
         place = varied[at % len(varied)]
         sent, *rest = blocks[place]
         assert isinstance(sent, Sent)
-        bodies = Evidence(honest.root, ()).bodies
+        bodies = RunReader(RunLayout(honest.root), ()).bodies
         known = sorted({each for block in honest.blocks for each in _outputs(block)})
         image = bodies.file(known[of % len(known)])
         body = DIALECT.encode(PLAN, PLAN.calls[sent.slot], image).body
@@ -199,12 +224,21 @@ Forge = Callable[[Honest, Receipt, int], Receipt]
 def _other_image(honest: Honest, receipt: Receipt, of: int) -> Receipt:
     """Any image of the provider's in the place of one that was chosen."""
     known = _named(honest)
-    return _chosen(receipt, of, lambda each: known[of % len(known)])
+    return _chosen(receipt, of, lambda each: _another(known, of, lambda one: one != each))
 
 
 def _other_digest(honest: Honest, receipt: Receipt, of: int) -> Receipt:
     known = _named(honest)
-    return _chosen(receipt, of, lambda each: Chosen(each.id, known[of % len(known)].digest))
+    return _chosen(
+        receipt,
+        of,
+        lambda each: Chosen(each.id, _another(known, of, lambda one: one.digest != each.digest).digest),
+    )
+
+
+def _another(known: list[Chosen], of: int, differs: Callable[[Chosen], bool]) -> Chosen:
+    others = [each for each in known if differs(each)]
+    return others[of % len(others)]
 
 
 def _unknown(honest: Honest, receipt: Receipt, of: int) -> Receipt:
@@ -268,8 +302,8 @@ MUTATIONS = st.one_of(
 
 
 def test_neither_has_anything_against_an_honest_record(honest: Honest):
-    evidence = honest.evidence(list(honest.blocks))
-    assert told_by_rules(evidence) == told_by_replay(evidence) == {}
+    run = honest.record(list(honest.blocks))
+    assert told_by_rules(run) == told_by_replay(run) == {}
 
 
 @settings(max_examples=150, deadline=None)
@@ -278,8 +312,8 @@ def test_both_say_the_same_of_any_record(honest: Honest, mutations: list[Mutatio
     blocks = list(honest.blocks)
     for mutate in mutations:
         mutate(honest, blocks)
-    evidence = honest.evidence(blocks)
-    assert told_by_rules(evidence) == told_by_replay(evidence)
+    run = honest.record(blocks)
+    assert told_by_rules(run) == told_by_replay(run)
 
 
 @pytest.mark.parametrize("kind", [each for each in FORGED if each != "another iteration"])
@@ -287,25 +321,25 @@ def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
     """The forgeries above are noticed at all: one of each kind, for the first round."""
     blocks = list(honest.blocks)
     receipted(0, kind, 7)(honest, blocks)
-    evidence = honest.evidence(blocks)
-    assert told_by_rules(evidence) == told_by_replay(evidence) != {}
+    run = honest.record(blocks)
+    assert told_by_rules(run) == told_by_replay(run) != {}
 
 
 @pytest.mark.parametrize("mutation", [dropped(1), moved(1, 3), repeated(1, 5), carrying(3, 11)], ids=str)
 def test_both_refuse_another_order_and_another_image(honest: Honest, mutation: Mutation):
     blocks = list(honest.blocks)
     mutation(honest, blocks)
-    evidence = honest.evidence(blocks)
-    assert told_by_rules(evidence) == told_by_replay(evidence) != {}
+    run = honest.record(blocks)
+    assert told_by_rules(run) == told_by_replay(run) != {}
 
 
 def test_a_rulebook_with_one_rule_less_is_found_out(honest: Honest, monkeypatch):
     """The comparison can fail."""
     blocks = list(honest.blocks)
     receipted(0, "another run", 0)(honest, blocks)
-    evidence = honest.evidence(blocks)
+    run = honest.record(blocks)
     monkeypatch.setattr(RunState, "note_receipt", _believing)
-    assert told_by_rules(evidence) != told_by_replay(evidence)
+    assert told_by_rules(run) != told_by_replay(run)
 
 
 def _believing(state: RunState, receipt: Receipt) -> None:
