@@ -10,6 +10,7 @@ from pcevolve.audit import audit
 from pcevolve.egress.links import follow
 from pcevolve.errors import (
     EgressError,
+    ProviderRefusedError,
     ProviderReplyError,
     ProviderUnreachableError,
     UnlistedHostError,
@@ -73,6 +74,26 @@ def test_links_that_died_while_the_run_was_cut_off_are_asked_for_again(api, tmp_
     api.pictures.speak = lambda heard: alive(heard) if len(api.server.asked) > asked else Reply(403, b"")
     api.open(tmp_path).finish()
     assert api.server.asked[0] == api.server.asked[asked]
+    assert faults(tmp_path) == ""
+
+
+def test_dead_links_of_a_call_that_another_answer_served_are_not_followed_again(api, tmp_path):
+    dead = [{"url": f"{api.pictures.address}/dead{place}.png"} for place in range(2)]
+    alive = api.pictures.speak
+    api.pictures.speak = lambda heard: Reply(403, b"") if "dead" in heard.path else alive(heard)
+    api.server.instead.append(said(200, {"images": dead}))
+    first = api.open(tmp_path)
+    with pytest.raises(ProviderRefusedError, match="HTTP 403"):
+        first.evolve()
+    first.close()
+    second = api.open(tmp_path)
+    served = next(iter(second.plan.calls.values()))
+    second.gate.create(served)
+    second.close()
+    followed = len(api.pictures.heard)
+    api.open(tmp_path).gate.create(served)
+    assert len(api.pictures.heard) == followed
+    api.open(tmp_path).finish()
     assert faults(tmp_path) == ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from leaks import secrets
 from leaks.attempts import Act, Attempt, at_each, behind_its_back
-from leaks.families.words import OTHER_PLAN, UNPLANNED, in_plans
+from leaks.families.words import OTHER_PLAN, UNPLANNED, begun, in_plans
 from leaks.world import CALLS, World
 
 BITS = int.from_bytes(secrets.pixels().tobytes()[:4], "big")
@@ -36,17 +36,6 @@ CALL: dict[str, Mapping[str, object]] = {
 }
 
 
-def _begun(changes: Mapping[str, object]) -> Act:
-    """The gate is told another plan."""
-
-    def act(world: World) -> object:
-        account = world.run.account
-        changed = world.run.plan.model_copy(update=changes)
-        return world.run.gate.begin(changed, account.committed, account.measured)
-
-    return act
-
-
 def _call(changes: Mapping[str, object]) -> Act:
     """The call itself says so."""
     return lambda world: world.ask(call=dataclasses.replace(world.call, **changes))
@@ -72,7 +61,7 @@ ATTEMPTS: list[Attempt] = [
                 ("create-1", "vary-1", "extend"),
                 "numbers",
                 f"{name}, in another plan",
-                _begun(changes),
+                begun(**changes),
                 OTHER_PLAN,
             ),
             *behind_its_back(

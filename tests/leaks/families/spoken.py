@@ -7,7 +7,7 @@ from typing import Any
 
 from leaks import secrets
 from leaks.attempts import Act, Attempt, behind_its_back
-from leaks.families.words import OTHER_PLAN, UNPLANNED, in_plans
+from leaks.families.words import OTHER_PLAN, UNPLANNED, begun, in_plans
 from leaks.world import World
 from pcevolve.providers import DIALECTS
 from pcevolve.public.release import Candidate, PublicEcho
@@ -37,17 +37,6 @@ def _call(changes: dict[str, Any]) -> Act:
     return lambda world: world.ask(call=dataclasses.replace(world.call, **changes))
 
 
-def _begun(changes: dict[str, object]) -> Act:
-    """The gate is told another plan."""
-
-    def act(world: World) -> object:
-        account = world.run.account
-        changed = world.run.plan.model_copy(update=changes)
-        return world.run.gate.begin(changed, account.committed, account.measured)
-
-    return act
-
-
 def _image(world: World) -> object:
     """Text-to-image, but the loop says that the call varies something."""
     return world.ask(source=PublicEcho(Candidate.received(world.call, 0, None, png(1), "image/png")))
@@ -63,7 +52,7 @@ ATTEMPTS: list[Attempt] = [
         ),
         *(
             Attempt(
-                "dialects", f"another plan's {name}", "create-1", _begun(changes), OTHER_PLAN, spoken=each
+                "dialects", f"another plan's {name}", "create-1", begun(**changes), OTHER_PLAN, spoken=each
             )
             for name, changes in PLANS.items()
         ),

@@ -44,15 +44,19 @@ def _other_class(world: World) -> object:
     return world.ask(call=dataclasses.replace(world.call, label=label))
 
 
-def _begun(field: str, words: str) -> Act:
-    """The gate is told another plan, with words behind the honest ones."""
+def begun(**changes: object) -> Act:
+    """The gate is told another plan."""
 
     def act(world: World) -> object:
         plan, account = world.run.plan, world.run.account
-        changed = plan.model_copy(update={field: f"{getattr(plan, field)} {words}"})
-        return world.run.gate.begin(changed, account.committed, account.measured)
+        return world.run.gate.begin(plan.model_copy(update=changes), account.committed, account.measured)
 
     return act
+
+
+def _begun_behind(field: str, words: str) -> Act:
+    """The gate is told another plan, with words behind the honest ones."""
+    return lambda world: begun(**{field: f"{getattr(world.run.plan, field)} {words}"})(world)
 
 
 def in_plans(**changes: object) -> Act:
@@ -90,7 +94,7 @@ ATTEMPTS: list[Attempt] = [
             ("create-1", "vary-1"),
             "private prompts",
             f"{name} in a plan's {field}",
-            _begun(field, words),
+            _begun_behind(field, words),
             OTHER_PLAN,
         )
     ),

@@ -249,7 +249,12 @@ class Gate:
             raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")
 
     def _replayed(self, call: Call) -> list[bytes] | None:
-        """What an answer on record brought; an unusable one does not count and is asked for again."""
+        """What an answer on record brought; an unusable one does not count and is asked for again.
+
+        Raises:
+            TranscriptError: A usable one was on record, for its outputs are, and there is none now: it is not asked
+                for again, for the call was answered.
+        """
         for answer in self._transcript.answers(call.slot):
             try:
                 return self._made(call, self._transcript.bodies.get(answer.body))
@@ -257,19 +262,28 @@ class Gate:
                 raise
             except (ProviderReplyError, ProviderRefusedError):  # links die after a while
                 continue
+        if self._transcript.outputs(call.slot) is not None:
+            raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
         return None
 
     def _made(self, call: Call, body: bytes) -> list[bytes]:
         """The images of an answer, wherever they are."""
         links = [self._policy.link(link) for link in self._dialect.links(call, body)]
-        fetched = [self._fetched(link_slot(call.slot, place), link) for place, link in enumerate(links)]
+        fetched = [self._fetched(call, place, link) for place, link in enumerate(links)]
         return self._policy.admit(self._dialect.decode(call, body, fetched))
 
-    def _fetched(self, slot: str, link: Outgoing) -> bytes:
-        """What lies behind a link; from the record, if it was fetched before."""
+    def _fetched(self, call: Call, place: int, link: Outgoing) -> bytes:
+        """What lies behind a link; from the record, if it was fetched before.
+
+        Raises:
+            ProviderReplyError: It is not on record, and the call was answered without it: nothing is sent for it now.
+        """
+        slot = link_slot(call.slot, place)
         known = self._transcript.answer_from(slot, link.url)
         if known is not None:
             return of_bearable_size(self._transcript.bodies.get(known.body))
+        if self._transcript.outputs(call.slot) is not None:
+            raise ProviderReplyError("the call was answered without what lies behind this link")
         self._pace.await_turn(opens_round=False)
         return of_bearable_size(self._post(slot, link, self._patience).body)
 
