@@ -11,13 +11,13 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pcevolve.transcript.evidence import Evidence
 
 from pcevolve.audit.replay import Replay
 from pcevolve.providers import dialect
 from pcevolve.public.plan import Call
 from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.rules import OneImage, Refusal, RunState
+from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.log import Entry
 from pcevolve.transcript.records import Finished, Planned, Received, Record, Released, Sent
 from support.runs import SmallRun, small_plan
@@ -68,14 +68,16 @@ class Honest:
         run.evolve()
         run.gate.finish()
         run.close()
-        records = [entry.record for entry in Evidence.of(root).entries]
+        records = [entry.record for entry in RunReader.strict(root).entries]
         start = next(place for place, each in enumerate(records) if isinstance(each, Planned)) + 1
         return cls(root, tuple(records[:start]), tuple(_blocks(records[start:])))
 
-    def evidence(self, blocks: Blocks) -> Evidence:
+    def evidence(self, blocks: Blocks) -> RunReader:
         """A record with other blocks; its chain is not looked at here."""
         records = [*self.beginning, *(record for block in blocks for record in block)]
-        return Evidence(self.root, tuple(Entry(seq, each, "") for seq, each in enumerate(records)))
+        return RunReader(
+            RunLayout(self.root), tuple(Entry(seq, each, "") for seq, each in enumerate(records))
+        )
 
 
 def _blocks(records: list[Record]) -> Iterator[Block]:
@@ -94,7 +96,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Honest:
     return Honest.at(tmp_path_factory.mktemp("honest") / "run")
 
 
-def told_by_rules(evidence: Evidence) -> dict[int, str]:
+def told_by_rules(evidence: RunReader) -> dict[int, str]:
     """What the rulebook has against each request, by line."""
     state, told = RunState(PLAN), {}
     for entry in evidence.entries:
@@ -116,7 +118,7 @@ def _against(state: RunState, call: Call, sent: Sent) -> str:
     return "" if sent.body.files == due else SAME["another image"]
 
 
-def told_by_replay(evidence: Evidence) -> dict[int, str]:
+def told_by_replay(evidence: RunReader) -> dict[int, str]:
     """What the replay has against each request, by line."""
     told = {}
     for fault in Replay(evidence, PLAN, DIALECT).faults():
@@ -167,7 +169,7 @@ def carrying(at: int, of: int) -> Mutation:
         place = varied[at % len(varied)]
         sent, *rest = blocks[place]
         assert isinstance(sent, Sent)
-        bodies = Evidence(honest.root, ()).bodies
+        bodies = RunReader(RunLayout(honest.root), ()).bodies
         known = sorted({each for block in honest.blocks for each in _outputs(block)})
         image = bodies.file(known[of % len(known)])
         body = DIALECT.encode(PLAN, PLAN.calls[sent.slot], image).body
