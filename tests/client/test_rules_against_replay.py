@@ -20,9 +20,8 @@ from pcevolve.providers import dialect
 from pcevolve.public.plan import Call
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
 from pcevolve.rules import OneImage, Refusal, RunState
-from pcevolve.transcript.layout import RunLayout
+from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.log import Entry
-from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.records import Finished, Planned, Received, Record, Released, Sent
 from support.runs import SmallRun, small_plan
 

@@ -7,20 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from pcevolve import methods
 from pcevolve.audit.grammar import grammar_faults
 from pcevolve.audit.pages import page_faults
-from pcevolve.audit.populations import Populations
 from pcevolve.audit.rebuilt import MOST_ROUNDED, RebuiltRelease
+from pcevolve.audit.receipts import receipt_faults
 from pcevolve.audit.replay import Replay
 from pcevolve.audit.selection import LoadEncoder, Selections, encoder_of
-from pcevolve.dp.accountants import within
 from pcevolve.errors import ClientError
-from pcevolve.modality.images.appearance import AS_IS, MATCHED, is_released
 from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
-from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Chosen, Receipt
 from pcevolve.transcript.bodies import cut
 from pcevolve.transcript.files import file_faults, irregular_files, kind_of
 from pcevolve.transcript.layout import BODIES, LOG, RELEASE, TRANSCRIPT
@@ -46,10 +41,8 @@ def checked(run: RunReader, load: LoadEncoder) -> list[Finding]:
     odd = [fault for name in (TRANSCRIPT, RELEASE) for fault in irregular_files(run.layout.root, name)]
     if odd:
         return [Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))]
-    try:
-        run.require_whole()
-    except ClientError as error:
-        return [Finding("the chain of records is unbroken", (str(error),), 0)]
+    if run.why_not_whole is not None:
+        return [Finding("the chain of records is unbroken", (run.why_not_whole,), 0)]
     findings = [Finding("the chain of records is unbroken", (), len(run.entries))]
     findings += [Finding(claim, _collected(check(run)), count) for claim, check, count in _claims(run)]
     findings += _choices(run, load)
@@ -70,6 +63,7 @@ def _choices(run: RunReader, load: LoadEncoder) -> list[Finding]:
 
 
 def _claims(run: RunReader) -> list[tuple[str, Check, int]]:
+    """What is claimed about any record, how it is checked, and of how many things."""
     return [
         ("the run is finished, and its lines follow each other as a run's do", _order, len(run.entries)),
         (
@@ -82,7 +76,7 @@ def _claims(run: RunReader) -> list[tuple[str, Check, int]]:
             _requests,
             run.requests,
         ),
-        ("the receipts pay for every release, once, at the planned price", _receipts, len(run.receipts)),
+        ("the receipts pay for every release, once, at the planned price", receipt_faults, len(run.receipts)),
     ]
 
 
@@ -121,6 +115,7 @@ def _collected(found: Iterable[str]) -> tuple[str, ...]:
 
 
 def _order(run: RunReader) -> Iterator[str]:
+    """Whether the run came to its end, and its lines stand where the grammar allows them."""
     yield from grammar_faults(run.entries, run.plan)
     if not run.finished or not run.layout.manifest.is_file():
         end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
@@ -128,6 +123,7 @@ def _order(run: RunReader) -> Iterator[str]:
 
 
 def _bodies(run: RunReader) -> Iterator[str]:
+    """Bodies that are missing, changed, or written down in another way, and stored files that no line names."""
     for entry in run.entries:
         if isinstance(entry.record, Sent | Answered):
             kind = "request" if isinstance(entry.record, Sent) else "answer"
@@ -154,6 +150,7 @@ def _stored(run: RunReader) -> Iterator[str]:
 
 
 def _requests(run: RunReader) -> Iterator[str]:
+    """Requests that are not what the plan and the receipts give, as an independent replay predicts them."""
     if run.plan is None:
         yield "no plan is on record, so no request had a reason to leave"
         return
@@ -161,56 +158,3 @@ def _requests(run: RunReader) -> Iterator[str]:
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
     yield from Replay(run, plan, dialect(plan.dialect)).faults()
-
-
-def _receipts(run: RunReader) -> Iterator[str]:
-    plan = run.plan
-    if plan is None:
-        return
-    yield from _prices(run, plan)
-    events = [event for receipt in run.receipts for event in receipt.events]
-    if not within(events, plan.budget):
-        yield f"the receipts add up to more than the budget of {float(plan.budget.epsilon):g}"
-
-
-def _prices(run: RunReader, plan: PublicPlan) -> Iterator[str]:
-    expected = methods.method(plan.method).planned(plan)
-    seen: set[int] = set()
-    for receipt in run.receipts:
-        where = f"receipt for iteration {receipt.iteration}"
-        if (receipt.run_id, receipt.relation) != (plan.run_id, plan.relation):
-            yield f"{where}: for another run or relation"
-        if receipt.events != expected.get(receipt.iteration):
-            yield f"{where}: not the planned price or mechanism"
-        wanted = plan.wanted(receipt.iteration)
-        due = [(label, wanted) for label in plan.labels if wanted]
-        if [(each.label, len(each.chosen)) for each in receipt.choices] != due:
-            yield f"{where}: names other classes or numbers of prototypes than the plan"
-        yield from (f"{where}: {fault}" for fault in _strangers(run, plan, receipt))
-        if receipt.iteration and str(receipt.values) not in map(str, _settled(plan)):  # -0.0 equals 0.0
-            yield f"{where}: says something about the appearance that the plan does not leave open"
-        if not receipt.iteration and not is_released(receipt.values):
-            yield f"{where}: its numbers are none that a release of the appearance gives"
-        paid = bool(receipt.iteration) and not all(event.free for event in receipt.events)
-        if paid != bool(receipt.measured):
-            said = "does not say what was measured" if paid else "names a measurement that nobody paid for"
-            yield f"{where}: {said}"
-        if receipt.iteration in seen:
-            yield f"{where}: drawn twice"
-        seen.add(receipt.iteration)
-    if run.finished and seen != set(expected):
-        yield f"{len(seen)} rounds have receipts where the plan has {len(expected)}"
-
-
-def _strangers(run: RunReader, plan: PublicPlan, receipt: Receipt) -> Iterator[str]:
-    """Names of no candidate that a receipt chose from; for a method that measures nothing there is no other check."""
-    pool = Populations(plan, run.outputs).pool(receipt.iteration).candidates
-    for choice in receipt.choices:
-        known = {Chosen(each.id, each.digest) for each in pool.get(choice.label, ())}
-        if not known.issuperset(choice.chosen):
-            yield f"names an image that is not among those it chose from, for {choice.label!a}"
-
-
-def _settled(plan: PublicPlan) -> tuple[tuple[float, ...], ...]:
-    """What a receipt for prototypes may say about the appearance."""
-    return (AS_IS, MATCHED) if plan.appearance == "auto" else ((),)

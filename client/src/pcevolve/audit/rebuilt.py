@@ -88,6 +88,7 @@ class RebuiltRelease:
         )
 
     def _images(self, release: Release, wanted: Appearance | None) -> Iterator[str]:
+        """Images of the dataset that are not what the provider sent, cleaned and in the released appearance."""
         for path, candidate in image_paths(release.population).items():
             try:
                 expected = clean_image(self.run.bodies.file(candidate.digest), wanted)
@@ -101,7 +102,7 @@ class RebuiltRelease:
                 yield from self._unlike(path, found, expected, exact=wanted is None)
 
     def _read(self, path: str) -> bytes | None:
-        """A file of the release; None where there is none, which the tree's faults tell.
+        """A file of the release; None where there is none, which the faults of the folder tell.
 
         Raises:
             OSError: It cannot be read: what nobody can check does not pass.
@@ -128,6 +129,7 @@ class RebuiltRelease:
             self.off.append(path)
 
     def _same_text(self, name: str, expected: bytes) -> Iterator[str]:
+        """Whether manifest or card, if it is there, is the expected one to the last byte."""
         found = self._read(name)
         if found is not None and found != expected:
             yield f"release/{name} is not what the record gives{_differing(found, expected)}"

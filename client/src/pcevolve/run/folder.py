@@ -54,12 +54,12 @@ class RunFolder(RunLayout):
             UsageError: Something is there that must not be overwritten.
         """
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
-            raise UsageError(not_a_run(self.root, "it is not a folder; choose another --out"))
+            raise UsageError(not_a_run(self.root, "it is not a folder: choose another --out"))
         if not self.root.is_dir() or not any(self.root.iterdir()):
             return
         ours = self.config.exists() or self.lock.exists()
         if not ours:
-            why = "it holds something else; choose another --out, nothing was overwritten"
+            why = "it holds something else: choose another --out; nothing was overwritten"
             raise UsageError(not_a_run(self.root, why))
         if not resume and self.has_plan():
             state = (
