@@ -106,7 +106,7 @@ def test_too_few_links_are_refused(api, tmp_path):
 
 def test_no_link_is_followed_before_there_is_a_plan(api, tmp_path):
     policy = api.open(tmp_path).gate._policy
-    policy._plan = None
+    policy._state = None
     with pytest.raises(EgressError, match="before the plan is fixed"):
         policy.link(f"{api.pictures.address}/1.png")
 

@@ -12,7 +12,7 @@ import typer
 
 from pcevolve.cli.options import Json, RunFolder
 from pcevolve.cli.tables import print_table
-from pcevolve.errors import UsageError, plain
+from pcevolve.errors import plain
 
 if TYPE_CHECKING:
     from pcevolve.public.finding import Finding
@@ -41,24 +41,16 @@ def audit(
 
     Exit code 1 if anything does not hold, if the run is unfinished, or if it is INSECURE.
     """
-    from pcevolve.audit import audit as check
-    from pcevolve.audit import marks_of, reconciled, wire_page_finding
-    from pcevolve.audit.selection import encoder_of
+    from pcevolve.audit import Audit, encoder_of
     from pcevolve.run.progress import error_console
 
-    if not (folder / "transcript").is_dir():
-        raise UsageError(f"{folder} is not the folder of a run: it has no transcript")
     with error_console().status("making everything again from the record ..."):
-        findings = check(folder, lambda plan: encoder_of(plan, encoder_weights))
-    findings += reconciled(folder, capture) if capture else []
+        audited = Audit.of(folder, lambda plan: encoder_of(plan, encoder_weights), capture)
     if html:
-        from pcevolve.pages.wire import write_viewer
-
-        typer.echo(f"page: {write_viewer(folder, findings, folder / 'wire.html')}", err=True)
+        typer.echo(f"page: {audited.write_wire_page()}", err=True)
     else:
-        findings += wire_page_finding(folder, findings)
-    marks, secure = marks_of(folder)
-    _verdict(folder, findings, marks, secure or allow_insecure, as_json)
+        audited.check_wire_page()
+    _verdict(folder, audited.findings, audited.marks, audited.secure or allow_insecure, as_json)
 
 
 def _verdict(

@@ -74,7 +74,7 @@ def demonstrate(out: Path) -> dict[str, Any]:
     test = AccuracyTest.on(_public_test(main), main.components.encoder)
     scores, blind = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
     points = [*_points(main.plan.method, scores), *_points("random control", blind)]
-    page = write_report(out, points, main.folder.private / "report.html")
+    page = write_report(out, points, main.folder.private_report)
     accuracy = scores.as_json() | {"random": blind.as_json()["final"]}
     told = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
     return keep_accuracy(replace(main, summary=main.summary | told), accuracy)
@@ -82,7 +82,8 @@ def demonstrate(out: Path) -> dict[str, Any]:
 
 def _checked(root: Path, out: Path, address: str, method: str) -> CheckedRun:
     """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
-    own = {"out": out, "api": address, "method": method, "ledger": root / "private" / "ledger.sqlite"}
+    ledger = RunFolder(root).private / "ledger.sqlite"
+    own = {"out": out, "api": address, "method": method, "ledger": ledger}
     return checked(RunSettings.of(OPTIONS | own), resume=True)
 
 

@@ -14,7 +14,7 @@ from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.dataset import NO_GUARANTEE, assumptions, in_all, marks
+from pcevolve.publish import NO_GUARANTEE, assumptions, in_all, marks
 from pcevolve.run.components import Components
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from pcevolve.durable import write_durably
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Pace
@@ -22,10 +23,9 @@ from pcevolve.errors import UsageError
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
-from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.dataset import Release, publish
-from pcevolve.publish.summary import spelled, write_summary
+from pcevolve.publish import Release, publish, write_summary
+from pcevolve.publish.summary import encoded
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.components import Components
 from pcevolve.run.disclosure import disclosure
@@ -34,8 +34,7 @@ from pcevolve.run.planning import resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
 from pcevolve.run.progress import RunProgress, error_console, facts, padding, padding_kept
 from pcevolve.run.settings import RunSettings
-from pcevolve.transcript.bodies import write_durably
-from pcevolve.transcript.log import Transcript
+from pcevolve.transcript import RunReader, Transcript
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def _approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter)
     """
     near, forecast = components.address.is_nearby, meter.forecast(plan)
     asks = not near or meter.allowance.cost is not None or meter.allowance.price is not None
-    meter.check(forecast, gate.credit() if asks else None)
+    meter.check(forecast, gate.balance() if asks else None)
     if near or components.settings.yes or not sys.stdin.isatty():
         return
     cost = "an unknown sum (see --price)" if forecast.cost is None else f"{forecast.cost:g}"
@@ -147,13 +146,13 @@ def _approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter)
 
 
 def _evolved(session: _Session, console: Console) -> Evolved:
-    components, plan, received = session.components, session.plan, session.transcript.bodies.file
-    generator = RemoteGenerator(plan, components.dialect, session.gate, received)
+    components, plan = session.components, session.plan
     progress = RunProgress(plan, components.method.name, console)
     judge = PacedJudge(components.judge(plan, session.account, session.transcript), session.gate)
     try:
         with progress.shown():
-            return evolve(plan, generator, judge, progress)
+            # a plan of its own: what a loop does to it changes neither what leaves nor what is published
+            return evolve(plan.model_copy(deep=True), session.gate, judge, progress)
     finally:
         console.print(padding_kept(session.pace.longest, session.pace.tick))
 
@@ -170,7 +169,7 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
         publish(folder.release, release, transcript.bodies.file)
     write_report(folder.root)
     result = {
-        **write_summary(folder.root, plan, evolved.receipts, transcript.entries),
+        **write_summary(RunReader.strict(folder.root)),
         "cost": round(session.meter.cost, 6) if session.meter.knows_cost else None,
         "wall_seconds": round(time.monotonic() - started, 1),
         "dataset": str(folder.release),
@@ -182,4 +181,4 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
 
 def save_result(folder: RunFolder, result: dict[str, Any]) -> None:
     """Keep what the owner was told in the end, where nobody else reads it."""
-    write_durably(folder.result, spelled(result), 0o600)
+    write_durably(folder.result, encoded(result), 0o600)

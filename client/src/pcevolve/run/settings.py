@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 import tomli_w
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from pcevolve.durable import write_durably
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting, checked
@@ -261,8 +262,7 @@ class RunSettings(BaseModel):
     def save(self, path: Path) -> None:
         """Store as TOML, for ``--resume`` and for the record. Holds no key."""
         values = self.model_dump(mode="json", exclude_none=True)
-        path.write_text(tomli_w.dumps(values))
-        path.chmod(0o600)
+        write_durably(path, tomli_w.dumps(values).encode(), 0o600)
 
     def key(self) -> str | None:
         """The API key, from the environment or a file that nobody else can read.

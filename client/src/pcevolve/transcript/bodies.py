@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import os
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.durable import sync_folder
+from pcevolve.durable import write_durably
 from pcevolve.errors import TranscriptError
 from pcevolve_shared import images, limits
 
@@ -177,18 +176,3 @@ def _joined(text: str, file: Callable[[str], bytes]) -> bytes:
         return data if match[1] else base64.b64encode(data)
 
     return _GAP.sub(fill, text.encode("utf-8"))
-
-
-def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Write a file so that it is either whole and on disk, or not there at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(
-        missing_ok=True
-    )  # a link or pipe there, which somebody else's run may hold, is not followed
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-    sync_folder(path.parent)

@@ -21,6 +21,7 @@ from pcevolve.errors import TranscriptError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.layout import BODIES, LOG, not_a_run
 from pcevolve.transcript.records import (
     FORMAT,
     GENESIS,
@@ -37,8 +38,6 @@ from pcevolve.transcript.records import (
     to_event,
 )
 
-LOG = "log.jsonl"
-BODIES = "bodies"
 PLAN_FORMAT = PublicPlan.model_fields["format"].default
 MOST_FORMAT_BYTES = 100_000
 """Of a line that is no record of this version: where it may name its format."""
@@ -109,19 +108,13 @@ def files_of(record: Record) -> tuple[str, ...]:
     return record.body.files if isinstance(record, Sent | Answered) else ()
 
 
-def counted(entries: Iterable[Entry]) -> dict[str, int]:
-    """Requests and bytes that crossed the wire, attempts that failed included."""
-    records = [each.record for each in entries]
-    sent = [each.wire_bytes for each in records if isinstance(each, Sent)]
-    received = [each.wire_bytes for each in records if isinstance(each, Answered)]
-    return {"requests": len(sent), "bytes_sent": sum(sent), "bytes_received": sum(received)}
-
-
 def _lines(folder: Path) -> list[bytes]:
     try:
         return (folder / LOG).read_bytes().splitlines(keepends=True)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise TranscriptError(not_a_run(folder.parent, "it has no transcript")) from error
     except OSError as error:
-        raise TranscriptError(f"no transcript in {folder}: {error.strerror}") from error
+        raise TranscriptError(f"{folder / LOG} cannot be read: {error.strerror}") from error
 
 
 class Transcript:

@@ -14,27 +14,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from pcevolve import methods
 from pcevolve.audit.populations import Populations
 from pcevolve.modality.images.appearance import Appearance, appearance_in
+from pcevolve.modality.images.cleaning import clean_image, in_released_encoding, level_gaps, values_in
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.dataset import CARD, MANIFEST, Release, card, clean_image, image_paths, listed, manifest
-from pcevolve.transcript.evidence import Evidence
-from pcevolve.transcript.tree import tree_faults
-from pcevolve_shared import containers, images
+from pcevolve.publish import Release, card, image_paths, released_image
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.files import file_faults
+from pcevolve.transcript.layout import CARD, MANIFEST, RELEASE
+from pcevolve.transcript.manifest import Manifest, ReleasedImage
+from pcevolve_shared import images
 
 MOST_ROUNDED = 1
 """Values, of all pixels and channels of a dataset, that may be one level off."""
 
 
 @dataclass
-class Released:
+class RebuiltRelease:
     """A release as the record gives it, compared with what lies there.
 
     Attributes:
-        evidence: The record, and where the release lies.
+        run: The record, and where the release lies.
         plan: The public plan.
         values: Pixels times channels of the images that were matched.
         rounded: How many of them are one level off.
@@ -43,25 +44,25 @@ class Released:
         unreadable: Candidates of the dataset that are no images.
     """
 
-    evidence: Evidence
+    run: RunReader
     plan: PublicPlan
     values: int = 0
     rounded: int = 0
     off: list[str] = field(default_factory=list)
-    files: list[dict[str, str]] = field(default_factory=list)
+    files: list[ReleasedImage] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
     def faults(self) -> Iterator[str]:
         """Everything in the release that the record does not give."""
-        release = self._release()
-        yield from self._images(release, appearance_in(self.evidence.receipts))
+        release = self.release()
+        yield from self._images(release, appearance_in(self.run.receipts))
         if self.rounded > MOST_ROUNDED:
             where = ", ".join(f"release/{path}" for path in self.off[:5])
             yield f"{where}: {self.rounded} values are one level off, and rounding explains {MOST_ROUNDED}"
-        yield from self._same_text(MANIFEST, manifest(release, self.files, self.unreadable))
+        yield from self._same_text(MANIFEST, self.manifest().encode())
         yield from self._same_text(CARD, card(release, len(self.files)).encode())
-        due = {each["path"] for each in self.files} | {MANIFEST, CARD}
-        yield from tree_faults(self.evidence.root, "release", due, "is not part of the dataset")
+        due = {each.path for each in self.files} | {MANIFEST, CARD}
+        yield from file_faults(self.run.layout.root, RELEASE, due, "is not part of the dataset")
 
     @property
     def capacity(self) -> int:
@@ -69,29 +70,33 @@ class Released:
         ways = sum(math.comb(self.values, count) * 2**count for count in range(MOST_ROUNDED + 1))
         return math.ceil(math.log2(ways))
 
-    def _release(self) -> Release:
-        receipts = self.evidence.receipts
-        due = Populations(self.plan, self.evidence.outputs).dataset(receipts)
-        last = self.evidence.entries[-1]
+    def manifest(self) -> Manifest:
+        """The manifest that the record and the images give; all of it once ``faults`` was asked for."""
+        return self.release().manifest(self.files, self.unreadable)
+
+    def release(self) -> Release:
+        """What the record says was published."""
+        receipts = self.run.receipts
+        due = Populations(self.plan, self.run.outputs).dataset(receipts)
         return Release(
             self.plan,
             methods.method(self.plan.method),
             due,
             receipts,
-            last.digest,
-            len(self.evidence.entries),
+            self.run.head,
+            len(self.run.entries),
         )
 
     def _images(self, release: Release, wanted: Appearance | None) -> Iterator[str]:
         for path, candidate in image_paths(release.population).items():
             try:
-                expected = clean_image(self.evidence.bodies.file(candidate.digest), wanted)
+                expected = clean_image(self.run.bodies.file(candidate.digest), wanted)
             except images.ImageError:
                 self.unreadable.append(candidate.id)
                 continue
-            self.values += 0 if wanted is None else _values(expected)
+            self.values += 0 if wanted is None else values_in(expected)
             found = self._read(path)
-            self.files.append(listed(path, expected if found is None else found, candidate))
+            self.files.append(released_image(path, expected if found is None else found, candidate))
             if found is not None and found != expected:
                 yield from self._unlike(path, found, expected, exact=wanted is None)
 
@@ -102,16 +107,15 @@ class Released:
             OSError: It cannot be read: what nobody can check does not pass.
         """
         try:
-            return (self.evidence.release / path).read_bytes()
+            return (self.run.layout.release / path).read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
 
     def _unlike(self, path: str, found: bytes, expected: bytes, exact: bool) -> Iterator[str]:
         """What is wrong with an image that is not the expected one, if more is than rounding."""
         try:
-            shown = images.decode(found)
-            canonical = images.encode(shown) == found
-            gaps = _gaps(np.asarray(shown, dtype=int), np.asarray(images.decode(expected), dtype=int))
+            canonical = in_released_encoding(found)
+            gaps = level_gaps(found, expected)
         except images.ImageError:
             yield f"release/{path} is no image"
             return
@@ -127,16 +131,6 @@ class Released:
         found = self._read(name)
         if found is not None and found != expected:
             yield f"release/{name} is not what the record gives{_differing(found, expected)}"
-
-
-def _values(image: bytes) -> int:
-    """Pixels times channels."""
-    header = containers.read(image)
-    return 3 * header.width * header.height
-
-
-def _gaps(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    return np.abs(one - other) if one.shape == other.shape else None
 
 
 def _differing(found: bytes, expected: bytes) -> str:

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
-KINDS = {
+KIND_NAMES = {
     stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
@@ -21,14 +21,14 @@ KINDS = {
 }
 
 
-def odd_entries(root: Path, name: str) -> Iterator[str]:
+def irregular_files(root: Path, name: str) -> Iterator[str]:
     """What is neither a file nor a folder; to be asked before anything is read, for a pipe would block."""
-    for path, kind in _walked(root / name):
+    for path, kind in _entries_below(root / name):
         if kind not in (stat.S_IFDIR, stat.S_IFREG):
-            yield f"{_named(name, path)} is {KINDS.get(kind, 'no plain file')}"
+            yield f"{_named(name, path)} is {KIND_NAMES.get(kind, 'no plain file')}"
 
 
-def tree_faults(root: Path, name: str, listed: Collection[str], why: str) -> Iterator[str]:
+def file_faults(root: Path, name: str, listed: Collection[str], why: str) -> Iterator[str]:
     """Every file in a folder that is not listed, every listed one that is not there, and folders without one.
 
     Args:
@@ -39,7 +39,7 @@ def tree_faults(root: Path, name: str, listed: Collection[str], why: str) -> Ite
     """
     folders = {str(parent) for each in listed for parent in PurePosixPath(each).parents} | {"."}
     found: set[str] = set()
-    for path, kind in _walked(root / name):
+    for path, kind in _entries_below(root / name):
         if kind == stat.S_IFDIR and path not in folders:
             yield f"{_named(name, path)} is a folder that {why}"
         elif kind == stat.S_IFREG and path not in listed:
@@ -58,10 +58,11 @@ def kind_of(path: Path) -> int | None:
 
 
 def _named(name: str, path: str) -> str:
+    """A path for a message, with nothing in it that a terminal would obey."""
     return ascii(name if path == "." else f"{name}/{path}")[1:-1]
 
 
-def _walked(root: Path) -> Iterator[tuple[str, int]]:
+def _entries_below(root: Path) -> Iterator[tuple[str, int]]:
     """Path below ``root`` and kind of everything, folders before what they hold, each in order of names."""
     waiting = [root]
     while waiting:

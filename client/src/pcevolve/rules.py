@@ -1,0 +1,198 @@
+"""The rulebook: which bytes may this call carry, in this state of the record? Pure; no files, no sockets, no pixels.
+
+A request of the plan carries no image, or exactly one that the provider itself had sent, and then there is a reason:
+the public plan names the image whatever the private data are, or a receipt on record chose it. Everything else is
+refused. Another reason to leave would be one more class in ``Reason`` and one more branch in ``RunState.image_of``.
+
+Three ask here: the gate, which lets nothing else out; the report, which counts what has no reason; and the wire page,
+which tells the reason of each image. The audit does not: ``audit.replay`` is a second implementation on purpose, and a
+test compares the two.
+
+May import: ``public``. May be imported by: ``egress`` and ``pages``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from pcevolve.public.plan import Call, PublicPlan, Purpose
+from pcevolve.public.release import Chosen, Receipt
+
+
+@dataclass(frozen=True)
+class PlanNames:
+    """A reason to leave: the public plan sends this candidate back, whatever the private data are."""
+
+
+@dataclass(frozen=True)
+class ReceiptChose:
+    """A reason to leave: a paid release chose this candidate for the call's class and iteration."""
+
+    receipt: Receipt
+
+
+Reason: TypeAlias = PlanNames | ReceiptChose
+
+
+@dataclass(frozen=True)
+class NoImage:
+    """The call is text-to-image: it carries its prompt and no image."""
+
+
+@dataclass(frozen=True)
+class OneImage:
+    """The call carries this very image, byte for byte as the provider had sent it.
+
+    Attributes:
+        image: Candidate id, and SHA-256 of the bytes.
+        reason: Why it may leave.
+    """
+
+    image: Chosen
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The call may not leave.
+
+    Attributes:
+        why: The rule that it breaks, to be read after the call's name; nothing private, nothing of the provider's.
+    """
+
+    why: str
+
+
+Verdict: TypeAlias = NoImage | OneImage | Refusal
+
+CARRIES: Final[dict[Purpose, str]] = {
+    "create": "no image",
+    "vary": "a released prototype",
+    "look": "the candidate that the plan names, and nothing else",
+    "extend": "the candidate that the plan names, and nothing else",
+}
+"""What a call of each purpose carries, in words."""
+
+
+@dataclass(frozen=True)
+class _Output:
+    """What the provider sent under a candidate's id."""
+
+    label: str
+    iteration: int
+    digest: str
+
+
+@dataclass
+class RunState:
+    """What is on record of a run so far, as far as it decides what may leave next.
+
+    It takes note of two kinds of events: what an answer brought, and a receipt. It trusts whoever reports them: the
+    gate reports receipts that the ledger has committed, an explaining page what it reads in a record, which may be
+    forged.
+
+    Attributes:
+        plan: The public plan.
+        answered: How many of the plan's calls are answered, counted from the first without a gap.
+    """
+
+    plan: PublicPlan
+    answered: int = field(default=0, init=False)
+    _places: dict[str, int] = field(init=False, repr=False)
+    _outputs: dict[str, _Output] = field(default_factory=dict, init=False, repr=False)
+    _receipts: dict[int, Receipt] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Number the calls of the plan."""
+        self._places = {slot: place for place, slot in enumerate(self.plan.calls)}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every call of the plan is answered."""
+        return self.answered == len(self._places)
+
+    def note_outputs(self, slot: str, digests: Sequence[str]) -> None:
+        """Take note of what the answer to a call brought.
+
+        An answer out of its turn cannot advance the run, nor change what an earlier answer brought. What it brought
+        first is remembered all the same, so that a record with a gap can still be explained behind the gap.
+
+        Args:
+            slot: Of the call; one that the plan does not have is ignored.
+            digests: SHA-256 of each output, in order.
+        """
+        call = self.plan.calls.get(slot)
+        if call is None:
+            return
+        due = self._places[slot] == self.answered
+        for index, digest in enumerate(digests):
+            output = _Output(call.label, call.iteration, digest)
+            if due:
+                self._outputs[call.output(index)] = output
+            else:
+                self._outputs.setdefault(call.output(index), output)
+        self.answered += due
+
+    def note_receipt(self, receipt: Receipt) -> None:
+        """Take note of a receipt; of two for one iteration, which no honest record has, the later counts."""
+        self._receipts[receipt.iteration] = receipt
+
+    def verdict(self, call: Call) -> Verdict:
+        """Which bytes a call may carry now.
+
+        Args:
+            call: Any; it has to be the very call that the plan has under its slot, and the next one to be answered.
+
+        Returns:
+            No image, one image with its reason, or a refusal.
+        """
+        return self.turn_of(call) or self.image_of(call)
+
+    def turn_of(self, call: Call) -> Refusal | None:
+        """Why a call may not leave now, whatever it carries; None if it is its turn."""
+        if self.plan.calls.get(call.slot) != call:
+            return Refusal("is not in the public plan")
+        if self.has_answer(call):
+            return Refusal("is asked again after it was answered")
+        if self._places[call.slot] > self.answered:
+            return Refusal("is out of order")
+        return None
+
+    def has_answer(self, call: Call) -> bool:
+        """Whether a call of the plan was answered in its turn; it never leaves again."""
+        return self.plan.calls.get(call.slot) == call and self._places[call.slot] < self.answered
+
+    def image_of(self, call: Call) -> Verdict:
+        """Which image a call carries, whether or not it is its turn: all there is to ask about a record of the past."""
+        if call.purpose == "create":
+            return NoImage()
+        return self._planned(call) if call.source is not None else self._released(call)
+
+    def _planned(self, call: Call) -> Verdict:
+        """The image that the plan itself names."""
+        output = self._outputs.get(call.source or "")
+        if output is None:
+            return Refusal("carries an image that the plan names and the provider had not sent")
+        if output.label != call.label:
+            return Refusal("carries an image that the plan names for another class")
+        return OneImage(Chosen(call.source or "", output.digest), PlanNames())
+
+    def _released(self, call: Call) -> Verdict:
+        """The image that a receipt chose."""
+        receipt = self._receipts.get(call.iteration)
+        chosen = () if receipt is None else receipt.of(call.label)
+        if receipt is None or call.parent is None or call.parent >= len(chosen):
+            return Refusal("has no receipt for its class and iteration")
+        if receipt.run_id != self.plan.run_id:
+            return Refusal("has a receipt of another run")
+        named = chosen[call.parent]
+        output = self._outputs.get(named.id)
+        if output is None or output.digest != named.digest:
+            return Refusal("has a receipt that names an image that is not what the API sent")
+        if output.label != call.label:
+            return Refusal("has a receipt that names an image of another class")
+        if output.iteration >= receipt.iteration:
+            return Refusal("has a receipt that names an image of no earlier iteration")
+        return OneImage(named, ReceiptChose(receipt))
