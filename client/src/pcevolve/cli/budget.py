@@ -65,9 +65,8 @@ def budget_plan(
 ) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
     # SciPy takes a second to load; --help should not
-    from pcevolve.methods import resolved
+    from pcevolve.methods import Scope, resolved
     from pcevolve.methods.planner import plan, plan_for_noise
-    from pcevolve.methods.rounds import Scope
     from pcevolve.public.figures import parse_epsilon, parse_noise_multiplier
 
     if epsilon is not None and noise_multiplier is not None:
