@@ -17,14 +17,15 @@ from scipy.spatial.distance import cdist, pdist
 from world import DOMAINS, drawn
 
 from pcevolve import methods
-from pcevolve.dp.calibration import Scope
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
 from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders.pixels import pixel_array
 from pcevolve.evaluation.fidelity import fidelity
-from pcevolve.evaluation.heads import Training, pixels_of, train_cnn, train_linear
+from pcevolve.evaluation.heads import CNN_SIDE, Training, train_cnn, train_linear
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
 from pcevolve.methods.method import Method
+from pcevolve.methods.rounds import Scope
 from pcevolve.modality.images.appearance import appearance_in, developed
 from pcevolve.modality.images.decoding import picture
 from pcevolve.privacy import Budget
@@ -99,7 +100,7 @@ def held_out_features(
 ) -> tuple[PrivateDataset, FloatArray, FloatArray]:
     """Held-out real data, their embeddings and pixels."""
     held_out = drawn(world, shots, seed)[1]
-    return held_out, encoder(name).embed(held_out.images), pixels_of(held_out.images)
+    return held_out, encoder(name).embed(held_out.images), pixel_array(held_out.images, CNN_SIDE)
 
 
 def measure(trial: Trial, shared: Path) -> dict[str, object]:
@@ -215,7 +216,11 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
 
 def _scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray) -> dict[str, object]:
     held_out, real, real_pixels = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder)
-    made, pixels, classes = encoder(trial.encoder).embed(pictures), pixels_of(pictures), len(held_out.labels)
+    made, pixels, classes = (
+        encoder(trial.encoder).embed(pictures),
+        pixel_array(pictures, CNN_SIDE),
+        len(held_out.labels),
+    )
     linear = train_linear(Training(made, targets, classes), trial.seed)(real)
     cnn = train_cnn(Training(pixels, targets, classes), trial.seed)(real_pixels)
     apart = [pdist(made[targets == each]).mean() for each in range(classes) if (targets == each).sum() > 1]

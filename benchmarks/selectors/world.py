@@ -17,7 +17,7 @@ import numpy as np
 from grid import DATA
 from PIL import Image
 
-from pcevolve.modality.images.files import unit_of
+from pcevolve.modality.images.files import pixel_digest
 from pcevolve.private.dataset import PrivateDataset, load_folder
 from pcevolve.private.digits import load_digits
 from pcevolve.private.sources import DigitsSource, parse_source
@@ -74,4 +74,4 @@ def _mnist(folder: Path, names: list[str]) -> PrivateDataset:
 def _relabelled(pictures: list[Image.Image], names: list[str]) -> PrivateDataset:
     labels = tuple(sorted(set(names)))
     targets = np.array([labels.index(name) for name in names], dtype=np.int64)
-    return PrivateDataset(labels, tuple(pictures), targets, tuple(unit_of(each) for each in pictures))
+    return PrivateDataset(labels, tuple(pictures), targets, tuple(pixel_digest(each) for each in pictures))

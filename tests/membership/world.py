@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pcevolve.dp.calibration import Scope
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
 from pcevolve.egress.gate import Gate
@@ -27,6 +26,7 @@ from pcevolve.evolve import Judge, evolve
 from pcevolve.ledger.ledger import Account, Ledger, Limits
 from pcevolve.methods import method
 from pcevolve.methods.method import Method
+from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, UniformJudge

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pcevolve.errors import DataError
 from pcevolve.privacy import Event, Relation
-from pcevolve.selectors import Records, Scene, Selector
+from pcevolve.selectors import PrivateEmbeddings, Scene, Selector
 
 from .draws import FloatArray, exponential_probabilities
 
@@ -103,11 +103,11 @@ class World:
                     )
 
 
-def records_of(dataset: Dataset) -> Records:
+def records_of(dataset: Dataset) -> PrivateEmbeddings:
     """A dataset as a selector gets it."""
     rows = [(place, target, unit) for unit, images in enumerate(dataset) for place, target in images]
     places, targets, units = (list(each) for each in zip(*rows, strict=True)) if rows else ([], [], [])
-    return Records(
+    return PrivateEmbeddings(
         np.array(places, dtype=np.float64).reshape(-1, 1),
         np.array(targets, dtype=np.int64),
         np.array(units, dtype=np.int64),

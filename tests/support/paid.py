@@ -18,10 +18,10 @@ from pcevolve.privacy import Event
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.selectors import SELECTORS, Measurement, Scene
-from pcevolve.selectors.choosing import Chooser, looks_of
+from pcevolve.selectors.choosing import Chooser, renditions_of
 from pcevolve.selectors.coarse import without_idle_digits
 from pcevolve.selectors.means import Frame, Means, typical
-from pcevolve.selectors.scene import united
+from pcevolve.selectors.scene import joined_scenes
 
 from .runs import SmallRun
 
@@ -52,13 +52,13 @@ class LastOne:
         if query.iteration == 0:
             return self.account.pay(query, events, lambda: Paid((), values=LOOK))
         scenes = self.chooser.scenes(
-            query.iteration, pool, looks_of(plan, self.account.recorded(Query(plan.run_id, 0)))
+            query.iteration, pool, renditions_of(plan, self.account.receipt(Query(plan.run_id, 0)))
         )
         free = all(event.free for event in events)
         measured = (
             load(self.account.measured(min(t for t in planned if t)))
             if free
-            else last_one(self.chooser, united(scenes), events[0])
+            else last_one(self.chooser, joined_scenes(scenes), events[0])
         )
         return self.account.pay(
             query,

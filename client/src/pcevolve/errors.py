@@ -96,7 +96,7 @@ class ModelError(ClientError):
     exit_code = 8
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """Text for a terminal: in one line, not endless, and without characters that command one."""
     printable = "".join(each if each.isprintable() else " " for each in text[: LONGEST + 1])
     return printable if len(printable) <= LONGEST else printable[:LONGEST] + "…"

@@ -139,7 +139,7 @@ class _Evolution:
     def _populate(self, iteration: int) -> None:
         """Make a population, and look ahead on it."""
         self.populations.append(self._made(self.plan.round(iteration)))
-        for call in self.plan.looks(iteration):
+        for call in self.plan.lookaheads(iteration):
             source = call.source or ""
             self.views[source] = self.views.get(source, ()) + self._answer(call)
 

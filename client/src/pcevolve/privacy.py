@@ -1,6 +1,6 @@
 """The vocabulary of privacy: relations, budgets, and the events that spend them. Values only, no arithmetic of loss.
 
-An event says what happened; ``budget.accountants`` says what it costs.
+An event says what happened; ``dp.accountants`` says what it costs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Event:
 
     @property
     def value(self) -> Fraction:
-        """The parameter as a number."""
+        """The parameter as an exact number."""
         return Fraction(self.parameter)
 
     @property
@@ -64,7 +64,10 @@ class Event:
         return self.mechanism in ("uniform", "post-processing")
 
     def on_group(self, size: int) -> Self:
-        """The same event for ``size`` privacy units that change together (group privacy)."""
+        """What this event is to ``size`` privacy units that change together, by group privacy.
+
+        A bounded range and a pure ε grow by the factor ``size``; a noise multiplier shrinks by it.
+        """
         if self.free or size == 1:
             return self
         value = self.value / size if self.mechanism == "gaussian" else self.value * size

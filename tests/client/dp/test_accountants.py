@@ -25,12 +25,12 @@ from pcevolve.dp.accountants import (
     ZCDP,
     Accountant,
     above,
-    bounded_range_renyi,
     epsilon,
     merged,
     pure_epsilon,
     within,
 )
+from pcevolve.dp.curves import bounded_range_renyi
 from pcevolve.dp.mechanisms import exponential_measurement, gaussian_measurement
 from pcevolve.privacy import FREE, Budget, Event
 

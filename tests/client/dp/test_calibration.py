@@ -1,240 +1,70 @@
-"""Budgets divided into events: they fit piece by piece, and nothing that could be spent is left over."""
+"""The parameter that a budget allows: it fits, the next one does not; and sensitivities that vectors reach."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import chain
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcevolve.dp.accountants import epsilon, merged, within
+from pcevolve.dp.accountants import within
 from pcevolve.dp.calibration import (
-    Scope,
-    exponential_draws,
-    exponential_per_class,
-    exponential_per_round,
-    gaussian_once,
-    gaussian_per_class,
-    gaussian_per_round,
-    nothing,
-    parse_delta,
-    parse_epsilon,
-    parse_noise_multiplier,
-    published_gaussian_per_class,
-    published_gaussian_per_round,
-    utility_sensitivity,
-    vote_sensitivity,
+    classical_deviation,
+    largest_bounded_range,
+    raised,
+    smallest_noise_multiplier,
 )
-from pcevolve.errors import UsageError
-from pcevolve.privacy import FREE, Budget, Event
+from pcevolve.dp.sensitivity import bounded_sum_sensitivity, bounded_vector_sensitivity, histogram_sensitivity
+from pcevolve.privacy import Budget, Event
 
 unhurried = settings(deadline=None)  # other people's work on the same cores is no failure
-GAUSSIAN = [gaussian_per_round, gaussian_per_class, gaussian_once]
-PUBLISHED = [published_gaussian_per_round, published_gaussian_per_class]
-PURE = [nothing, exponential_per_class, exponential_per_round, exponential_draws(5)]
-
-scopes = st.builds(
-    Scope,
-    relation=st.sampled_from(["replace-one", "add-remove"]),
-    iterations=st.integers(1, 60),
-    classes=st.integers(1, 40),
-    shots=st.integers(1, 1000),
-    candidates=st.integers(1, 1000),
+budgets = st.builds(
+    Budget, st.fractions(Fraction(1, 1000), 1000, max_denominator=10**6), st.floats(1e-12, 0.05)
 )
-totals = st.fractions(Fraction(1, 1000), 1000, max_denominator=10**6)
-deltas = st.floats(1e-12, 0.5)
-
-
-def scope(relation="replace-one", iterations=20, classes=2, shots=10, candidates=100) -> Scope:
-    return Scope(relation, iterations, classes, shots, candidates)
-
-
-def all_of(rounds):
-    return list(chain.from_iterable(rounds))
-
-
-def named(functions):
-    return pytest.mark.parametrize("spending", functions, ids=lambda each: each.__qualname__.split(".")[0])
-
-
-# Every spending function.
-
-
-@named(GAUSSIAN + PURE)
-@unhurried
-@given(total=totals, delta=deltas, scope=scopes, data=st.data())
-def test_a_calibrated_plan_fits_its_budget_when_charged_piece_by_piece(spending, total, delta, scope, data):
-    budget = Budget(total, delta)
-    events = all_of(spending(budget, scope))
-    charged: list[Event] = []
-    for event in data.draw(st.permutations(events)):
-        charged.append(event)
-        if len(charged) in (1, len(events) // 2, len(events)):
-            assert within(charged, budget)
-
-
-@named([gaussian_per_round, gaussian_per_class, gaussian_once, exponential_per_round, exponential_draws(5)])
-@unhurried
-@given(total=totals, delta=st.floats(1e-12, 0.05), scope=scopes)
-def test_a_calibrated_plan_leaves_nothing_over(spending, total, delta, scope):
-    events = all_of(spending(Budget(total, delta), scope))
-    assert epsilon(events, delta) >= float(total) * (1 - 1e-6)
-
-
-@named(GAUSSIAN + PUBLISHED + PURE)
-@unhurried
-@given(total=totals, delta=deltas, scope=scopes)
-def test_there_is_one_transaction_for_every_round(spending, total, delta, scope):
-    rounds = spending(Budget(total, delta), scope)
-    assert len(rounds) == scope.iterations
-    assert all(rounds)
-
-
-@named(GAUSSIAN + PUBLISHED + PURE)
-def test_no_rounds_are_no_events(spending):
-    assert spending(Budget(Fraction(10), 1e-5), scope(iterations=0)) == ()
-
-
-@named(GAUSSIAN + PUBLISHED)
-def test_gaussian_noise_without_delta_is_refused_with_the_option_to_give(spending):
-    with pytest.raises(UsageError, match="needs --delta, for example --delta 1e-5"):
-        spending(Budget(Fraction(10)), scope())
-
-
-@named(GAUSSIAN + PURE)
-def test_calibration_is_a_function_of_public_numbers_alone(spending):
-    budget = Budget(Fraction(7), 1e-6)
-    assert spending(budget, scope()) == spending(budget, scope())
-
-
-# Families.
-
-
-def test_pcevolve_s_published_setting_costs_a_quarter_per_draw():
-    rounds = exponential_per_class(Budget(Fraction(10)), scope())
-    assert rounds == ((Event("exponential", "1/4", 2),),) * 20
 
 
 @unhurried
-@given(totals, scopes)
-def test_all_draws_of_pcevolve_together_cost_the_budget_exactly(total, scope):
-    events = all_of(exponential_per_class(Budget(total), scope))
-    assert sum(event.value * event.count for event in events) == total
-
-
-@pytest.mark.parametrize(
-    ("delta", "iterations", "expected"),
-    [(0.0, 3, 3.33), (0.0, 20, 0.50), (1e-5, 3, 3.41), (1e-5, 20, 0.886)],
-)
-def test_joint_votes_get_the_known_ranges(delta, iterations, expected):
-    # Golden values at epsilon 10: pure, and by Renyi accounting
-    [event] = exponential_per_round(Budget(Fraction(10), delta), scope(iterations=iterations))[0]
-    assert float(event.value) == pytest.approx(expected, abs=0.005 if iterations == 3 else 0.0006)
-
-
-def test_draws_without_delta_share_the_budget_exactly():
-    rounds = exponential_draws(5)(Budget(Fraction(10)), scope(iterations=4))
-    assert rounds == ((Event("exponential", "1/2", 5),),) * 4
+@given(budgets, st.integers(1, 200))
+def test_the_largest_bounded_range_fits_and_one_a_little_larger_does_not(budget, accesses):
+    largest = largest_bounded_range(budget, accesses)
+    assert within([Event("exponential", str(largest), accesses)], budget)
+    assert not within([Event("exponential", str(largest * Fraction("1.00000001")), accesses)], budget)
 
 
 @unhurried
-@given(totals, deltas, scopes)
-def test_a_delta_never_makes_draws_weaker(total, delta, scope):
-    loose = exponential_per_round(Budget(total, delta), scope)[0][0]
-    assert loose.value >= total / scope.iterations
+@given(budgets, st.integers(1, 200))
+def test_the_smallest_noise_multiplier_fits_and_one_a_little_smaller_does_not(budget, accesses):
+    smallest = smallest_noise_multiplier(budget, accesses)
+    assert within([Event("gaussian", str(smallest), accesses)], budget)
+    assert not within([Event("gaussian", str(smallest / Fraction("1.00000001")), accesses)], budget)
 
 
-@pytest.mark.parametrize(("total", "delta"), [(1, 1e-5), (10, 1e-5), (0.1, 1e-9)])
-def test_the_noise_multiplier_is_the_root_of_rounds_over_mu(total, delta):
-    one = gaussian_once(Budget(Fraction(str(total)), delta), scope())[0][0]
-    many = gaussian_per_round(Budget(Fraction(str(total)), delta), scope(iterations=13))[0][0]
-    assert float(many.value) == pytest.approx(math.sqrt(13) * float(one.value), rel=1e-6)
+@pytest.mark.parametrize("calibrate", [smallest_noise_multiplier, classical_deviation])
+def test_gaussian_noise_without_delta_is_refused(calibrate):
+    with pytest.raises(ValueError, match="no finite epsilon at delta 0"):
+        calibrate(Budget(Fraction(10)), 1)
 
 
-def test_class_means_are_released_once_and_used_for_ever():
-    first, *later = gaussian_once(Budget(Fraction(10), 1e-5), scope(iterations=3))
-    assert [event.mechanism for event in first] == ["gaussian"]
-    assert later == [(FREE,), (FREE,)]
+@given(st.floats(1e-6, 1e6))
+def test_a_raised_multiplier_is_not_below_what_it_stands_for(value):
+    assert value <= raised(value) <= value * (1 + 1e-8)
 
 
-def test_noisy_utilities_pay_for_every_class():
-    events = all_of(gaussian_per_class(Budget(Fraction(10), 1e-5), scope()))
-    assert sum(event.count for event in events) == 40
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_unit_moves_a_histogram_by_its_sensitivity(relation):
+    before, after = (np.eye(3)[0], np.eye(3)[1]) if relation == "replace-one" else (np.zeros(3), np.eye(3)[1])
+    assert np.linalg.norm(after - before) == pytest.approx(histogram_sensitivity(relation))
 
 
-def test_private_evolution_s_published_noise_is_that_of_its_formula_whatever_the_relation():
-    for relation in ("add-remove", "replace-one"):
-        [event] = published_gaussian_per_round(Budget(Fraction(10), 1e-5), scope(relation, 4))[0]
-        sigma = float(event.value) * vote_sensitivity(relation)
-        assert sigma == pytest.approx(math.sqrt(2 * math.log(1.25e5)) / 2.5)
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_unit_moves_a_sum_in_a_ball_by_its_sensitivity(relation):
+    end = np.array([0.6, 0.8])
+    before = -end if relation == "replace-one" else np.zeros(2)
+    assert np.linalg.norm(end - before) == pytest.approx(bounded_sum_sensitivity(relation))
 
 
-def test_pcevolve_gm_s_published_noise_is_that_of_a_sensitivity_of_shots_times_candidates():
-    [event] = published_gaussian_per_class(Budget(Fraction(10), 1e-5), scope())[0]
-    sigma = float(event.value) * utility_sensitivity(100)
-    assert sigma == pytest.approx(10 * 100 * math.sqrt(2 * math.log(1.25e5)) * 40 / 10)
-
-
-@pytest.mark.parametrize(
-    ("published", "tight"),
-    [
-        (published_gaussian_per_round, gaussian_per_round),
-        (published_gaussian_per_class, gaussian_per_class),
-    ],
-)
-def test_the_published_calibrations_add_more_noise_than_is_needed(published, tight):
-    budget = Budget(Fraction(10), 1e-5)
-    assert published(budget, scope())[0][0].value > tight(budget, scope())[0][0].value
-    assert within(all_of(published(budget, scope())), budget)
-
-
-def test_looking_at_nothing_is_a_uniform_draw_and_free():
-    rounds = nothing(Budget(Fraction(10)), scope(iterations=2))
-    assert rounds == ((Event("uniform"),), (Event("uniform"),))
-    assert merged(all_of(rounds)) == ()
-
-
-# What users write.
-
-
-@pytest.mark.parametrize("parse", [parse_epsilon, parse_noise_multiplier])
-@pytest.mark.parametrize(
-    "text", ["0", "-1", "nan", "inf", "", "ten", "1/0", ".", "1e999999999", "٣", "9" * 99]
-)
-def test_an_impossible_number_is_refused(parse, text):
-    with pytest.raises(UsageError, match="must be a finite number above 0"):
-        parse(text)
-
-
-@pytest.mark.parametrize("text", ["1e10", "1e-10", "1/99999999999"])
-def test_a_number_beyond_sense_is_refused(text):
-    with pytest.raises(UsageError, match="must lie between 1e-9 and 1e9"):
-        parse_epsilon(text)
-
-
-def test_epsilon_is_the_decimal_that_was_written():
-    assert parse_epsilon("0.1") == Fraction(1, 10)
-    assert parse_epsilon("1/3") == Fraction(1, 3)
-    assert parse_epsilon(1e-05) == Fraction(1, 10**5)
-
-
-@pytest.mark.parametrize("value", [-1e-9, 1.0, 2.0, math.nan, math.inf])
-def test_an_impossible_delta_is_refused(value):
-    with pytest.raises(UsageError, match="delta must be at least 0 and below 1"):
-        parse_delta(value)
-
-
-@pytest.mark.parametrize("value", [0.0, 1e-300, 0.999])
-def test_a_possible_delta_is_taken_as_it_is(value):
-    assert parse_delta(value) == value
-
-
-@named([*GAUSSIAN, exponential_per_round])
-@pytest.mark.parametrize("total", ["1e-9", "1e9"])
-@pytest.mark.parametrize("delta", [1e-300, 0.999])
-def test_the_extremes_of_what_may_be_asked_are_calibrated_too(spending, total, delta):
-    budget = Budget(parse_epsilon(total), delta)
-    assert within(all_of(spending(budget, scope(iterations=1000))), budget)
+def test_a_vector_of_utilities_moves_by_its_sensitivity_at_most():
+    assert bounded_vector_sensitivity(9) == pytest.approx(math.sqrt(9)) == np.linalg.norm(np.ones(9))

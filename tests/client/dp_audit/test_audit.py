@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pcevolve.dp.calibration import exponential_draws
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.dp_audit.audit import audit_method, audit_selector, noises
 from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS
+from pcevolve.methods.rounds import exponential_draws
 from pcevolve.privacy import Budget, Event, Relation
-from pcevolve.selectors import SELECTORS, Measurement, Records, Scene, Selector
+from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene, Selector
 from support.draws import Misscaled
 
 PRIVATE = sorted(name for name, method in METHODS.items() if method.selector is not None)
@@ -46,7 +46,7 @@ def audited(
     """Audit a method with parts of it exchanged."""
     method = METHODS[tested.method]
     if method.name == "pe-em":  # five draws share an epsilon so small that they take many more runs to see
-        method = replace(method, spending=exponential_draws(1), prototypes=1)
+        method = replace(method, tight=exponential_draws(1), prototypes=1)
     return audit_selector(
         tested, method, selector or honest(method.name), noise or noises(seed=1), lambda: None
     )
@@ -66,9 +66,9 @@ class Twice:
 
     honest: Selector
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        rows = np.repeat(np.arange(len(records.targets)), 2)
-        doubled = Records(records.embeddings[rows], records.targets[rows], np.arange(len(rows)))
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        rows = np.repeat(np.arange(len(private.targets)), 2)
+        doubled = PrivateEmbeddings(private.embeddings[rows], private.targets[rows], np.arange(len(rows)))
         return self.honest.measure(doubled, scene, event, noise)
 
     def pick(self, measured, scene):
@@ -81,8 +81,8 @@ class Unitless:
 
     honest: Selector
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        single = Records(records.embeddings, records.targets, np.arange(len(records.targets)))
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        single = PrivateEmbeddings(private.embeddings, private.targets, np.arange(len(private.targets)))
         return self.honest.measure(single, scene, event, noise)
 
     def pick(self, measured, scene):
@@ -95,9 +95,9 @@ class Talkative:
 
     honest: Selector
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        measured = self.honest.measure(records, scene, event, noise)
-        return {**measured, "mean": records.embeddings.mean(axis=0)}
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        measured = self.honest.measure(private, scene, event, noise)
+        return {**measured, "mean": private.embeddings.mean(axis=0)}
 
     def pick(self, measured, scene):
         return self.honest.pick(measured, scene)

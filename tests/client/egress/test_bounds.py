@@ -10,7 +10,7 @@ import pytest
 
 from pcevolve.egress import bounds
 from pcevolve.egress.deadline import Deadline
-from pcevolve.errors import ProviderReplyError, plain
+from pcevolve.errors import ProviderReplyError, printable
 from pcevolve_shared import images
 from support.provider import png
 from support.runs import small_plan
@@ -61,5 +61,5 @@ def test_a_deadline_that_was_kept_leaves_no_trace():
 
 
 def test_a_message_for_a_terminal_is_one_short_line_of_printable_characters():
-    assert plain("a\x1b[2J\nb\u202ec") == "a [2J b c"
-    assert len(plain("x" * 10**6)) <= 1001
+    assert printable("a\x1b[2J\nb\u202ec") == "a [2J b c"
+    assert len(printable("x" * 10**6)) <= 1001

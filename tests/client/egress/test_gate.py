@@ -160,7 +160,7 @@ def looking(tmp_path, provider) -> SmallRun:
 
 def test_lookahead_sends_back_the_candidate_that_the_plan_names(looking, provider):
     made = {each.id: each for of_class in first_round(looking).values() for each in of_class}
-    for call in looking.plan.looks(0):
+    for call in looking.plan.lookaheads(0):
         candidate = made[call.source]
         seen = looking.gate.vary(call, PublicEcho(candidate))
         assert {each.parent for each in seen} == {candidate.id}
@@ -171,7 +171,7 @@ def test_lookahead_sends_back_the_candidate_that_the_plan_names(looking, provide
 
 def test_lookahead_cannot_send_any_other_candidate(looking, provider):
     other = first_round(looking)["cut"][1]
-    call = next(iter(looking.plan.looks(0)))
+    call = next(iter(looking.plan.lookaheads(0)))
     for source in (PublicEcho(other), Prototype(other, paid(looking, other)), None):
         assert_refused(
             looking, provider, "the plan names", lambda source=source: looking.gate.vary(call, source)

@@ -14,7 +14,8 @@ from torchvision import models
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.bundled import BundledNet
 from pcevolve.encoders.fetch import fetch_encoder
-from pcevolve.encoders.frozen import FrozenEncoder, centre_square, to_tensor
+from pcevolve.encoders.frozen import FrozenEncoder
+from pcevolve.encoders.pixels import centre_square, to_tensor
 from pcevolve.errors import ModelError, UsageError
 
 TINY_CLIP = {

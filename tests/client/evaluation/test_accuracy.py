@@ -5,9 +5,10 @@ import pytest
 import torch
 from PIL import Image
 
+from pcevolve.encoders.pixels import pixel_array
 from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation.accuracy import Accuracy, AccuracyTest
-from pcevolve.evaluation.heads import Training, pixels_of, train_cnn, train_linear
+from pcevolve.evaluation.heads import CNN_SIDE, Training, train_cnn, train_linear
 from pcevolve.private.digits import load_digits
 
 
@@ -57,7 +58,9 @@ def test_cnn_from_scratch_learns_what_is_easy(digits):
     rest = digits[1]
     shades = [Image.new("RGB", (64, 64), (tone, tone, tone)) for tone in (20, 30, 220, 230)]
     light = rest.subset(range(4))
-    test = AccuracyTest(rest.labels, pixels_of(shades), np.array([0, 0, 1, 1]), "cnn", GreyPixels())
+    test = AccuracyTest(
+        rest.labels, pixel_array(shades, CNN_SIDE), np.array([0, 0, 1, 1]), "cnn", GreyPixels()
+    )
     assert test.of(shades, [0, 0, 1, 1]).mean == 1.0
     assert AccuracyTest.on(light, GreyPixels(), "cnn").features.shape == (4, 3, 64, 64)
 

@@ -36,7 +36,7 @@ def path(tmp_path):
 def test_a_query_is_drawn_once_and_answered_from_record_ever_after(path):
     first = paid(account(path), 1)
     assert account(path).pay(query(1), [ONE], never) == first
-    assert account(path).recorded(query(1)) == first
+    assert account(path).receipt(query(1)) == first
     assert account(path).receipts() == (first,)
 
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.errors import BudgetError, DataError, LedgerError
+from pcevolve.ledger.cuts import Cut, Party
 from pcevolve.ledger.keys import Key
 from pcevolve.ledger.ledger import Ledger, PrivateUnit, Terms
-from pcevolve.ledger.overlap import Cut, Party, Reach, exposures
+from pcevolve.ledger.overlap import Reach, exposures
 from pcevolve.ledger.units import Units
 from pcevolve.privacy import FREE, Event
 from support.accounts import account, budget, gaussian, images, outcome, patients, query

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcevolve.dp.calibration import Scope, mean_sensitivity, utility_sensitivity, vote_sensitivity
 from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.dp.sensitivity import bounded_sum_sensitivity, bounded_vector_sensitivity, histogram_sensitivity
 from pcevolve.errors import UsageError
-from pcevolve.methods import METHODS, method
+from pcevolve.methods import METHODS, Scope, method
 from pcevolve.methods.lift import (
     best_tenth,
     draws_lift,
@@ -270,7 +270,7 @@ def test_the_histogram_s_lift_is_the_share_of_simulated_histograms(shots, sigma)
 
 @pytest.mark.parametrize("multiplier", [0.02, 0.1, 0.5])
 def test_the_noisy_argmax_s_lift_is_the_frequency_of_simulated_winners(multiplier):
-    noise = multiplier * utility_sensitivity(100) * np.random.default_rng(1).normal(size=(20_000, 100))
+    noise = multiplier * bounded_vector_sensitivity(100) * np.random.default_rng(1).normal(size=(20_000, 100))
     winners = np.argmax(np.repeat([1.0, 0.0], [10, 90]) + noise, axis=1)
     lift = noisy_argmax_lift(event("gaussian", multiplier), SCOPE)
     assert lift == pytest.approx((winners < 10).mean(), abs=0.015)
@@ -282,7 +282,9 @@ def test_the_noisy_argmax_s_lift_is_the_frequency_of_simulated_winners(multiplie
 def test_the_means_lift_is_that_of_simulated_spheres(relation, multiplier):
     scope = replace(SCOPE, relation=relation)
     generator, coordinates, runs = np.random.default_rng(2), 256, 4000
-    released = multiplier * mean_sensitivity(relation) / 10 * generator.normal(size=(runs, coordinates))
+    released = (
+        multiplier * bounded_sum_sensitivity(relation) / 10 * generator.normal(size=(runs, coordinates))
+    )
     released[:, 0] += 1.0  # the private mean, at the radius R = 1
     cosines = released[:, 0] / np.linalg.norm(released, axis=1)
     others = generator.normal(size=100_000) / math.sqrt(coordinates)  # cosines of random directions
@@ -293,4 +295,4 @@ def test_the_means_lift_is_that_of_simulated_spheres(relation, multiplier):
 def test_a_vote_is_worth_half_as_much_where_records_are_replaced():
     replaced, removed = SCOPE, replace(SCOPE, relation="add-remove")
     assert joint_lift(event("exponential", 1.0), replaced) == joint_lift(event("exponential", 0.5), removed)
-    assert vote_sensitivity("replace-one") == pytest.approx(math.sqrt(2))
+    assert histogram_sensitivity("replace-one") == pytest.approx(math.sqrt(2))

@@ -1,4 +1,4 @@
-"""Figures of a promise: short, and never below what they stand for."""
+"""Figures of a promise: taken exactly as written; shown short, and never below what they stand for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.public.figures import SLACK, factor, loss, upwards
+from pcevolve.errors import UsageError
+from pcevolve.public.figures import (
+    SLACK,
+    factor,
+    loss,
+    parse_delta,
+    parse_epsilon,
+    parse_noise_multiplier,
+    upwards,
+)
 
 
 @given(st.floats(1e-9, 1e9), st.integers(2, 8))
@@ -39,3 +48,38 @@ def test_a_factor_is_not_below_e_to_the_epsilon(epsilon):
 )
 def test_a_factor_is_short(epsilon, words):
     assert factor(epsilon) == words
+
+
+# What users write.
+
+
+@pytest.mark.parametrize("parse", [parse_epsilon, parse_noise_multiplier])
+@pytest.mark.parametrize(
+    "text", ["0", "-1", "nan", "inf", "", "ten", "1/0", ".", "1e999999999", "٣", "9" * 99]
+)
+def test_an_impossible_number_is_refused(parse, text):
+    with pytest.raises(UsageError, match="must be a finite number above 0"):
+        parse(text)
+
+
+@pytest.mark.parametrize("text", ["1e10", "1e-10", "1/99999999999"])
+def test_a_number_beyond_sense_is_refused(text):
+    with pytest.raises(UsageError, match="must lie between 1e-9 and 1e9"):
+        parse_epsilon(text)
+
+
+def test_epsilon_is_the_decimal_that_was_written():
+    assert parse_epsilon("0.1") == Fraction(1, 10)
+    assert parse_epsilon("1/3") == Fraction(1, 3)
+    assert parse_epsilon(1e-05) == Fraction(1, 10**5)
+
+
+@pytest.mark.parametrize("value", [-1e-9, 1.0, 2.0, math.nan, math.inf])
+def test_an_impossible_delta_is_refused(value):
+    with pytest.raises(UsageError, match="delta must be at least 0 and below 1"):
+        parse_delta(value)
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-300, 0.999])
+def test_a_possible_delta_is_taken_as_it_is(value):
+    assert parse_delta(value) == value

@@ -13,14 +13,8 @@ from hypothesis.extra import numpy as hnp
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.errors import DataError
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS, Records
-from pcevolve.selectors.contrastive import (
-    Contrastive,
-    calibrated,
-    filtered,
-    plain,
-    unfiltered,
-)
+from pcevolve.selectors import SELECTORS, PrivateEmbeddings
+from pcevolve.selectors.contrastive import Contrastive, calibrated, filtered, uncalibrated, unfiltered
 from pcevolve.selectors.scene import distances
 from support.neighbours import Observer, World, records_of
 
@@ -44,7 +38,7 @@ def test_ablation_h_is_the_calibrator_over_all_candidates():
 
 
 def test_ablation_with_plain_similarity_is_equation_2_over_the_candidates_that_pass():
-    assert plain(CANDIDATES, 0) == pytest.approx([math.exp(-1), math.exp(-2), math.exp(-3), 0.0])
+    assert uncalibrated(CANDIDATES, 0) == pytest.approx([math.exp(-1), math.exp(-2), math.exp(-3), 0.0])
 
 
 def test_a_tie_fails_the_filter():
@@ -63,7 +57,7 @@ def test_a_single_class_has_no_others_to_be_told_from():
     assert filtered(distances(np.array([[1.0], [9.0]]), CENTRES[:1]), 0).tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("utility", [calibrated, filtered, unfiltered, plain])
+@pytest.mark.parametrize("utility", [calibrated, filtered, unfiltered, uncalibrated])
 @given(
     candidates=hnp.arrays(np.float64, (7, 3), elements=st.floats(allow_nan=True, allow_infinity=True)),
     centres=hnp.arrays(np.float64, (4, 3), elements=st.floats(-100, 100)),
@@ -98,7 +92,7 @@ def test_a_unit_of_many_images_counts_once_in_the_centre():
 def test_a_class_without_private_images_is_an_error_and_nothing_is_drawn(name):
     noise = Observer()
     event = Event("gaussian", "1", 2) if name == "noisy-argmax" else Event("exponential", "1", 2)
-    half = Records(DATA.embeddings[:2], DATA.targets[:2], DATA.units[:2])
+    half = PrivateEmbeddings(DATA.embeddings[:2], DATA.targets[:2], DATA.units[:2])
     with pytest.raises(DataError, match=r"class 'class 1' has no private images.*nothing was drawn"):
         SELECTORS[name]().measure(half, WORLD.scene("replace-one"), event, noise)
     assert noise.asked == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS, Records, Scene
+from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
 from pcevolve.selectors.following import SLACK
 from pcevolve.selectors.means import REPULSION
 
@@ -51,7 +51,7 @@ class Case:
         )
         targets = np.repeat(np.arange(classes), 3)
         places = self.random.normal(size=(len(targets), width)) + targets[:, None]
-        records = Records(places, targets, np.arange(len(targets)))
+        records = PrivateEmbeddings(places, targets, np.arange(len(targets)))
         self.event = event_of(name, classes)
         self.measured = self.selector.measure(records, self.scene, self.event, SeededNoise(seed))
         self.picked = self.selector.pick(self.measured, self.scene)
@@ -71,9 +71,8 @@ class Case:
         return pool + scale * self.random.uniform(-1, 1, size=pool.shape)
 
     def accepts(self, scene: Scene) -> bool:
-        return self.selector.is_measured(self.measured, scene, self.event) and self.follows(
-            self.picked, scene
-        )
+        bits = self.selector.rounding_bits(self.measured, scene, self.event)
+        return bits is not None and self.follows(self.picked, scene)
 
     def follows(self, picked: tuple[np.ndarray, ...], scene: Scene | None = None) -> bool:
         return self.selector.is_picked(self.measured, scene or self.scene, picked)
@@ -205,4 +204,4 @@ def test_an_array_more_or_of_another_type_is_no_measurement(name: str, seed: int
         {**case.measured, of: case.measured[of].astype(np.float32)},
         {**case.measured, of: case.measured[of][..., None]},
     ):
-        assert not case.selector.is_measured(other, case.scene, case.event)
+        assert case.selector.rounding_bits(other, case.scene, case.event) is None

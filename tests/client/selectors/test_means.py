@@ -8,18 +8,9 @@ from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS, Records, Scene
-from pcevolve.selectors.means import (
-    AXES,
-    Frame,
-    Means,
-    clipped,
-    misfit,
-    ranked,
-    spread,
-    typical,
-)
-from pcevolve.selectors.scene import united
+from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
+from pcevolve.selectors.means import MOST_AXES, Frame, Means, clipped, misfit, ranked, spread, typical
+from pcevolve.selectors.scene import joined_scenes
 
 NOISELESS = Event("gaussian", f"1/{10**12}")
 
@@ -43,10 +34,10 @@ def clouds(seed: int, classes: int = 3, count: int = 40, width: int = 32) -> lis
     return [random.normal(size=(count, width)) + 6 * np.eye(width)[target] for target in range(classes)]
 
 
-def records_in(pools: list[np.ndarray]) -> Records:
+def records_in(pools: list[np.ndarray]) -> PrivateEmbeddings:
     """Private records that lie exactly on candidates."""
     targets = np.repeat(np.arange(len(pools)), [len(pool) for pool in pools])
-    return Records(np.concatenate(pools), targets, np.arange(len(targets)))
+    return PrivateEmbeddings(np.concatenate(pools), targets, np.arange(len(targets)))
 
 
 def test_the_frame_is_mean_principal_axes_and_median_norm_of_what_can_be_used():
@@ -58,7 +49,9 @@ def test_the_frame_is_mean_principal_axes_and_median_norm_of_what_can_be_used():
 
 
 def test_the_frame_keeps_distances_between_candidates_that_span_few_axes():
-    flat = np.random.default_rng(1).normal(size=(50, AXES)) @ np.random.default_rng(2).normal(size=(AXES, 64))
+    flat = np.random.default_rng(1).normal(size=(50, MOST_AXES)) @ np.random.default_rng(2).normal(
+        size=(MOST_AXES, 64)
+    )
     points = Frame.of(flat).points(flat)
     assert cdist(points, points) == pytest.approx(cdist(flat, flat), rel=0.01)  # its axes are rounded
 
@@ -77,7 +70,7 @@ def test_points_outside_the_ball_are_moved_to_its_surface():
 
 def test_what_is_released_is_the_sum_of_clipped_points_over_nominal_shots():
     pools = [np.array([[-2.0], [-1.0]]), np.array([[1.0], [2.0]])]  # centre 0, radius 1.5
-    data = Records(np.array([[-1.0], [-9.0], [0.5]]), np.array([0, 0, 1]), np.arange(3))
+    data = PrivateEmbeddings(np.array([[-1.0], [-9.0], [0.5]]), np.array([0, 0, 1]), np.arange(3))
     measured = Means().measure(data, scene_of(pools), NOISELESS, SeededNoise(1))
     sign = measured["axes"][0, 0]
     assert sign * measured["means"][:, 0] == pytest.approx([-(1.0 + 1.5) / 10, 0.05], abs=1e-5)
@@ -85,7 +78,7 @@ def test_what_is_released_is_the_sum_of_clipped_points_over_nominal_shots():
 
 def test_the_noise_has_the_multipliers_deviation_in_radii_and_is_trusted_by_as_much_as_that_allows():
     pools = clouds(3, classes=30)
-    empty = Records(np.zeros((0, 32)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    empty = PrivateEmbeddings(np.zeros((0, 32)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     frame = Frame.of(np.concatenate(pools))
     for relation, factor in (("add-remove", 1), ("replace-one", 2)):
         scene = scene_of(pools, relation=relation)
@@ -99,7 +92,7 @@ def test_the_noise_has_the_multipliers_deviation_in_radii_and_is_trusted_by_as_m
 def test_with_noise_beyond_measure_a_class_looks_as_its_own_candidates_do():
     pools = clouds(5, classes=2)
     frame = Frame.of(np.concatenate(pools))
-    data = Records(pools[1][:4], np.zeros(4, dtype=np.int64), np.arange(4))
+    data = PrivateEmbeddings(pools[1][:4], np.zeros(4, dtype=np.int64), np.arange(4))
     means = Means().measure(data, scene_of(pools), Event("gaussian", "1000000"), SeededNoise(3))["means"]
     assert means == pytest.approx(np.array([frame.points(pool).mean(axis=0) for pool in pools]), abs=1e-3)
 
@@ -198,7 +191,7 @@ def test_the_misfit_is_the_mean_distance_of_what_was_picked_to_the_means_of_its_
 
 def test_all_looks_of_a_candidate_are_rows_of_one_question():
     one, other = (scene_of(clouds(seed)) for seed in (1, 2))
-    both = united([one, other])
+    both = joined_scenes([one, other])
     assert [len(pool) for pool in both.pools] == [80, 80, 80]
     assert np.array_equal(both.pools[1], np.concatenate([one.pools[1], other.pools[1]]))
     assert both.labels == one.labels

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS, Records, Scene, Selector
-from pcevolve.selectors.contrastive import Contrastive, calibrated, filtered, plain, unfiltered
+from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors.contrastive import Contrastive, calibrated, filtered, uncalibrated, unfiltered
 from pcevolve.selectors.joint import ballots, total_votes
 from pcevolve.selectors.means import Frame, Means
 from pcevolve.selectors.votes import ExponentialVotes, Votes
 
-UTILITIES = {"h∘g": calibrated, "g": filtered, "h": unfiltered, "h'∘g": plain}
+UTILITIES = {"h∘g": calibrated, "g": filtered, "h": unfiltered, "h'∘g": uncalibrated}
 
 
 def event_of(name: str, classes: int) -> Event:
@@ -39,7 +39,7 @@ class Case:
             [np.arange(self.classes), self.random.integers(self.classes, size=count - self.classes)]
         )
         places = self.random.normal(size=(count, self.width)) + targets[:, None]
-        self.records = Records(places, targets, self.random.integers(count, size=count))
+        self.records = PrivateEmbeddings(places, targets, self.random.integers(count, size=count))
         self.pools = [self._pool(target) for target in range(self.classes)]
 
     def _pool(self, target: int) -> np.ndarray:
@@ -58,15 +58,15 @@ class Case:
             relation="replace-one",
         )
 
-    def part(self, rows: np.ndarray) -> Records:
+    def part(self, rows: np.ndarray) -> PrivateEmbeddings:
         of = self.records
-        return Records(of.embeddings[rows], of.targets[rows], of.units[rows])
+        return PrivateEmbeddings(of.embeddings[rows], of.targets[rows], of.units[rows])
 
 
 CASES = st.integers(0, 2**32 - 1).map(Case)
 
 
-def all_votes(records: Records, scene: Scene) -> np.ndarray:
+def all_votes(records: PrivateEmbeddings, scene: Scene) -> np.ndarray:
     """JVEM's votes for all tuples of all blocks, in one vector."""
     return np.concatenate([total_votes(records, scene, *ballot) for ballot in ballots(scene)])
 
@@ -215,7 +215,7 @@ def test_what_is_released_of_a_draw_are_indices(name: str):
     assert {key: array.dtype for key, array in measured.items()} == {"chosen": np.int64}
 
 
-def scores_of(name: str, records: Records, scene: Scene) -> list[np.ndarray]:
+def scores_of(name: str, records: PrivateEmbeddings, scene: Scene) -> list[np.ndarray]:
     """Noise-free scores, one array per class or block."""
     if name in UTILITIES:
         return [scores for _, scores in Contrastive(UTILITIES[name]).scores(records, scene)]
@@ -231,10 +231,10 @@ def with_holes(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return np.insert(pool, places, [[np.nan], [np.inf]], axis=0)
 
 
-def measured_by(selector: Selector, name: str, records: Records, scene: Scene):
+def measured_by(selector: Selector, name: str, records: PrivateEmbeddings, scene: Scene):
     return selector.measure(records, scene, event_of(name, len(scene.labels)), SeededNoise(1))
 
 
-def chosen_by(name: str, records: Records, scene: Scene) -> tuple[np.ndarray, ...]:
+def chosen_by(name: str, records: PrivateEmbeddings, scene: Scene) -> tuple[np.ndarray, ...]:
     selector = SELECTORS[name]()
     return selector.pick(measured_by(selector, name, records, scene), scene)

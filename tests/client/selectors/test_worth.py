@@ -11,11 +11,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pcevolve.dp.calibration import Scope
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.methods import method
+from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
-from pcevolve.selectors import SELECTORS, Records, Scene
+from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
 
 CLASSES, CANDIDATES, WIDTH, SEEDS = 2, 100, 32, 40
 
@@ -24,7 +24,7 @@ def share_of_the_best_tenth(name: str, shots: int, seed: int) -> float:
     random = np.random.default_rng(seed)
     truth = random.normal(size=(CLASSES, WIDTH))
     targets = np.repeat(np.arange(CLASSES), shots)
-    records = Records(
+    records = PrivateEmbeddings(
         truth[targets] + random.normal(size=(len(targets), WIDTH)), targets, np.arange(len(targets))
     )
     # Candidates tend only a little towards their class, and differ more along some axes than along others.

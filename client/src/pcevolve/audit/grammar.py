@@ -66,7 +66,7 @@ def steps(plan: PublicPlan) -> Iterator[Call | int]:
         if iteration:
             yield iteration
         yield from plan.round(iteration)
-        yield from plan.looks(iteration)
+        yield from plan.lookaheads(iteration)
         if not iteration and 0 in plan.releases:
             yield 0
     if plan.selects:

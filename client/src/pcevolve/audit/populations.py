@@ -30,7 +30,7 @@ class Populations:
         last = max(iteration - 1, 0)
         shown = range(last + 1) if self.plan.pool == "all" else range(last, last + 1)
         views: dict[str, tuple[Candidate, ...]] = {}
-        for call in (call for t in shown for call in self.plan.looks(t)):
+        for call in (call for t in shown for call in self.plan.lookaheads(t)):
             views[call.source or ""] = views.get(call.source or "", ()) + self._brought(call)
         return Pool(joined(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 

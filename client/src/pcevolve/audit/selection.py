@@ -20,8 +20,8 @@ from pcevolve.errors import ModelError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors import SELECTORS, Measurement
-from pcevolve.selectors.choosing import Chooser, looks_of
-from pcevolve.selectors.scene import united
+from pcevolve.selectors.choosing import Chooser, renditions_of
+from pcevolve.selectors.scene import joined_scenes
 from pcevolve.transcript.reader import RunReader
 
 LoadEncoder = Callable[[PublicPlan], Encoder]
@@ -78,7 +78,7 @@ class Selections:
 
     def _derived(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
         """Go through the receipts in order: a free choice follows from the last measurement before it."""
-        looks = looks_of(plan, next((each for each in self.run.receipts if not each.iteration), None))
+        looks = renditions_of(plan, next((each for each in self.run.receipts if not each.iteration), None))
         populations = Populations(plan, self.run.outputs)
         measured: Measurement | None = None
         for receipt in receipts:
@@ -87,11 +87,12 @@ class Selections:
             scenes = chooser.scenes(receipt.iteration, pool, looks)
             if receipt.measured:
                 measured = self._measured(receipt.measured)
-                shown, event = united(scenes), receipt.events[0]
-                if measured is None or not chooser.selector.is_measured(measured, shown, event):
+                shown, event = joined_scenes(scenes), receipt.events[0]
+                bits = None if measured is None else chooser.selector.rounding_bits(measured, shown, event)
+                if bits is None:
                     yield f"{where}: what was measured has not the form that its method gives"
                     return
-                self.room += chooser.selector.room(measured, shown)
+                self.room += bits
             if measured is None or not chooser.follows(measured, scenes, pool, receipt):
                 yield f"{where}: its choices do not follow from what was measured"
 

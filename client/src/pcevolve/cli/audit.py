@@ -12,7 +12,7 @@ import typer
 
 from pcevolve.cli.options import Json, RunFolder
 from pcevolve.cli.tables import print_table
-from pcevolve.errors import plain
+from pcevolve.errors import printable
 
 if TYPE_CHECKING:
     from pcevolve.public.finding import Finding
@@ -68,7 +68,7 @@ def _verdict(
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
     for each in findings:
         for fault in each.faults[:20]:
-            typer.echo(f"{each.claim}: NO, {plain(fault)}", err=True)
+            typer.echo(f"{each.claim}: NO, {printable(fault)}", err=True)
     if not allowed:
         typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import typer
 
 from pcevolve.cli.help import CommandWithPanels, Context, GroupWithPanels, Rows
-from pcevolve.errors import ClientError, plain
+from pcevolve.errors import ClientError, printable
 
 CommandLike: TypeAlias = Any
 """A command or a group of them; typer does not export their common class."""
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments)
     except ClientError as error:
-        print(f"error: {plain(str(error))}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a folder that may not be written
         running = (sys.argv[1:] if arguments is None else arguments)[:1] == ["run"]

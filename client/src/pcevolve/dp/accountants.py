@@ -15,24 +15,24 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pcevolve.dp.curves import (
+    SLACK,
+    SMALL_RANGE,
+    FloatArray,
+    bounded_range_renyi,
+    gaussian_epsilon,
+    two_outcomes_renyi,
+)
 from pcevolve.privacy import Budget, Event, MechanismName
-
-FloatArray = NDArray[np.float64]
-
-SLACK = 1e-12
-"""Relative rounding error of a formula's terms, generously: they are a few dozen operations of 2^-53 each."""
-SMALL_RANGE = 1e-7
-"""Below it, in nats, the simple bound on a Renyi curve is exact for all purposes, and the curve's formula is not."""
 
 
 class Accountant(Protocol):
-    """One way to bound the privacy loss of a composition."""
+    """One way to bound the privacy loss of adaptively composed events."""
 
     @property
     def name(self) -> str:
-        """What plans and reports call it."""
+        """The word for this accountant in plans, exports and reports, such as ``"zcdp"``."""
         ...
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
@@ -83,7 +83,11 @@ class PureAccountant:
     name = "pure"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """See ``Accountant.epsilon``."""
+        """The exact sum of the events' pure ε, rounded up, at any δ; inf if one of them is Gaussian.
+
+        Raises:
+            ValueError: ``delta`` is not in [0, 1).
+        """
         _checked(delta)
         total = pure_epsilon(events)
         return math.inf if total is None else above(total)
@@ -98,7 +102,11 @@ class ZcdpAccountant:
     name = "zcdp"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """See ``Accountant.epsilon``: ``ρ + 2 sqrt(ρ ln(1/δ))``."""
+        """``ρ + 2 sqrt(ρ ln(1/δ))``, rounded up; inf at δ = 0 if private data were looked at.
+
+        Raises:
+            ValueError: ``delta`` is not in [0, 1).
+        """
         spent = merged(events)
         if not spent or _hopeless(spent, _checked(delta)):
             return math.inf if spent else 0.0
@@ -115,9 +123,12 @@ class RenyiAccountant:
     name = "rdp"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """See ``Accountant.epsilon``: the least of ``R_α + ln(1 - 1/α) - ln(δα)/(α - 1)`` over all α > 1.
+        """The least of ``R_α + ln(1 - 1/α) - ln(δα)/(α - 1)`` over all α > 1, rounded up; inf at δ = 0.
 
         Every α proves an ε, so it is no matter of privacy how well the minimum is found.
+
+        Raises:
+            ValueError: ``delta`` is not in [0, 1).
         """
         spent = merged(events)
         if not spent or _hopeless(spent, _checked(delta)):
@@ -135,7 +146,11 @@ class GaussianAccountant:
     name = "gdp"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """See ``Accountant.epsilon``: the smallest ε with ``Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2) <= δ``."""
+        """The smallest ε with ``Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2) <= δ``, rounded up; inf if an event is not Gaussian.
+
+        Raises:
+            ValueError: ``delta`` is not in [0, 1).
+        """
         spent = merged(events)
         if not spent or _hopeless(spent, _checked(delta)):
             return math.inf if spent else 0.0
@@ -144,7 +159,7 @@ class GaussianAccountant:
         mu = math.sqrt(above(sum((event.count / event.value**2 for event in spent), Fraction(0)))) * (
             1 + SLACK
         )
-        return _gaussian_epsilon(mu, delta)
+        return gaussian_epsilon(mu, delta)
 
 
 PURE, ZCDP, RDP, GDP = PureAccountant(), ZcdpAccountant(), RenyiAccountant(), GaussianAccountant()
@@ -207,49 +222,7 @@ def _renyi(event: Event, orders: FloatArray) -> FloatArray:
     bound = np.fmin(linear, pure)
     if pure < SMALL_RANGE or not math.isfinite(2 * pure):
         return bound
-    return np.fmin(_two_outcomes(2 * pure, np.full_like(orders, pure), orders), bound)
-
-
-def bounded_range_renyi(eta: float, orders: FloatArray) -> FloatArray:
-    """Largest Renyi divergence of any two distributions whose log-ratios span at most ``eta``, rounded up.
-
-    It is reached by two outcomes with log-ratios t and t - η, at the t where its derivative vanishes:
-    ``η - t = ln(α/(α - 1)) + ln(1 - e^(-(α - 1)η)) - ln(1 - e^(-αη))``. It is at most η, and at most ``αη²/8``.
-
-    Args:
-        eta: Bounded range, in nats, >= 0.
-        orders: float64, α - 1 > 0.
-
-    Source: Dong, Durfee & Rogers 2020 for the two outcomes; Cesar & Rogers 2021 for η²/8-zCDP.
-    """
-    bound = np.fmin(eta, (1 + orders) * eta * (eta / 8) * (1 + SLACK))
-    if eta < SMALL_RANGE or not math.isfinite(eta):
-        return bound
-    rest = np.log1p(1 / orders) + _log1mexp(orders * eta) - _log1mexp((1 + orders) * eta)
-    return np.fmin(_two_outcomes(eta, np.clip(rest, 0, eta), orders), bound)
-
-
-def _two_outcomes(eta: float, rest: FloatArray, orders: FloatArray) -> FloatArray:
-    """Renyi divergence of two outcomes with log-ratios ``eta - rest`` and ``-rest``, rounded up.
-
-    With p the first one's probability it is ``ln(p e^((α-1)(η-w)) + (1-p) e^(-(α-1)w)) / (α-1)``, w the rest. Close
-    to 0 the sum is 1 plus very little, and ``expm1`` keeps the little.
-    """
-    log_p = _log1mexp(rest) - _log1mexp(eta)
-    log_q = _log1mexp(eta - rest) - rest - _log1mexp(eta)
-    up, down = orders * (eta - rest), -orders * rest
-    with np.errstate(over="ignore", invalid="ignore"):  # where the sum is large, the other form is used
-        little = np.log1p(np.exp(log_p) * np.expm1(up) + np.exp(log_q) * np.expm1(down))
-    logs = np.where(orders * eta < 1, little, np.logaddexp(log_p + up, log_q + down))
-    return np.asarray(logs / orders + SLACK * eta)
-
-
-def _log1mexp(x: FloatArray | float) -> FloatArray:
-    """``ln(1 - e^-x)`` for x >= 0, precise at both ends."""
-    with np.errstate(divide="ignore"):
-        return np.where(
-            np.less(x, math.log(2)), np.log(-np.expm1(np.negative(x))), np.log1p(-np.exp(np.negative(x)))
-        )
+    return np.fmin(two_outcomes_renyi(2 * pure, np.full_like(orders, pure), orders), bound)
 
 
 def _converted(spent: tuple[Event, ...], delta: float, orders: FloatArray) -> FloatArray:
@@ -275,27 +248,3 @@ def _minimum(bound: Callable[[FloatArray], FloatArray]) -> float:
         least = min(least, float(values[best]))
         low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, points - 1)])
     return least
-
-
-def _gaussian_epsilon(mu: float, delta: float) -> float:
-    """Bisect to neighbouring floats; the upper one is known to be enough."""
-    low, high = 0.0, (mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))) * (1 + SLACK)
-    if not math.isfinite(high):
-        return math.inf
-    if _gaussian_delta(mu, low) <= delta:
-        return low
-    while (middle := (low + high) / 2) not in (low, high):
-        low, high = (low, middle) if _gaussian_delta(mu, middle) <= delta else (middle, high)
-    return high
-
-
-def _gaussian_delta(mu: float, epsilon: float) -> float:
-    """δ of μ-GDP at ε, rounded up; logarithms, because both of its terms can be far below or above the floats."""
-    from scipy.special import (
-        log_ndtr,  # a quarter of a second, which a command that is refused need not wait for
-    )
-
-    first = float(log_ndtr(mu / 2 - epsilon / mu))
-    tail = float(log_ndtr(-mu / 2 - epsilon / mu))
-    gap = min(epsilon + tail - first, 0.0) - 0.01 * SLACK * (1 + epsilon - tail)
-    return math.exp(first) * -math.expm1(gap) * (1 + SLACK)

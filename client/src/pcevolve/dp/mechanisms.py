@@ -29,7 +29,7 @@ enable_features("contrib")  # noisy max is one of OpenDP's contributed, proof-ca
 
 
 class Noise(Protocol):
-    """Where randomness that protects somebody comes from.
+    """A source of the draws that protect a privacy unit: exponential mechanism, permute-and-flip, Gaussian noise.
 
     ``sensitivity`` below is the most that one entry of ``scores`` moves between neighbouring datasets, and "monotone"
     means that all entries move the same way. ``key`` is public and names the draw; secure noise ignores it, and
@@ -38,7 +38,7 @@ class Noise(Protocol):
 
     @property
     def source(self) -> Source:
-        """What receipts and reports call it."""
+        """The word for this source in receipts and reports."""
         ...
 
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
@@ -90,7 +90,7 @@ class Noise(Protocol):
         ...
 
     def uniform(self, key: str, count: int) -> int:
-        """Draw any index below ``count``, which must be at least 1. Looks at nothing and costs nothing."""
+        """Draw any index below ``count``, at least 1. It looks at no private data and costs nothing."""
         ...
 
 
@@ -100,25 +100,25 @@ class SecureNoise:
     source: Literal["os-csprng"] = "os-csprng"
 
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        """See ``Noise.exponential``."""
+        """Draw an index by the exponential mechanism, with OpenDP's exact Gumbel noise; arguments as in ``Noise``."""
         return int(exponential_measurement(rate)(_finite_scores(scores).tolist()))
 
     def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        """See ``Noise.permute_and_flip``."""
+        """Draw an index by permute-and-flip, with OpenDP's exact sampler; arguments as in ``Noise``."""
         return int(permute_and_flip_measurement(rate)(_finite_scores(scores).tolist()))
 
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
-        """See ``Noise.gaussian``."""
+        """Add OpenDP's discrete Gaussian noise to every entry; arguments as in ``Noise``."""
         noisy = gaussian_measurement(sigma)(_finite(values).ravel().tolist())
         return np.asarray(noisy, dtype=np.float64).reshape(np.shape(values))
 
     def uniform(self, key: str, count: int) -> int:
-        """See ``Noise.uniform``."""
+        """Draw an index below ``count`` from the operating system's CSPRNG."""
         return secrets.randbelow(count)
 
 
 class SeededNoise:
-    """The same distributions from a seed, for tests and benchmarks. INSECURE: gives no privacy, and says so."""
+    """The distributions of ``SecureNoise`` from a seed, for tests and benchmarks. INSECURE: it gives no privacy."""
 
     source: Literal["INSECURE-seeded"] = "INSECURE-seeded"
 
@@ -126,24 +126,24 @@ class SeededNoise:
         self._seed = seed
 
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        """See ``Noise.exponential``; adding Gumbel noise and taking the maximum is the same distribution."""
+        """Draw an index by the exponential mechanism: the largest score after Gumbel noise."""
         exponents = _finite_scores(scores) / noise_scale(rate)
         noise = self._generator("exponential", key).gumbel(size=len(exponents))
         return int(np.argmax(exponents + noise))
 
     def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        """See ``Noise.permute_and_flip``; exponential noise and the maximum is the same (Ding et al. 2021)."""
+        """Draw an index by permute-and-flip: the largest score after exponential noise, by Ding et al. 2021."""
         exponents = _finite_scores(scores) / noise_scale(rate)
         noise = self._generator("permute-and-flip", key).exponential(size=len(exponents))
         return int(np.argmax(exponents + noise))
 
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
-        """See ``Noise.gaussian``."""
+        """Add seeded N(0, σ²) noise to every entry; the same key, seed and shape get the same noise."""
         noise = self._generator("gaussian", key).normal(size=np.shape(values))
         return np.asarray(_finite(values) + _positive(sigma) * noise, dtype=np.float64)
 
     def uniform(self, key: str, count: int) -> int:
-        """See ``Noise.uniform``."""
+        """Draw an index below ``count``; the same key and seed get the same index."""
         return int(self._generator("uniform", key).integers(count))
 
     def _generator(self, mechanism: str, key: str) -> np.random.Generator:

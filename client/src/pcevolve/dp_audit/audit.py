@@ -15,11 +15,11 @@ from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.dp_audit.event import Outcomes, most_telling
 from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
 from pcevolve.errors import UsageError
+from pcevolve.methods import Method
 from pcevolve.methods import method as method_named
-from pcevolve.methods.method import Method
 from pcevolve.modality.images.appearance import common_appearance
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS, Measurement, Records, Selector
+from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Selector
 from pcevolve.selectors.appearance import released_appearance
 
 Tick = Callable[[], None]
@@ -45,25 +45,29 @@ class Simulation:
     wanted: int
     noise_of: NoiseOf
 
-    def outcomes(self, records: Records, looks: FloatArray, numbers: range, tick: Tick) -> Outcomes:
-        """What the runs with these numbers release about records and about how their images look."""
+    def outcomes(
+        self, private: PrivateEmbeddings, appearances: FloatArray, numbers: range, tick: Tick
+    ) -> Outcomes:
+        """What the runs with these numbers release about private embeddings and the appearances of their images."""
         runs = []
         for number in numbers:
             noise = self.noise_of(number)
             paid = {t: events[0] for t, events in self.accesses.items() if not events[0].free}
-            runs.append([self._released(t, paid[t], records, looks, noise) for t in sorted(paid)])
+            runs.append([self._released(t, paid[t], private, appearances, noise) for t in sorted(paid)])
             tick()
         return Outcomes.of(runs)
 
     def _released(
-        self, iteration: int, event: Event, records: Records, looks: FloatArray, noise: Noise
+        self, iteration: int, event: Event, private: PrivateEmbeddings, appearances: FloatArray, noise: Noise
     ) -> Measurement:
         if iteration:
             scene = self.pair.scene(iteration, max(self.accesses), self.wanted)
-            return self.selector.measure(records, scene, event, noise)
+            return self.selector.measure(private, scene, event, noise)
         prior, expected = common_appearance(()), SHOTS * len(LABELS)
-        found = released_appearance(looks, records.units, expected, prior, event, self.pair.relation, noise)
-        return {"appearance": found.vector}
+        released = released_appearance(
+            appearances, private.units, expected, prior, event, self.pair.relation, noise
+        )
+        return {"appearance": released.vector}
 
 
 def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
@@ -86,7 +90,15 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
 def audit_selector(
     claim: Claim, method: Method, selector: Selector, noise_of: NoiseOf, tick: Tick
 ) -> Verdict:
-    """Audit any selector against the claim of a method that looks at private data; see ``audit_method``."""
+    """Audit any selector, also a broken one, against the claim of a method that looks at private data.
+
+    Args:
+        claim: What is put to the test.
+        method: Makes the claim, and says which events a run pays for.
+        selector: Audited in place of the method's own.
+        noise_of: Noise of each simulated run.
+        tick: Called after each of them.
+    """
     assert method.selector is not None
     pair = worst_case(method.selector, claim.relation, claim.images)
     scope = pair.scope(claim.rounds)
@@ -94,8 +106,8 @@ def audit_selector(
     simulation = Simulation(selector, pair, accesses, method.prototypes or scope.candidates, noise_of)
     numbers = range(claim.runs), range(claim.runs, 2 * claim.runs)
     first, second = (
-        simulation.outcomes(records, looks, each, tick)
-        for records, looks, each in zip(pair.datasets, pair.looks, numbers, strict=True)
+        simulation.outcomes(private, appearances, each, tick)
+        for private, appearances, each in zip(pair.datasets, pair.appearances, numbers, strict=True)
     )
     return judged(claim, inference(claim, accesses.values()), first, second, noise_of(0).source)
 

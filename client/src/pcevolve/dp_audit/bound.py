@@ -30,7 +30,7 @@ class Inference(Protocol):
 
     @property
     def name(self) -> str:
-        """What it takes for granted."""
+        """The assumption that the bound rests on, in a word or two."""
         ...
 
     def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
@@ -51,13 +51,13 @@ class AnyMechanism:
     name = "any mechanism"
 
     def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
-        """See ``Inference``; bounds on ε themselves."""
+        """The bound on ε that each event shows, float64 ``(events,)``; at least 0."""
         low, high = _limits(likely, rare, runs, self.confidence)
         ratio = np.maximum(low - self.delta, 0.0) / high
         return np.log(np.maximum(ratio, 1.0))
 
     def epsilon(self, likely: int, rare: int, runs: int) -> float:
-        """See ``Inference``."""
+        """The largest ε that the counts of one event rule out, for any mechanism."""
         return float(self.strengths(np.array([likely]), np.array([rare]), runs)[0])
 
 
@@ -74,12 +74,12 @@ class GaussianMechanism:
     name = "Gaussian mechanism"
 
     def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
-        """See ``Inference``; bounds on μ."""
+        """The bound on μ that each event shows, float64 ``(events,)``; at least 0."""
         low, high = _limits(likely, rare, runs, self.confidence)
         return np.asarray(np.maximum(special.ndtri(low) - special.ndtri(high), 0.0), dtype=np.float64)
 
     def epsilon(self, likely: int, rare: int, runs: int) -> float:
-        """See ``Inference``."""
+        """The largest ε at δ that the counts of one event rule out, for a mechanism that claims μ-GDP."""
         mu = float(self.strengths(np.array([likely]), np.array([rare]), runs)[0])
         return GDP.epsilon([Event("gaussian", str(1 / Fraction(mu)))], self.delta) if mu > 0 else 0.0
 

@@ -73,12 +73,12 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim survived."""
+        """Whether the lower bound on ε is within the ε that is claimed."""
         return self.epsilon_lower_bound <= self.claim.budget.epsilon
 
     @property
     def sentence(self) -> str:
-        """The result in one line."""
+        """The verdict for a person, in one line."""
         shown = (
             f"epsilon is at least {self.epsilon_lower_bound:.3g} with confidence {self.claim.confidence:g}"
         )
@@ -88,9 +88,9 @@ class Verdict:
         return f"method '{self.claim.method}' is REFUTED: {shown}, {claimed}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        claim, found = self.claim, asdict(self)
-        del found["claim"]
+        """The claim and the verdict as values for JSON."""
+        claim, verdict = self.claim, asdict(self)
+        del verdict["claim"]
         return {
             "method": claim.method,
             "relation": claim.relation,
@@ -100,6 +100,6 @@ class Verdict:
             "rounds": claim.rounds,
             "runs": claim.runs,
             "confidence": claim.confidence,
-            **found,
+            **verdict,
             "verdict": "not refuted" if self.holds else "refuted",
         }

@@ -1,6 +1,6 @@
 """Neighbouring datasets in the plane that are as far apart as the sensitivity analyses allow.
 
-Candidates sit in an eastern and a western place. What is released about the first dataset speaks for the east, what
+Candidates sit at an eastern and a western point. What is released about the first dataset speaks for the east, what
 is released about its neighbour for the west, and nothing that a single privacy unit could do would turn it further.
 """
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pcevolve.dp.calibration import Scope
+from pcevolve.methods import Scope
 from pcevolve.methods.method import SelectorName
 from pcevolve.modality.images.appearance import NUMBERS, FloatArray
-from pcevolve.modality.images.place import MIDDLE
+from pcevolve.modality.images.position import MIDDLE
 from pcevolve.privacy import Relation
-from pcevolve.selectors import Records, Scene
+from pcevolve.selectors import PrivateEmbeddings, Scene
 
 Place = tuple[float, float]
 Unit = tuple[int, Place, int]
@@ -49,14 +49,14 @@ class Neighbours:
     relation: Relation
 
     @property
-    def datasets(self) -> tuple[Records, Records]:
-        """The first and the second."""
+    def datasets(self) -> tuple[PrivateEmbeddings, PrivateEmbeddings]:
+        """Embeddings of the first dataset and of the second."""
         other = (self.second,) if self.second else ()
-        return _records((*self.common, self.first)), _records((*self.common, *other))
+        return _embeddings_of((*self.common, self.first)), _embeddings_of((*self.common, *other))
 
     @property
-    def looks(self) -> tuple[FloatArray, FloatArray]:
-        """How the images of both look, float64 ``(images, 6)``: the unit goes from one extreme to the other."""
+    def appearances(self) -> tuple[FloatArray, FloatArray]:
+        """Appearances of the images of both, float64 ``(images, 6)``: the unit goes from one extreme to the other."""
         rest = [np.full((images, NUMBERS), MIDDLE) for _, _, images in self.common]
         other = [np.zeros((self.second[2], NUMBERS))] if self.second else []
         return np.vstack([*rest, np.ones((self.first[2], NUMBERS))]), np.vstack([*rest, *other])
@@ -128,9 +128,9 @@ def _moving_centres(relation: Relation, images: int) -> Neighbours:
     )
 
 
-def _records(units: tuple[Unit, ...]) -> Records:
+def _embeddings_of(units: tuple[Unit, ...]) -> PrivateEmbeddings:
     targets, places, images = zip(*units, strict=True)
-    return Records(
+    return PrivateEmbeddings(
         embeddings=np.repeat(np.array(places, dtype=np.float64), images, axis=0),
         targets=np.repeat(np.array(targets, dtype=np.int64), images),
         units=np.repeat(np.arange(len(units), dtype=np.int64), images),

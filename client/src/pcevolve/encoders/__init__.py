@@ -1,7 +1,10 @@
 """Encoders: images to embeddings, on this machine, by weights that are fixed before a run.
 
-Every encoder is public and frozen (eval mode, no gradients). A record's embedding depends on that
-record's pixels alone, bit for bit: see ``frozen.FrozenEncoder``.
+Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that image's pixels
+alone, bit for bit: see ``frozen.FrozenEncoder``.
+
+May import ``modality`` and ``errors``. Imported by ``audit``, ``cli``, ``evaluation``, ``private``, ``run`` and
+``selectors``, from this package; torch is loaded with the first encoder.
 """
 
 from __future__ import annotations
@@ -13,10 +16,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from pcevolve.errors import ModelError, UsageError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy and Pillow
     import numpy as np
     from numpy.typing import NDArray
-    from PIL import Image
+
+    from pcevolve.modality.images.decoding import DecodedImage
+
+__all__ = ["ENCODERS", "Encoder", "load_encoder", "require_encoder", "weights_digest"]
 
 ENCODERS = ("bundled", "resnet18", "clip", "inception", "vit")
 
@@ -26,13 +32,13 @@ class Encoder(Protocol):
 
     @property
     def name(self) -> str:
-        """The name it was loaded by."""
+        """The name that the encoder was loaded by."""
 
     @property
     def dimension(self) -> int:
-        """Length of one embedding."""
+        """Number of entries of one embedding."""
 
-    def embed(self, images: Sequence[Image.Image | None]) -> NDArray[np.float64]:
+    def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
         """Return float64 ``(images, dimension)``; a row is NaN throughout where none can be had.
 
         Args:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor, nn
 
-from pcevolve.modality.images.decoding import DECODE_ERRORS
+from pcevolve.encoders.pixels import centre_square
+from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +35,10 @@ class FrozenEncoder:
     name: str
     dimension: int
     network: nn.Module = field(repr=False)
-    preprocess: Callable[[Image.Image], Tensor] = field(repr=False)
+    preprocess: Callable[[DecodedImage], Tensor] = field(repr=False)
     device: torch.device
 
-    def embed(self, images: Sequence[Image.Image | None]) -> NDArray[np.float64]:
+    def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
         """Return float64 ``(images, dimension)``; NaN rows where an image or its embedding is unusable."""
         rows = np.full((len(images), self.dimension), np.nan)
         for row, image in zip(rows, images, strict=True):
@@ -48,7 +48,7 @@ class FrozenEncoder:
         rows[~np.isfinite(rows).all(axis=1)] = np.nan
         return rows
 
-    def _pixels(self, image: Image.Image) -> Tensor | None:
+    def _pixels(self, image: DecodedImage) -> Tensor | None:
         try:
             return self.preprocess(centre_square(image))
         except DECODE_ERRORS:  # candidates are adversarial input, and Pillow decodes lazily
@@ -61,23 +61,3 @@ class FrozenEncoder:
         ):
             embedding: Tensor = self.network(pixels[None].to(self.device))
         return embedding[0].float().cpu().numpy()
-
-
-def centre_square(image: Image.Image) -> Image.Image:
-    """Cut the centre square out of an image and convert it to RGB.
-
-    First, because resizing the short side of a 1 x 10,000 image would take gigabytes.
-    """
-    side = min(image.size)
-    left, top = (image.width - side) // 2, (image.height - side) // 2
-    return image.crop((left, top, left + side, top + side)).convert("RGB")
-
-
-def to_tensor(side: int) -> Callable[[Image.Image], Tensor]:
-    """Return a preprocessor: bilinear resize to ``side`` x ``side``, float32 in [0, 1]."""
-
-    def preprocess(image: Image.Image) -> Tensor:
-        resized = image.resize((side, side), Image.Resampling.BILINEAR)
-        return torch.from_numpy(np.array(resized)).permute(2, 0, 1).float() / 255.0
-
-    return preprocess

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torchvision import models
 
-from pcevolve.encoders.frozen import FrozenEncoder, to_tensor
+from pcevolve.encoders.frozen import FrozenEncoder
+from pcevolve.encoders.pixels import to_tensor
 from pcevolve.encoders.weights import absent, fit, read_state
 from pcevolve.errors import ModelError, UsageError
 

@@ -12,11 +12,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from pcevolve.encoders import Encoder
+from pcevolve.encoders.pixels import pixel_array
 from pcevolve.errors import DataError, UsageError
-from pcevolve.evaluation.heads import Predict, Training, pixels_of, train_cnn, train_linear
+from pcevolve.evaluation.heads import CNN_SIDE, Predict, Training, train_cnn, train_linear
+from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.private.dataset import PrivateDataset
 
 Head: TypeAlias = Literal["linear", "cnn"]
@@ -62,8 +63,8 @@ class AccuracyTest:
 
     Attributes:
         labels: Class names; targets of every synthetic set index into them.
-        features: What the head sees: ``(records, dimension)`` embeddings, or pixels for a CNN.
-        targets: int64 ``(records,)``.
+        features: What the head sees: ``(images, dimension)`` embeddings, or pixels for a CNN.
+        targets: int64 ``(images,)``.
         head: ``linear`` on the frozen encoder, or a small ``cnn`` trained from scratch.
         encoder: Embeds the synthetic sets as well; unused by the CNN.
     """
@@ -76,7 +77,7 @@ class AccuracyTest:
 
     @classmethod
     def on(cls, held_out: PrivateDataset, encoder: Encoder, head: Head = "linear") -> AccuracyTest:
-        """Embed the held-out data."""
+        """Prepare the test: embed held-out images, or take their pixels for a CNN."""
         features = _features(held_out.images, encoder, head)
         return cls(held_out.labels, features, held_out.targets, head, encoder)
 
@@ -84,7 +85,7 @@ class AccuracyTest:
         return "AccuracyTest"
 
     def of(
-        self, images: Sequence[Image.Image | None], targets: Sequence[int], seeds: Sequence[int] = SEEDS
+        self, images: Sequence[DecodedImage | None], targets: Sequence[int], seeds: Sequence[int] = SEEDS
     ) -> Accuracy:
         """Train a new head on a labelled set, once per seed, and test it on the held-out data.
 
@@ -105,7 +106,7 @@ class AccuracyTest:
         predictions = (train(training, seed)(self.features) for seed in seeds)
         return Accuracy.of([float(np.mean(guess == self.targets)) for guess in predictions])
 
-    def _training(self, images: Sequence[Image.Image | None], targets: Sequence[int]) -> Training:
+    def _training(self, images: Sequence[DecodedImage | None], targets: Sequence[int]) -> Training:
         features = _features(images, self.encoder, self.head)
         usable = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
         kept = np.asarray(targets, dtype=np.int64)[usable]
@@ -115,5 +116,5 @@ class AccuracyTest:
         return Training(features[usable], kept, len(self.labels))
 
 
-def _features(images: Sequence[Image.Image | None], encoder: Encoder, head: Head) -> NDArray[np.floating]:
-    return encoder.embed(images) if head == "linear" else pixels_of(images)
+def _features(images: Sequence[DecodedImage | None], encoder: Encoder, head: Head) -> NDArray[np.floating]:
+    return encoder.embed(images) if head == "linear" else pixel_array(images, CNN_SIDE)

@@ -44,7 +44,7 @@ def fidelity(synthetic: NDArray[np.float64], real: NDArray[np.float64]) -> Fidel
 
     Args:
         synthetic: float64 ``(images, dimension)``.
-        real: float64 ``(records, dimension)``, held out from the evolution.
+        real: float64 ``(images, dimension)``, held out from the evolution.
 
     Raises:
         DataError: A set has fewer than five usable rows.

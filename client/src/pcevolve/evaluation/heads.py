@@ -5,7 +5,7 @@ Source of randomness: an explicit seed per head; nothing here touches torch's gl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -13,15 +13,11 @@ from typing import TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor, nn
-
-from pcevolve.encoders.frozen import centre_square, to_tensor
-from pcevolve.modality.images.decoding import DECODE_ERRORS
 
 Predict: TypeAlias = Callable[[NDArray[np.floating]], NDArray[np.int64]]
 
-CNN_SIDE = 64  # pixels
+CNN_SIDE = 64  # pixels of a side of what the convolutional network sees
 _CNN_WIDTHS = (3, 16, 32, 64, 64)
 _BATCH = 64
 _STEPS = 400
@@ -82,19 +78,6 @@ def train_cnn(training: Training, seed: int) -> Predict:
     network = _cnn(training.classes, generator)
     _fit(network, torch.from_numpy(training.features).float(), training, _CNN_RATE, generator)
     return lambda features: _predict(network, torch.from_numpy(features).float())
-
-
-def pixels_of(images: Sequence[Image.Image | None]) -> NDArray[np.float32]:
-    """Return float32 ``(images, 3, side, side)`` in 0..1; NaN throughout for an unusable image."""
-    preprocess = to_tensor(CNN_SIDE)
-    pixels = np.full((len(images), 3, CNN_SIDE, CNN_SIDE), np.nan, dtype=np.float32)
-    for index, image in enumerate(images):
-        try:
-            if image is not None:
-                pixels[index] = preprocess(centre_square(image)).numpy()
-        except DECODE_ERRORS:  # a released image is still the provider's bytes
-            continue
-    return pixels
 
 
 def _cnn(classes: int, generator: torch.Generator) -> nn.Module:

@@ -1,6 +1,7 @@
-"""One run's account: the gate that every release passes, and the only way to pay for one.
+"""One run's account in the ledger: the only way to pay for a release.
 
-Two limits hold at once: what the run may spend, and what all runs together may spend on any one privacy unit.
+Two limits hold at once. One is on what the run may spend. The other is on what all runs together may spend on any one
+privacy unit; ``others`` adds that up.
 """
 
 from __future__ import annotations
@@ -13,17 +14,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
-from urllib.parse import urlsplit
 
 from pcevolve.dp.accountants import epsilon, merged, within
 from pcevolve.errors import BudgetError, LedgerError
-from pcevolve.ledger.overlap import Exposure, Party, Reach, exposures, largest_group
-from pcevolve.ledger.records import Enrolment, Records
-from pcevolve.ledger.units import IMAGE
+from pcevolve.ledger.entries import Enrolment, Entries
+from pcevolve.ledger.others import Burden, OtherRuns
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import loss, upwards
 from pcevolve.public.plan import Earlier
 from pcevolve.public.release import Choice, Query, Receipt
+
+INSECURE_BEFORE = (
+    "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
+    "reveal. Use data that no such run has seen, or leave such runs out of the sum knowingly, with "
+    "--forget-insecure; card and report will say so"
+)
 
 
 @dataclass(frozen=True)
@@ -41,13 +46,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Paid:
-    """What a draw returns.
+    """The outcome of a draw; all of it is public once it is paid for.
 
     Attributes:
-        choices: What it chose; public once it is paid for.
-        measured: What was measured, as safetensors: the private side never measures twice, and an auditor can
-            derive the choices from it; public once it is paid for.
-        values: Released numbers; public once they are paid for.
+        choices: The candidates that it chose.
+        measured: What was measured, as safetensors. It is kept, because the private side never measures twice, and an
+            auditor can derive the choices from it.
+        values: Released numbers.
     """
 
     choices: tuple[Choice, ...]
@@ -65,27 +70,27 @@ class Account:
         limits: What may be spent.
     """
 
-    records: Records
+    entries: Entries
     run: Enrolment
     limits: Limits
 
     @property
     def ledger(self) -> Path:
-        """The ledger's file."""
-        return self.records.book.path
+        """Path of the ledger file."""
+        return self.entries.store.path
 
     @property
     def is_first(self) -> bool:
         """Whether the ledger knows of no other run, on whatever data."""
-        return not self._others()
+        return not self._others.enrolled()
 
     @property
     def enrolled(self) -> bool:
-        """Whether the run is on record here."""
-        return self.records.enrolment(self.run.run_id) is not None
+        """Whether the ledger knows this run already."""
+        return self.entries.enrolment(self.run.run_id) is not None
 
     def enrol(self) -> Self:
-        """Put the run on record, or recognise it when it is resumed.
+        """Enter the run in the ledger, or recognise it when it is resumed.
 
         Returns:
             This account, which can pay from now on.
@@ -93,20 +98,20 @@ class Account:
         Raises:
             LedgerError: The run was begun with other data, or under another promise.
         """
-        with self.records.book.writing():
+        with self.entries.store.writing():
             if not self.enrolled:
-                self.records.enrol(self.run)
+                self.entries.enrol(self.run)
             else:
                 self.recognise()
         return self
 
     def recognise(self) -> None:
-        """Refuse to go on with other data than the run began with, or under another promise; new runs are welcome.
+        """Refuse to resume a run with other data than it began with, or under another promise; pass a new run.
 
         Raises:
-            LedgerError: As it says.
+            LedgerError: The privacy units, the relation, the kind of unit or the terms are not those of the enrolment.
         """
-        known = self.records.enrolment(self.run.run_id)
+        known = self.entries.enrolment(self.run.run_id)
         if known is None:
             return
         if known.units != self.run.units:
@@ -132,8 +137,8 @@ class Account:
         if query.run_id != self.run.run_id:
             raise LedgerError(f"run {self.run.run_id} cannot pay for a query of run {query.run_id}")
         events = tuple(events)
-        with self.records.book.writing():
-            known = self.records.receipt(query)
+        with self.entries.store.writing():
+            known = self.entries.receipt(query)
             if known is not None:
                 return known
             if not self.enrolled:
@@ -149,25 +154,25 @@ class Account:
                 paid.values,
                 hashlib.sha256(paid.measured).hexdigest() if paid.measured else "",
             )
-            self.records.pay(query, receipt, paid.measured)
+            self.entries.pay(query, receipt, paid.measured)
         return receipt
 
-    def recorded(self, query: Query) -> Receipt | None:
+    def receipt(self, query: Query) -> Receipt | None:
         """The receipt of a query that was paid for before, if it was."""
-        return self.records.receipt(query)
+        return self.entries.receipt(query)
 
     def measured(self, iteration: int) -> bytes:
         """What the private side kept of this run's paid measurement of a round; private, empty if there was none."""
-        return self.records.measured(Query(self.run.run_id, iteration))
+        return self.entries.measured(Query(self.run.run_id, iteration))
 
     def committed(self, receipt: Receipt) -> bool:
         """Whether exactly this receipt was paid for by this run."""
         query = Query(receipt.run_id, receipt.iteration)
-        return receipt.run_id == self.run.run_id and self.recorded(query) == receipt
+        return receipt.run_id == self.run.run_id and self.receipt(query) == receipt
 
     def receipts(self) -> tuple[Receipt, ...]:
         """Everything this run paid for, oldest first: the export that auditors read."""
-        return self.records.receipts(self.run.run_id)
+        return self.entries.receipts(self.run.run_id)
 
     def spent_before(self) -> float:
         """ε of all other runs on the worst subject that this run concerns, at the lifetime limit's δ; may be inf.
@@ -175,30 +180,20 @@ class Account:
         Raises:
             LedgerError: It cannot be said, for the reasons for which ``require`` refuses.
         """
-        with self.records.book.reading():
-            reach, others = self._concerned()
-            if any(not each.terms.secure for each in others):
+        with self.entries.store.reading():
+            concerned = self._others.concerned()
+            if concerned.insecure:
                 return math.inf
-            found = self._exposures(reach, others)
-            return max(epsilon(self._by_others(each), self.limits.lifetime.delta) for each in found)
+            delta = self.limits.lifetime.delta
+            return max(epsilon(each.others, delta) for each in concerned.burdens(()))
 
     def earlier(self) -> Earlier:
-        """What the same provider has seen of other runs with noise, on whatever data; see ``Earlier``."""
-        with self.records.book.reading():
-            runs = [run for run in self._others() if self._is_earlier(run)]
-            groups = [_group(self.run, run) for run in runs]
-            if None in groups:
-                return Earlier(releases=len(runs), events=None)
-            events = (
-                event.on_group(size)
-                for run, size in zip(runs, groups, strict=True)
-                for event in self.records.events(run.run_id)
-                if size is not None
-            )
-            return Earlier(releases=len(runs), events=merged(events))
+        """What the same provider has seen of other runs with noise, on whatever data: ``OtherRuns.earlier``."""
+        with self.entries.store.reading():
+            return self._others.earlier()
 
     def require(self, events: Iterable[Event]) -> None:
-        """Refuse a plan that does not fit, before anything is spent; the run need not be on record yet.
+        """Refuse a plan that does not fit, before anything is spent; the run need not be enrolled yet.
 
         Args:
             events: Those of the whole plan; what this run has already paid of them is not counted again.
@@ -208,113 +203,27 @@ class Account:
             LedgerError: What was spent on these data was spent under another relation, or how many images a patient
                 has must be declared.
         """
-        with self.records.book.reading():
-            self._afford(_without(events, self.records.events(self.run.run_id)))
+        with self.entries.store.reading():
+            self._afford(_without(events, self.entries.events(self.run.run_id)))
 
     def _afford(self, new: tuple[Event, ...]) -> None:
+        """Refuse events that do not fit what is left of this run's limit, or of that of a subject it concerns."""
         if all(event.free for event in new):
             return
-        own = self.records.events(self.run.run_id)
+        own = self.entries.events(self.run.run_id)
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
-        reach, others = self._concerned()
-        _refuse_insecure(others)
-        found = [
-            (self._by_others(each), self._own(each, own + new), each)
-            for each in self._exposures(reach, others)
-        ]
-        over = [each for each in found if not within(each[0] + each[1], self.limits.lifetime)]
+        concerned, limit = self._others.concerned(), self.limits.lifetime
+        if concerned.insecure:
+            raise BudgetError(INSECURE_BEFORE)
+        over = [each for each in concerned.burdens(own + new) if not within(each.others + each.own, limit)]
         if over:
-            delta = self.limits.lifetime.delta
-            theirs, mine, exposure = max(over, key=lambda each: epsilon(each[0] + each[1], delta))
-            raise BudgetError(_over_lifetime(theirs, mine, self.limits.lifetime, exposure.kind))
+            worst = max(over, key=lambda each: epsilon(each.others + each.own, limit.delta))
+            raise BudgetError(_over_lifetime(worst, limit))
 
     @cached_property
-    def _party(self) -> Party:
-        return self.records.read(self.run)
-
-    def _others(self) -> list[Enrolment]:
-        """All other runs."""
-        ids = self.records.run_ids()
-        return [_known(self.records, run_id) for run_id in ids if run_id != self.run.run_id]
-
-    def _pays(self, run: Enrolment) -> bool:
-        """Whether a run has looked at its private data, and so has promised something."""
-        return not all(event.free for event in self.records.events(run.run_id))
-
-    def _counts(self, run: Enrolment) -> bool:
-        """Whether a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
-        left_out = self.run.terms.forgets_insecure or not self.run.terms.secure
-        return self._pays(run) and (run.terms.secure or not left_out)
-
-    def _is_earlier(self, run: Enrolment) -> bool:
-        host, theirs = (urlsplit(each.terms.provider).netloc.lower() for each in (self.run, run))
-        return host == theirs and run.terms.secure and self._pays(run)
-
-    def _concerned(self) -> tuple[Reach, list[Enrolment]]:
-        """The subjects that this run concerns, and the other runs that touch them and count."""
-        enrolled = self._others()
-        counted = [run for run in enrolled if self._counts(run)]
-        parties = {run.run_id: self.records.party(run) for run in enrolled}
-        promising = [parties[run.run_id] for run in counted]
-        reach = Reach.of(self._party, promising, list(parties.values()))
-        return reach, [run for run in counted if reach.touches(parties[run.run_id].cut)]
-
-    def _exposures(self, reach: Reach, others: list[Enrolment]) -> list[Exposure]:
-        """What the subjects bear of these runs and of this one.
-
-        Raises:
-            LedgerError: One of the runs was under another relation, or a bound on images must be declared.
-        """
-        for run in others:
-            if run.relation != self.run.relation:
-                raise LedgerError(
-                    "earlier runs on these data used another neighbour relation: use the same, "
-                    f"--relation {run.relation}"
-                )
-        done = {run.run_id: merged(self.records.events(run.run_id)) for run in others}
-        parties = [*map(self.records.party, others), self._party]
-        return exposures(reach, parties, self.run.relation, {**done, self.run.run_id: self.run.run_id})
-
-    def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
-        """What other runs did to a subject."""
-        return tuple(
-            event.on_group(size)
-            for run_id, size in sorted(exposure.sizes.items())
-            for event in self.records.events(run_id)
-            if run_id != self.run.run_id
-        )
-
-    def _own(self, exposure: Exposure, events: tuple[Event, ...]) -> tuple[Event, ...]:
-        """What this run does to a subject; every subject that it concerns is touched by it or promised to by it."""
-        size = exposure.sizes.get(self.run.run_id)
-        return tuple(event.on_group(size) for event in events) if size else ()
-
-
-def _group(mine: Enrolment, other: Enrolment) -> int | None:
-    """How many units of another run can change with one unit of this run, by public facts; None if nobody can say."""
-    if mine.relation != other.relation:
-        return None
-    if mine.unit.casefold() == other.unit.casefold():
-        return 1
-    most = 1 if mine.unit == IMAGE else mine.terms.unit_size
-    return None if most is None else largest_group(most, other.unit != IMAGE, mine.relation)
-
-
-def _refuse_insecure(runs: Iterable[Enrolment]) -> None:
-    if any(not run.terms.secure for run in runs):
-        raise BudgetError(
-            "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
-            "reveal. Use data that no such run has seen, or leave such runs out of the sum knowingly, with "
-            "--forget-insecure; card and report will say so"
-        )
-
-
-def _known(records: Records, run_id: str) -> Enrolment:
-    enrolment = records.enrolment(run_id)
-    if enrolment is None:
-        raise LedgerError(f"run {run_id} has entries in the ledger but was never enrolled: restore a backup")
-    return enrolment
+    def _others(self) -> OtherRuns:
+        return OtherRuns(self.entries, self.run)
 
 
 def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
@@ -339,14 +248,15 @@ def _over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> 
     )
 
 
-def _over_lifetime(others: tuple[Event, ...], own: tuple[Event, ...], limit: Budget, kind: str) -> str:
-    total = epsilon(others + own, limit.delta)
+def _over_lifetime(worst: Burden, limit: Budget) -> str:
+    total = epsilon(worst.others + worst.own, limit.delta)
     if math.isinf(total):
         return _unbounded(limit)
+    before = loss(epsilon(worst.others, limit.delta))
     return (
-        f"earlier runs already spent epsilon={loss(epsilon(others, limit.delta))} on these data, for the one {kind} "
-        f"that is worst off, whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would "
-        f"make it {upwards(total)}. Use the dataset that is already paid for, or raise the limit knowingly with "
+        f"earlier runs already spent epsilon={before} on these data, for the one {worst.kind} that is worst off, "
+        f"whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it "
+        f"{upwards(total)}. Use the dataset that is already paid for, or raise the limit knowingly with "
         f"--lifetime-epsilon {upwards(total)}"
     )
 

@@ -23,13 +23,13 @@ from pathlib import Path
 from pcevolve.durable import sync_folder
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.keys import Key
-from pcevolve.ledger.store import Book
+from pcevolve.ledger.store import Store
 
-SIDES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
+SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
 
 
-def open_book(path: Path, create: bool) -> Book:
-    """Open the ledger file, making ledger and key only where there is neither.
+def open_store(path: Path, create: bool) -> Store:
+    """Open a ledger's store, making ledger and key only where there is neither.
 
     Raises:
         LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
@@ -42,7 +42,7 @@ def open_book(path: Path, create: bool) -> Book:
             raise LedgerError(
                 f"{path} is gone but its key is there: restore it; if nothing was ever spent with it, remove {key}"
             )
-        return Book(path, Key.load(key))
+        return Store(path, Key.load(key))
     except (OSError, sqlite3.Error) as error:
         raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
 
@@ -69,7 +69,7 @@ def require_volume(path: Path, volume: Path | None) -> None:
         volume: Folder that a container keeps ledgers in, which must be a mount of its own; None outside containers.
 
     Raises:
-        LedgerError: As it says.
+        LedgerError: The volume is no mount of its own, or the ledger does not lie on it.
     """
     if volume is None:
         return
@@ -83,7 +83,7 @@ def require_volume(path: Path, volume: Path | None) -> None:
 
 
 def _complete(path: Path, key: Path, create: bool) -> None:
-    """Make what is missing, alone."""
+    """Make the ledger and its key, or finish what a crash left half made, while no other process does."""
     if not path.exists() and not create:
         raise LedgerError(
             f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
@@ -98,14 +98,14 @@ def _complete(path: Path, key: Path, create: bool) -> None:
         making = key.with_name(key.name + ".new")
         if not path.exists():
             _make(path, making)
-        Book(path, Key.load(making if making.exists() else key)).close()
+        Store(path, Key.load(making if making.exists() else key)).close()
         making.rename(key)
         sync_folder(path.parent)
 
 
 def _make(path: Path, making: Path) -> None:
     """Make a key and an empty ledger that belongs to it; the ledger gets its name when it is whole."""
-    for orphan in (path.with_name(path.name + side) for side in SIDES):
+    for orphan in (path.with_name(path.name + side) for side in SQLITE_SUFFIXES):
         if orphan.exists():
             raise LedgerError(
                 f"{orphan} is left of a ledger that is gone: restore ledger and key from a backup"
@@ -113,10 +113,10 @@ def _make(path: Path, making: Path) -> None:
     secret = Key.new()
     secret.save(making)
     draft = path.with_name(path.name + ".new")
-    for leftover in (draft, *(draft.with_name(draft.name + side) for side in SIDES)):
+    for leftover in (draft, *(draft.with_name(draft.name + side) for side in SQLITE_SUFFIXES)):
         leftover.unlink(missing_ok=True)
     draft.touch(mode=0o600)
-    Book.found(draft, secret)
+    Store.create(draft, secret)
     sync_folder(path.parent)
     draft.rename(path)
     sync_folder(path.parent)

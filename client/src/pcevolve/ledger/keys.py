@@ -17,7 +17,7 @@ SIZE = 32
 
 @dataclass(frozen=True, repr=False)
 class Key:
-    """A ledger's secret; what it makes of a value cannot be made, or undone, without it."""
+    """A ledger's secret: what it makes of a value cannot be made, nor traced back to the value, without it."""
 
     secret: bytes
 

@@ -16,8 +16,8 @@ from typing import Any
 from pcevolve.dp.accountants import ACCOUNTANTS, epsilon, merged
 from pcevolve.errors import DataError, LedgerError
 from pcevolve.ledger.account import Account, Limits, Paid
-from pcevolve.ledger.creation import open_book
-from pcevolve.ledger.records import Enrolment, Records, Terms
+from pcevolve.ledger.creation import open_store
+from pcevolve.ledger.entries import Enrolment, Entries, Terms
 from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
 from pcevolve.privacy import FREE, Event, Relation
 
@@ -77,7 +77,7 @@ class HistoryRow:
 
 
 class Ledger:
-    """An open ledger file."""
+    """A ledger file and its key, opened and verified: the accounts of all runs on all data."""
 
     def __init__(self, path: Path, create: bool = True, clock: Callable[[], float] = time.time) -> None:
         """Open the ledger, making a new one only where there is none.
@@ -86,8 +86,8 @@ class Ledger:
             LedgerError: The file, or the key beside it, is missing its other half, damaged, or not a ledger.
         """
         self.path = path
-        self._book = open_book(path, create)
-        self._records = Records(self._book, clock)
+        self._store = open_store(path, create)
+        self._entries = Entries(self._store, clock)
 
     def account(
         self,
@@ -112,18 +112,18 @@ class Ledger:
             LedgerError: The run was begun with other data, or under another promise.
             DataError: A unit has more images than ``terms`` say, or the units cannot be told apart.
         """
-        prints = Units.of(self._book.key, units, unit)
+        prints = Units.of(self._store.key, units, unit)
         if terms.unit_size is not None and prints.largest > terms.unit_size:
             raise DataError(
                 f"a {unit} has more images than --unit-size {terms.unit_size} says: nothing was spent"
             )
-        account = Account(self._records, Enrolment(run_id, relation, unit, limits.run, prints, terms), limits)
+        account = Account(self._entries, Enrolment(run_id, relation, unit, limits.run, prints, terms), limits)
         account.recognise()
         return account
 
     def runs(self) -> list[RunRow]:
         """Every run and what it has spent, oldest first."""
-        with self._book.reading():
+        with self._store.reading():
             return [self._row(each) for each in self._enrolments()]
 
     def history(self, run_id: str | None = None) -> list[HistoryRow]:
@@ -132,7 +132,7 @@ class Ledger:
         Raises:
             LedgerError: There is no such run.
         """
-        with self._book.reading():
+        with self._store.reading():
             rows = [row for each in self._enrolments(run_id) for row in self._history(each)]
         return sorted(rows, key=lambda row: row.number)
 
@@ -144,19 +144,19 @@ class Ledger:
 
         It leaves out what the private side keeps, fingerprints, numbers of units, which runs share data, and times.
         """
-        with self._book.reading():
+        with self._store.reading():
             return {
                 "format": "pcevolve-ledger",
                 "runs": [self._exported(each) for each in self._enrolments()],
             }
 
     def close(self) -> None:
-        """Close the file."""
-        self._book.close()
+        """Close the ledger file."""
+        self._store.close()
 
     def _enrolments(self, run_id: str | None = None) -> list[Enrolment]:
-        wanted = self._records.run_ids() if run_id is None else (run_id,)
-        found = [each for each in map(self._records.enrolment, wanted) if each is not None]
+        wanted = self._entries.run_ids() if run_id is None else (run_id,)
+        found = [each for each in map(self._entries.enrolment, wanted) if each is not None]
         if run_id is not None and not found:
             raise LedgerError(
                 f"the ledger knows no run {run_id}: pcevolve budget show lists those that it knows"
@@ -164,7 +164,7 @@ class Ledger:
         return found
 
     def _row(self, run: Enrolment) -> RunRow:
-        events = self._records.events(run.run_id)
+        events = self._entries.events(run.run_id)
         return RunRow(
             run_id=run.run_id,
             relation=run.relation,
@@ -174,7 +174,7 @@ class Ledger:
             images=run.units.image_count,
             noise=NOISE[run.terms.secure],
             forgets_insecure=run.terms.forgets_insecure,
-            rounds=len(self._records.accesses(run.run_id)),
+            rounds=len(self._entries.accesses(run.run_id)),
             draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
             epsilon=_loss(run, events),
             delta=run.budget.delta,
@@ -183,7 +183,7 @@ class Ledger:
     def _history(self, run: Enrolment) -> list[HistoryRow]:
         rows: list[HistoryRow] = []
         done: list[Event] = []
-        for access in self._records.accesses(run.run_id):
+        for access in self._entries.accesses(run.run_id):
             for event in access.events or (FREE,):
                 done.append(event)
                 rows.append(
@@ -202,7 +202,7 @@ class Ledger:
         return rows
 
     def _exported(self, run: Enrolment) -> dict[str, Any]:
-        events, delta = self._records.events(run.run_id), run.budget.delta
+        events, delta = self._entries.events(run.run_id), run.budget.delta
         return {
             "run_id": run.run_id,
             "relation": run.relation,
@@ -214,14 +214,14 @@ class Ledger:
             "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
             "epsilon": {each.name: _provable(_loss(run, events, each.epsilon)) for each in ACCOUNTANTS},
             "events": [asdict(event) for event in merged(events)],
-            "receipts": [receipt.as_dict() for receipt in self._records.receipts(run.run_id)],
+            "receipts": [receipt.as_dict() for receipt in self._entries.receipts(run.run_id)],
         }
 
 
 def _loss(
     run: Enrolment, events: Sequence[Event], measure: Callable[[Sequence[Event], float], float] = epsilon
 ) -> float:
-    """ε of a run's events at its δ; noise from a seed bounds nothing, unless nothing was looked at."""
+    """ε of a run's events at its δ, by ``measure``; inf where seeded noise was put on private data."""
     if not run.terms.secure and merged(events):
         return math.inf
     return measure(events, run.budget.delta)

@@ -28,7 +28,7 @@ WAIT_SECONDS = 300.0  # another run may be computing a draw, which it does insid
 
 
 class Row(NamedTuple):
-    """One row as stored.
+    """One sealed row of the file.
 
     Attributes:
         number: 1, 2, 3, … without gaps.
@@ -36,7 +36,7 @@ class Row(NamedTuple):
         name: Unique within the run.
         content: What it says.
         private: What only the private side may read.
-        seal: See above.
+        seal: Of this row and of the seal before it, by the ledger's key.
     """
 
     number: int
@@ -47,8 +47,8 @@ class Row(NamedTuple):
     seal: bytes
 
 
-class Book:
-    """An open file of sealed rows."""
+class Store:
+    """An open ledger file: sealed rows that are only ever added."""
 
     def __init__(self, path: Path, key: Key) -> None:
         """Open a file and check all of it; nothing is written.
@@ -59,7 +59,7 @@ class Book:
         self.path = path
         self.numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self.key = key
-        self._seals = [b""]  # of row 0, which there is not, and of all rows that were verified
+        self._seals = [b""]  # of the verified rows by number; rows begin at 1, and 0 stands for the beginning
         if path.stat().st_size == 0:
             raise LedgerError(f"{path} is empty, which a ledger never is: restore it from a backup")
         with self._guarded():
@@ -74,7 +74,7 @@ class Book:
             raise
 
     @staticmethod
-    def found(path: Path, key: Key) -> None:
+    def create(path: Path, key: Key) -> None:
         """Make a new file without rows; it is on the disk when this returns."""
         db = _connected(path)
         try:
@@ -133,7 +133,7 @@ class Book:
         return row
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the ledger file; a transaction that is open is lost."""
         self._db.close()
 
     @contextmanager
@@ -153,7 +153,7 @@ class Book:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Say what SQLite says as one line; wrong types can only come from a damaged file."""
+        """Raise what SQLite raises as a ``LedgerError`` of one line; wrong types can only come from a damaged file."""
         try:
             yield
         except (sqlite3.Error, OSError, TypeError, ValueError) as error:
@@ -180,7 +180,7 @@ class Book:
                 raise LedgerError(self._damaged("its structure is broken"))
 
     def _catch_up(self) -> None:
-        """Verify the rows that were added since the last look, and that nothing else changed."""
+        """Verify the rows that were added since the file was last read, and that nothing else changed."""
         sql = "SELECT * FROM rows WHERE number >= ? ORDER BY number"
         for values in self._db.execute(sql, (len(self._seals),)):
             row = Row(*values)

@@ -52,7 +52,7 @@ class Units:
         return "Units"
 
     def __len__(self) -> int:
-        """How many units there are."""
+        """How many privacy units there are; private."""
         return (len(self.names) if self.named else len(self.images)) // SIZE
 
     @property
@@ -90,9 +90,9 @@ class Units:
         if not names:
             return cls(b"".join(sorted(each for unit in images for each in unit)))
         order = sorted(range(len(names)), key=names.__getitem__)
-        sizes = np.array([len(images[place]) for place in order], COUNT)
-        ordered = b"".join(each for place in order for each in images[place])
-        return cls(ordered, sizes.tobytes(), b"".join(names[place] for place in order))
+        sizes = np.array([len(images[unit]) for unit in order], COUNT)
+        ordered = b"".join(each for unit in order for each in images[unit])
+        return cls(ordered, sizes.tobytes(), b"".join(names[unit] for unit in order))
 
 
 def _check(units: Sequence[PrivateUnit], kind: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pcevolve.dp.calibration import Scope, mean_sensitivity
+from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.methods import dp_means
 from pcevolve.methods.method import first_selection
+from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
 
 DROWNED = 0.6
@@ -22,7 +23,7 @@ def choose(budget: Budget, scope: Scope) -> tuple[str, str]:
     if budget.delta == 0:
         return "jvem", "delta is 0, which rules out Gaussian noise: jvem is the strongest pure method"
     (event,) = first_selection(dp_means.METHOD.accesses(budget, scope))
-    noise = float(event.value) * mean_sensitivity(scope.relation) / scope.shots
+    noise = float(event.value) * bounded_sum_sensitivity(scope.relation) / scope.shots
     measured = f"noise on class means would be {noise:.2f} clip radii per axis at {scope.shots} shots"
     if noise > DROWNED:
         return "pe", f"{measured}, which drowns them; votes do less harm"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pcevolve.dp.calibration import gaussian_once
 from pcevolve.methods.lift import means_lift
 from pcevolve.methods.method import Method, Schedule, always
+from pcevolve.methods.rounds import gaussian_once
 
 METHOD = Method(
     name="dp-means",
@@ -15,7 +15,7 @@ METHOD = Method(
         "the public clip radius; every selection is post-processing of it"
     ),
     selector="means",
-    spending=gaussian_once,
+    tight=gaussian_once,
     lift=means_lift,
     rounds=always(0),
     delta=1e-5,

@@ -1,12 +1,12 @@
-"""Joint-vote exponential mechanism: one tuple of prototypes per block of classes, drawn by all its records."""
+"""Joint-vote exponential mechanism: one tuple of prototypes per block of classes, drawn by all its images."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from pcevolve.dp.calibration import Scope, exponential_per_round
 from pcevolve.methods.lift import joint_lift
 from pcevolve.methods.method import Method, Schedule
+from pcevolve.methods.rounds import Scope, exponential_per_round
 from pcevolve.privacy import Budget
 
 MOST_ROUNDS = 20
@@ -27,7 +27,7 @@ METHOD = Method(
         "compose adaptively, by the best of pure, zCDP and Renyi accounting at the given delta"
     ),
     selector="joint",
-    spending=exponential_per_round,
+    tight=exponential_per_round,
     lift=joint_lift,
     rounds=rounds,
     delta=1e-5,

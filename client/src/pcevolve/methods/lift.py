@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
-from pcevolve.dp.calibration import (
-    Scope,
-    mean_sensitivity,
-    utility_sensitivity,
-    vote_sensitivity,
-    votes_per_draw,
+from pcevolve.dp.sensitivity import (
+    bounded_sum_sensitivity,
+    bounded_vector_sensitivity,
+    draw_rate,
+    histogram_sensitivity,
 )
+from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Event
 
 WIDTH = 12.0
@@ -60,20 +60,20 @@ def permute_and_flip_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 
 def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """JVEM: all K records of a class vote 1 for tuples that take its prototype from the best tenth, 0 for others.
+    """JVEM: all K images of a class vote 1 for tuples that take its prototype from the best tenth, 0 for others.
 
     The ideal total is then a sum over classes, so each class's share of the block's draw is a draw of its own with
     ``exp(η K)`` for the best tenth.
     """
     return _drawn(
-        votes_per_draw(events[0], scope.relation) * scope.shots, best_tenth(scope.candidates), scope
+        float(draw_rate(events[0], scope.relation)) * scope.shots, best_tenth(scope.candidates), scope
     )
 
 
 def draws_lift(events: tuple[Event, ...], scope: Scope) -> float:
     """PE-EM: the K votes spread evenly over the best tenth, one each at least, drawn with ``exp(η votes)``."""
     voted, votes = _spread(scope)
-    return _drawn(votes_per_draw(events[0], scope.relation) * votes, voted, scope)
+    return _drawn(float(draw_rate(events[0], scope.relation)) * votes, voted, scope)
 
 
 def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:
@@ -83,7 +83,7 @@ def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:
     """
     voted, votes = _spread(scope)
     best = best_tenth(scope.candidates)
-    sigma = float(events[0].value) * vote_sensitivity(scope.relation)
+    sigma = float(events[0].value) * histogram_sensitivity(scope.relation)
     empty = kept_votes(0.0, sigma)
     good = voted * kept_votes(votes, sigma) + (best - voted) * empty
     return good / (good + (scope.candidates - best) * empty)
@@ -98,7 +98,7 @@ def noisy_argmax_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
     best = best_tenth(scope.candidates)
     rest = scope.candidates - best
-    sigma = float(events[0].value) * utility_sensitivity(scope.candidates)
+    sigma = float(events[0].value) * bounded_vector_sensitivity(scope.candidates)
     x, step = np.linspace(-WIDTH, WIDTH, 4801, retstep=True)
     logs = (best - 1) * log_ndtr(x) + rest * log_ndtr(x + 1 / sigma) - x * x / 2
     return min(float(best * np.exp(logs).sum() * step) / math.sqrt(2 * math.pi), 1.0)
@@ -114,7 +114,7 @@ def means_lift(events: tuple[Event, ...], scope: Scope) -> float:
     """
     from scipy.special import ndtr, ndtri
 
-    noise = float(events[0].value) * mean_sensitivity(scope.relation) / scope.shots
+    noise = float(events[0].value) * bounded_sum_sensitivity(scope.relation) / scope.shots
     share = best_tenth(scope.candidates) / scope.candidates
     return float(ndtr(1 / noise - ndtri(1 - share)))
 

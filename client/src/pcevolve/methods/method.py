@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from pcevolve.dp.accountants import epsilon, pure_epsilon
-from pcevolve.dp.calibration import Scope, is_blurred, with_appearance
 from pcevolve.errors import UsageError
+from pcevolve.methods.appearance import is_blurred, with_appearance
+from pcevolve.methods.rounds import Calibration, Rounds, Scope
 from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.public.plan import PublicPlan
 
@@ -23,10 +24,7 @@ SelectorName = Literal[
     "joint",
     "means",
 ]
-Look = Literal["as-is", "matched", "auto"]
-Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
-"""Events of each round 1..T; a round is one transaction for all classes."""
-Spending: TypeAlias = Callable[[Budget, Scope], Rounds]
+AppearanceMode = Literal["as-is", "matched", "auto"]
 
 APPEARANCE = (
     "before that, one Gaussian release of the sum of six numbers per image, clipped to a ball of radius 1, of L2 "
@@ -67,7 +65,7 @@ Rule: TypeAlias = Callable[[Budget, Scope], int]
 
 
 def always(iterations: int) -> Rule:
-    """The same number of iterations whatever the budget."""
+    """A rule that gives this number of iterations whatever the budget and the sizes are."""
     return lambda budget, scope: iterations
 
 
@@ -80,7 +78,7 @@ class Method:
         summary: One line for help, manifest and report.
         guarantee: What its selection promises, in words, under both neighbour relations; see ``statement``.
         selector: How the private side scores candidates; None when private data are not looked at.
-        spending: Events of each round for a budget, calibrated as tightly as the accountants allow.
+        tight: Events of each round for a budget, calibrated as tightly as the accountants allow.
         lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
         published: The paper's own, looser calibration, where there is one.
         rounds: Default number of iterations T.
@@ -100,9 +98,9 @@ class Method:
     summary: str
     guarantee: str
     selector: SelectorName | None
-    spending: Spending
+    tight: Calibration
     lift: Callable[[tuple[Event, ...], Scope], float]
-    published: Spending | None = None
+    published: Calibration | None = None
     rounds: Rule = always(20)  # noqa: RUF009 - a function, and functions do not change
     delta: float = 0.0
     prototypes: int | None = 1
@@ -110,7 +108,7 @@ class Method:
     initial: int = 1
     pool: Literal["latest", "all"] = "latest"
     keep: Literal["last", "selected"] = "last"
-    appearance: Look = "as-is"
+    appearance: AppearanceMode = "as-is"
     threshold: float = 0.0
     varies: bool = True
 
@@ -129,7 +127,7 @@ class Method:
             UsageError: The method has no published calibration, or needs a δ.
         """
         if calibration == "tight":
-            return self.spending(budget, scope)
+            return self.tight(budget, scope)
         if self.published is None:
             raise UsageError(f"method '{self.name}' has only one calibration: leave --calibration out")
         return self.published(budget, scope)
@@ -147,7 +145,7 @@ class Method:
             return dict(enumerate(rounds, 1))
         return dict(enumerate(with_appearance(rounds)))
 
-    def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Look:
+    def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> AppearanceMode:
         """Default appearance, from public sizes: the method's own where noise leaves something to match.
 
         Raises:
@@ -159,7 +157,7 @@ class Method:
         return "as-is" if is_blurred(first, scope) else self.appearance
 
     def _paying(self, scope: Scope) -> Scope:
-        """Without rounds, the selection of the dataset is what asks the private data."""
+        """The scope in which rounds are paid for: without rounds, the selection of the dataset is the one that pays."""
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
     def prototypes_for(self, candidates: int) -> int:

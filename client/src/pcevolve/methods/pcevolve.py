@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pcevolve.dp.calibration import exponential_per_class, permute_and_flip_per_class
 from pcevolve.methods.lift import exponential_lift, permute_and_flip_lift
 from pcevolve.methods.method import Method
+from pcevolve.methods.rounds import exponential_per_class, permute_and_flip_per_class
 
 METHOD = Method(
     name="pcevolve",
@@ -17,7 +17,7 @@ METHOD = Method(
         "replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
     ),
     selector="contrastive",
-    spending=exponential_per_class,
+    tight=exponential_per_class,
     lift=exponential_lift,
 )
 
@@ -25,8 +25,12 @@ PERMUTE_AND_FLIP = replace(
     METHOD,
     name="pcevolve-pf",
     summary="PCEvolve by permute-and-flip, which is never worse than the exponential mechanism at the same epsilon",
-    guarantee=METHOD.guarantee.replace("the exponential mechanism", "both mechanisms"),
-    spending=permute_and_flip_per_class,
+    guarantee=(
+        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
+        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under "
+        "replace-one and add-remove, because the factor 1/2 of both mechanisms is kept"
+    ),
+    tight=permute_and_flip_per_class,
     lift=permute_and_flip_lift,
 )
 

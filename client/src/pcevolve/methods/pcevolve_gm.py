@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pcevolve.dp.calibration import gaussian_per_class, published_gaussian_per_class
 from pcevolve.methods.lift import noisy_argmax_lift
 from pcevolve.methods.method import Method
 from pcevolve.methods.pcevolve import METHOD as PCEVOLVE
+from pcevolve.methods.rounds import gaussian_per_class, published_gaussian_per_class
 
 METHOD = Method(
     name="pcevolve-gm",
@@ -17,7 +17,7 @@ METHOD = Method(
         "splits epsilon evenly: more noise than is needed"
     ),
     selector="noisy-argmax",
-    spending=gaussian_per_class,
+    tight=gaussian_per_class,
     lift=noisy_argmax_lift,
     published=published_gaussian_per_class,
     rounds=PCEVOLVE.rounds,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pcevolve.dp.calibration import (
+from pcevolve.methods.lift import draws_lift, histogram_lift
+from pcevolve.methods.method import Method, Schedule, always
+from pcevolve.methods.rounds import (
+    Rounds,
     Scope,
     exponential_draws,
     gaussian_per_round,
     published_gaussian_per_round,
 )
-from pcevolve.methods.lift import draws_lift, histogram_lift
-from pcevolve.methods.method import Method, Rounds, Schedule, always
 from pcevolve.privacy import Budget
 
 METHOD = Method(
@@ -23,7 +24,7 @@ METHOD = Method(
         "compose. The published calibration is the looser split sigma = sqrt(2 ln(1.25/delta))/epsilon per step"
     ),
     selector="votes",
-    spending=gaussian_per_round,
+    tight=gaussian_per_round,
     lift=histogram_lift,
     published=published_gaussian_per_round,
     rounds=always(3),
@@ -50,7 +51,7 @@ EXPONENTIAL = replace(
         "of all classes together is eta-bounded-range under add-remove and 2 eta under replace-one"
     ),
     selector="votes-em",
-    spending=_draws,
+    tight=_draws,
     lift=draws_lift,
     published=None,
     prototypes=DRAWS,

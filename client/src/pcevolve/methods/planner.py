@@ -6,27 +6,21 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcevolve.dp.accountants import ACCOUNTANTS, above, epsilon, merged, pure_epsilon, within
-from pcevolve.dp.calibration import (
-    Scope,
-    is_blurred,
-    mean_sensitivity,
-    utility_sensitivity,
-    vote_sensitivity,
-)
+from pcevolve.dp.sensitivity import bounded_sum_sensitivity, bounded_vector_sensitivity, histogram_sensitivity
 from pcevolve.errors import UsageError
+from pcevolve.methods.appearance import is_blurred
 from pcevolve.methods.lift import uniform_lift
+from pcevolve.methods.method import Method
+from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget, Event
 
-if TYPE_CHECKING:  # methods import the calibration that lies beside this module
-    from pcevolve.methods.method import Method
-
 SENSITIVITIES: Mapping[str, tuple[Callable[[Scope], float], str]] = {
-    "votes": (lambda scope: vote_sensitivity(scope.relation), "votes"),
-    "means": (lambda scope: mean_sensitivity(scope.relation), "clip radii R"),
-    "noisy-argmax": (lambda scope: utility_sensitivity(scope.candidates), "utility"),
+    "votes": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
+    "means": (lambda scope: bounded_sum_sensitivity(scope.relation), "clip radii R"),
+    "noisy-argmax": (lambda scope: bounded_vector_sensitivity(scope.candidates), "utility"),
 }
 """L2 sensitivity of each selector that adds Gaussian noise, and the unit that it is in."""
 
@@ -116,9 +110,9 @@ def plan_for_noise(
     Raises:
         UsageError: The method adds no Gaussian noise, δ is 0, or the noise bounds nothing.
     """
-    look = appearance or method.appearance
-    given = _at_noise(noise_multiplier, delta, method, scope, look)
-    if appearance is None and look != "as-is" and is_blurred(given[0][0], scope):
+    mode = appearance or method.appearance
+    given = _at_noise(noise_multiplier, delta, method, scope, mode)
+    if appearance is None and mode != "as-is" and is_blurred(given[0][0], scope):
         given = _at_noise(noise_multiplier, delta, method, scope, "as-is")
     total = epsilon((event for events in given.values() for event in events), delta)
     if not math.isfinite(total):
@@ -127,10 +121,10 @@ def plan_for_noise(
 
 
 def _at_noise(
-    noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, look: str
+    noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, mode: str
 ) -> dict[int, tuple[Event, ...]]:
     """A method's accesses with all noise scaled alike, so that its selection has the given multiplier."""
-    accesses = method.accesses(Budget(Fraction(1), delta), scope, appearance=look)
+    accesses = method.accesses(Budget(Fraction(1), delta), scope, appearance=mode)
     selecting = [event for t, events in accesses.items() if t for event in events]
     usual = next((event.value for event in selecting if event.mechanism == "gaussian"), None)
     if usual is None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pcevolve.dp.calibration import nothing
 from pcevolve.methods.lift import uniform_lift
 from pcevolve.methods.method import Method, always
+from pcevolve.methods.rounds import free_draws
 
 METHOD = Method(
     name="t2i",
     summary="text-to-image only: no evolution, private data never looked at",
     guarantee="0-DP: nothing depends on the private data, under either neighbour relation",
     selector=None,
-    spending=nothing,
+    tight=free_draws,
     lift=uniform_lift,
     rounds=always(0),
     varies=False,

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import IMAGE, PrivateUnit
-from pcevolve.modality.images.files import SUFFIXES, RejectedImageError, read_image
+from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.modality.images.files import SUFFIXES, RejectedImageError, pixel_count, read_image
 from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, require_folder
 from pcevolve.public.labels import SYSTEM_FILES, label_fault, label_faults
 
 IntArray = NDArray[np.int64]
 
-MAX_RECORDS = 100_000
+MAX_IMAGES = 100_000
 MAX_TOTAL_PIXELS = 2_000_000_000  # 6 GB in memory
 _KINDS = "PNG, JPEG, TIFF, BMP or WebP"
 _NAMED = 5  # files named in one error
@@ -34,17 +34,17 @@ class PrivateDataset:
 
     Attributes:
         labels: Sorted class names; public by assumption. Everything else here is private.
-        images: RGB, without metadata, one per record.
-        targets: int64 ``(records,)``, indices into ``labels``.
-        digests: SHA-256 of each record's pixels, for the ledger's keyed fingerprints only.
-        unit_of: int64 ``(records,)``, the privacy unit of each record; one of its own for each unless given.
+        images: RGB, without metadata.
+        targets: int64 ``(images,)``, indices into ``labels``.
+        digests: SHA-256 of each image's pixels, for the ledger's keyed fingerprints only.
+        unit_of: int64 ``(images,)``, the privacy unit of each image; one of its own for each unless given.
         unit_name: What a unit is; public.
         unit_names: What the owner calls each unit, by its number in ``unit_of``; empty for units that are one image.
-        names: Path of each record's file inside the folder it was read from; empty for data without files.
+        names: Path of each image's file inside the folder it was read from; empty for data without files.
     """
 
     labels: tuple[str, ...]
-    images: tuple[Image.Image, ...]
+    images: tuple[DecodedImage, ...]
     targets: IntArray
     digests: tuple[bytes, ...]
     unit_of: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -79,19 +79,15 @@ class PrivateDataset:
         return tuple(PrivateUnit(tuple(found[unit]), names[unit]) for unit in sorted(found))
 
     def indices_of(self, label: str) -> IntArray:
-        """Return the record indices of one class, int64 ``(records of the class,)``."""
+        """Return the image indices of one class, int64 ``(images of the class,)``."""
         return np.flatnonzero(self.targets == self.labels.index(label))
 
     def units_in(self, label: str) -> int:
         """Return how many privacy units have images in one class; for the owner's eyes only."""
         return len(np.unique(self.unit_of[self.indices_of(label)]))
 
-    def images_of(self, label: str) -> tuple[Image.Image, ...]:
-        """Return the images of one class."""
-        return tuple(self.images[index] for index in self.indices_of(label))
-
     def subset(self, indices: Iterable[int]) -> PrivateDataset:
-        """Return the records at ``indices``, in that order, with the same labels."""
+        """Return the images at ``indices``, in that order, with the same labels."""
         chosen = [int(index) for index in indices]
         return PrivateDataset(
             labels=self.labels,
@@ -105,14 +101,14 @@ class PrivateDataset:
         )
 
     def split(self, shots: int, seed: int) -> tuple[PrivateDataset, PrivateDataset]:
-        """Draw ``shots`` records per class; the rest is held out.
+        """Draw ``shots`` images per class; the rest is held out.
 
         Args:
-            shots: Records per class, at least 1; every class must keep one for the rest.
+            shots: Images per class, at least 1; every class must keep one for the rest.
             seed: Public.
 
         Returns:
-            The drawn records and the others, both in record order.
+            The drawn images and the others, both in image order.
 
         Raises:
             UsageError: ``shots`` is below 1.
@@ -184,8 +180,8 @@ def _load(
     root: Path, files: Sequence[Path], labels: tuple[str, ...], targets: Sequence[int], unique: bool
 ) -> PrivateDataset:
     _refuse([f"{_short(file)} is not a {_KINDS} image" for file in files if not _looks_usable(file)])
-    if len(files) > MAX_RECORDS:
-        raise DataError(f"{root} holds more than {MAX_RECORDS:,} images: use a smaller dataset")
+    if len(files) > MAX_IMAGES:
+        raise DataError(f"{root} holds more than {MAX_IMAGES:,} images: use a smaller dataset")
     images, digests = _read_all(files)
     if unique:
         _refuse_duplicates(files, digests)
@@ -222,8 +218,8 @@ def _visible(folder: Path) -> list[Path]:
     return [e for e in entries if not e.name.startswith(".") and e.name.lower() not in SYSTEM_FILES]
 
 
-def _read_all(files: Sequence[Path]) -> tuple[tuple[Image.Image, ...], tuple[bytes, ...]]:
-    images: list[Image.Image] = []
+def _read_all(files: Sequence[Path]) -> tuple[tuple[DecodedImage, ...], tuple[bytes, ...]]:
+    images: list[DecodedImage] = []
     units: list[bytes] = []
     faults: list[str] = []
     pixels = 0
@@ -233,7 +229,7 @@ def _read_all(files: Sequence[Path]) -> tuple[tuple[Image.Image, ...], tuple[byt
         except RejectedImageError as error:
             faults.append(f"{_short(file)} {error}")
             continue
-        pixels += image.width * image.height
+        pixels += pixel_count(image)
         if pixels > MAX_TOTAL_PIXELS:
             raise DataError(f"more than {MAX_TOTAL_PIXELS:,} pixels in all: use fewer or smaller images")
         images.append(image)

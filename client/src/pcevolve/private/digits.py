@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from PIL import Image
 from sklearn import datasets
 
 from pcevolve.errors import UsageError
-from pcevolve.modality.images.files import unit_of
+from pcevolve.modality.images.files import pixel_digest
+from pcevolve.modality.images.scans import framed
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.labels import label_faults
 
-SIDE = 64  # pixels
-_INK_SIDE = 48  # pixels; the scans touch their border, and glyphs in the world have a margin
-_BRIGHTEST = 16.0
+_BRIGHTEST = 16.0  # grey level of full ink
 ALL_DIGITS: Mapping[int, str] = {digit: f"digit {digit}" for digit in range(10)}
 
 
@@ -47,19 +45,11 @@ def load_digits(
     source = datasets.load_digits()
     labels = tuple(sorted(names.values()))
     chosen = [index for index, digit in enumerate(source.target) if int(digit) in names]
-    images = tuple(_image(source.images[index]) for index in chosen)
+    images = tuple(framed(source.images[index], _BRIGHTEST) for index in chosen)
     dataset = PrivateDataset(
         labels=labels,
         images=images,
         targets=np.array([labels.index(names[int(source.target[index])]) for index in chosen]),
-        digests=tuple(unit_of(image) for image in images),
+        digests=tuple(pixel_digest(image) for image in images),
     )
     return dataset.split(shots, seed)
-
-
-def _image(levels: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Image.Image:
-    grey = Image.fromarray(np.rint(levels * (255.0 / _BRIGHTEST)).astype(np.uint8))
-    canvas = Image.new("L", (SIDE, SIDE))
-    margin = (SIDE - _INK_SIDE) // 2
-    canvas.paste(grey.resize((_INK_SIDE, _INK_SIDE), Image.Resampling.BICUBIC), (margin, margin))
-    return canvas.convert("RGB")

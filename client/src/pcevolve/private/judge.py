@@ -18,10 +18,10 @@ from pcevolve.privacy import Event
 from pcevolve.private.views import PrivateViews
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.selectors import Measurement, Records, Scene
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
 from pcevolve.selectors.appearance import released_appearance
-from pcevolve.selectors.choosing import Chooser, Look, choice, looks_of
-from pcevolve.selectors.scene import united
+from pcevolve.selectors.choosing import Chooser, Rendition, choice, renditions_of
+from pcevolve.selectors.scene import joined_scenes
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,11 +47,11 @@ class PrivateJudge:
         return "PrivateJudge"
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Look at the candidates, and at nothing else; ``release`` finds the results where they were kept."""
+        """Embed the candidates, and touch nothing private; ``release`` finds the embeddings where they were kept."""
         if query.iteration == 0:
-            self.chooser.common_look(pool)
+            self.chooser.common_appearance(pool)
         else:
-            self.chooser.scenes(query.iteration, pool, self._looks)
+            self.chooser.scenes(query.iteration, pool, self._renditions)
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose the prototypes of all classes and pay for them; what was paid for is answered from record.
@@ -60,26 +60,26 @@ class PrivateJudge:
             BudgetError: Not enough is left; nothing was drawn.
             DataError: A private image has no embedding; nothing was drawn.
         """
-        known = self.account.recorded(query)
+        known = self.account.receipt(query)
         receipt = known or self._released(query, pool, self.events[query.iteration])
         if query.iteration == 0:
-            _ = self._looks  # asks the ledger, and ``show`` shall not have to
+            _ = self._renditions  # asks the ledger, and ``show`` shall not have to
         return receipt
 
     def _released(self, query: Query, pool: Pool, events: tuple[Event, ...]) -> Receipt:
         if query.iteration == 0:
             return self._release_appearance(query, pool, events[0])
-        scenes = self.chooser.scenes(query.iteration, pool, self._looks)
+        scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
         if all(event.free for event in events):
             measured = load(self.account.measured(self._last_measured(query)))
             return self.account.pay(query, events, lambda: self._paid(measured, scenes, pool, b""))
-        records = self.views.records(self._looks[0])
-        return self.account.pay(query, events, lambda: self._drawn(records, scenes, pool, events[0]))
+        private = self.views.embeddings(self._renditions[0])
+        return self.account.pay(query, events, lambda: self._drawn(private, scenes, pool, events[0]))
 
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
         """Pay for what the private images look like on the whole; the provider's images are the public guess."""
         plan, views = self.chooser.plan, self.views
-        prior = self.chooser.common_look(pool)
+        prior = self.chooser.common_appearance(pool)
         expected = plan.shots * len(plan.labels)
 
         def draw() -> Paid:
@@ -90,8 +90,8 @@ class PrivateJudge:
 
         return self.account.pay(query, (event,), draw)
 
-    def _drawn(self, records: Records, scenes: Sequence[Scene], pool: Pool, event: Event) -> Paid:
-        measured = self.chooser.selector.measure(records, united(scenes), event, self.noise)
+    def _drawn(self, private: PrivateEmbeddings, scenes: Sequence[Scene], pool: Pool, event: Event) -> Paid:
+        measured = self.chooser.selector.measure(private, joined_scenes(scenes), event, self.noise)
         return self._paid(measured, scenes, pool, save(dict(measured)))
 
     def _paid(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, memory: bytes) -> Paid:
@@ -104,11 +104,11 @@ class PrivateJudge:
         return next(t for t in earlier if not all(event.free for event in self.events[t]))
 
     @cached_property
-    def _looks(self) -> tuple[Look, ...]:
-        """The looks in which candidates are judged; the private images are given the first."""
+    def _renditions(self) -> tuple[Rendition, ...]:
+        """The renditions in which candidates are judged; the private images are given the first."""
         plan = self.chooser.plan
         released = 0 in plan.releases
-        return looks_of(plan, self.account.recorded(Query(plan.run_id, 0)) if released else None)
+        return renditions_of(plan, self.account.receipt(Query(plan.run_id, 0)) if released else None)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class UniformJudge:
     plan: PublicPlan
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Nothing: this judge is blind."""
+        """Do nothing: this judge does not need to see the candidates."""
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose any candidates of each class, none twice while there are others."""
@@ -128,13 +128,13 @@ class UniformJudge:
 
     def _drawn(self, query: Query, candidates: Population) -> Paid:
         wanted = self.plan.wanted(query.iteration)
-        places = {
-            label: self._places(f"{query.key}/{label}", len(candidates[label]), wanted)
+        indices = {
+            label: self._indices(f"{query.key}/{label}", len(candidates[label]), wanted)
             for label in candidates
         }
-        return Paid(tuple(choice(label, candidates, places[label]) for label in self.plan.labels))
+        return Paid(tuple(choice(label, candidates, indices[label]) for label in self.plan.labels))
 
-    def _places(self, key: str, count: int, wanted: int) -> list[int]:
+    def _indices(self, key: str, count: int, wanted: int) -> list[int]:
         left: list[int] = []
         chosen = []
         for number in range(wanted):

@@ -22,7 +22,7 @@ _NAMED = 5  # files or lines named in one error
 
 
 def with_units(data: PrivateDataset, path: Path) -> PrivateDataset:
-    """Group the records of a dataset into privacy units.
+    """Group the images of a dataset into privacy units.
 
     A name that Unicode can spell in several ways is one name.
 
@@ -32,22 +32,22 @@ def with_units(data: PrivateDataset, path: Path) -> PrivateDataset:
             header whose second column names what a unit is (``patient``); that name is public, the rest is not.
 
     Returns:
-        The same records under the units of the file.
+        The same images under the units of the file.
 
     Raises:
         DataError: The file cannot be read, or does not list every image of the folder exactly once.
     """
     header, *lines = _rows(path)
-    files, units = [_plain(file) for file, _ in lines], [_composed(unit) for _, unit in lines]
+    files, units = [_normalised(file) for file, _ in lines], [_composed(unit) for _, unit in lines]
     _check_header(path, header, set(data.names))
     _refuse(path, "has no unit for", [file for file, unit in zip(files, units, strict=True) if not unit])
     _refuse(path, "lists twice:", [file for file, count in Counter(files).items() if count > 1])
     listed, there = dict(zip(files, units, strict=True)), set(data.names)
     _refuse(path, "does not list", [name for name in data.names if name not in listed])
     _refuse(path, "lists what is not in the private folder:", [file for file in files if file not in there])
-    names, places = np.unique([listed[name] for name in data.names], return_inverse=True)
+    names, unit_of = np.unique([listed[name] for name in data.names], return_inverse=True)
     return replace(
-        data, unit_of=places.astype(np.int64), unit_name=header[1], unit_names=tuple(map(str, names))
+        data, unit_of=unit_of.astype(np.int64), unit_name=header[1], unit_names=tuple(map(str, names))
     )
 
 
@@ -58,7 +58,7 @@ def require_unit_size(data: PrivateDataset, most: int) -> None:
         DataError: Up to five files, each the first of a unit that is too large.
     """
     _, first, counts = np.unique(data.unit_of, return_index=True, return_counts=True)
-    files = sorted(data.names[place] if data.names else "" for place in first[counts > most])
+    files = sorted(data.names[index] if data.names else "" for index in first[counts > most])
     if files:
         more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
         raise DataError(
@@ -87,7 +87,7 @@ def _rows(path: Path) -> list[list[str]]:
 
 
 def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
-    if _plain(header[0]) in names:
+    if _normalised(header[0]) in names:
         raise DataError(f"--unit-map {path} begins with an image: it needs {_EXAMPLE}")
     if label_fault(header[1]) is not None:
         raise DataError(f"--unit-map {path} does not say what a unit is: it needs {_EXAMPLE}")
@@ -99,7 +99,7 @@ def _composed(name: str) -> str:
     return unicodedata.normalize("NFC", name).strip()
 
 
-def _plain(file: str) -> str:
+def _normalised(file: str) -> str:
     """A path as the dataset writes it, whatever wrote the CSV."""
     return file.replace("\\", "/").removeprefix("./")
 

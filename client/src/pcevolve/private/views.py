@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from PIL import Image
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError
 from pcevolve.modality.images.appearance import appearances
+from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.selectors import Records
-from pcevolve.selectors.choosing import Look
+from pcevolve.selectors import PrivateEmbeddings
+from pcevolve.selectors.choosing import Rendition
 
 
 @dataclass(frozen=True, repr=False)
 class PrivateViews:
-    """Private images through an encoder's eyes; each is looked at once in every look.
+    """Private images through an encoder's eyes; each is embedded once in every rendition.
 
     Attributes:
         data: The private images.
@@ -32,39 +32,39 @@ class PrivateViews:
 
     data: PrivateDataset
     encoder: Encoder
-    _embedded: dict[Look, FloatArray] = field(default_factory=dict)
+    _embedded: dict[Rendition, FloatArray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Nothing about the data."""
         return "PrivateViews"
 
     def prepare(self, with_appearances: bool) -> None:
-        """Embed the images as they are, and measure how each looks if that is going to be released.
+        """Embed the images as they are, and measure each one's appearance if that is going to be released.
 
         Raises:
             DataError: An image has no embedding.
         """
-        self.records(None)
+        self.embeddings(None)
         if with_appearances:
             _ = self.appearances
 
-    def records(self, look: Look) -> Records:
-        """Embeddings of the images in a look, with classes and units.
+    def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
+        """Embeddings of the images in a rendition, with classes and units.
 
         Raises:
             DataError: An image has no embedding.
         """
-        if look not in self._embedded:
-            shown = [image if look is None else look.given_to(image) for image in self.data.images]
-            self._embedded[look] = self._usable(shown)
-        return Records(self._embedded[look], self.data.targets, self.data.unit_of)
+        if rendition not in self._embedded:
+            shown = [image if rendition is None else rendition.given_to(image) for image in self.data.images]
+            self._embedded[rendition] = self._usable(shown)
+        return PrivateEmbeddings(self._embedded[rendition], self.data.targets, self.data.unit_of)
 
     @cached_property
     def appearances(self) -> FloatArray:
-        """float64 ``(images, 6)``: how each of them looks."""
+        """Appearance of each private image, float64 ``(images, 6)``; private."""
         return appearances(self.data.images)
 
-    def _usable(self, shown: Sequence[Image.Image]) -> FloatArray:
+    def _usable(self, shown: Sequence[DecodedImage]) -> FloatArray:
         embedded = self.encoder.embed(shown)
         if not np.isfinite(embedded).all():
             raise DataError(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from pcevolve.errors import plain
+from pcevolve.errors import printable
 
 Reason = Literal["key", "credit", "content"]
 _LONGEST_BODY: Final = 64 * 2**10
@@ -75,4 +75,4 @@ def _message(answer: Any) -> str:  # noqa: ANN401 - whatever JSON holds
             first = value[0] if isinstance(value, list) and value else value
             if isinstance(first, str) and first:
                 texts.append(first)
-    return plain(texts[0])[:_LONGEST_MESSAGE] if texts else ""
+    return printable(texts[0])[:_LONGEST_MESSAGE] if texts else ""

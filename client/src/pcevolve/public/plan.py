@@ -210,7 +210,7 @@ class PublicPlan(BaseModel):
                         parent=start // share if iteration else None,
                     )
 
-    def looks(self, iteration: int) -> Iterator[Call]:
+    def lookaheads(self, iteration: int) -> Iterator[Call]:
         """Lookahead on a population: ``lookahead`` variations of every candidate, in public order."""
         if self.lookahead and iteration < self.iterations:
             yield from self._echoes("look", iteration, self.lookahead, self.strengths[iteration])
@@ -259,5 +259,5 @@ class PublicPlan(BaseModel):
     @cached_property
     def calls(self) -> dict[str, Call]:
         """Every call of the run by slot, in sending order."""
-        made = [call for t in range(self.iterations + 1) for call in (*self.round(t), *self.looks(t))]
+        made = [call for t in range(self.iterations + 1) for call in (*self.round(t), *self.lookaheads(t))]
         return {call.slot: call for call in (*made, *self.extensions())}

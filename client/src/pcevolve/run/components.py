@@ -7,14 +7,14 @@ from functools import cached_property
 from pathlib import Path
 
 from pcevolve import methods
-from pcevolve.dp.calibration import Scope
 from pcevolve.dp.mechanisms import Noise, SecureNoise, SeededNoise
 from pcevolve.egress.transport import Address
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.errors import UsageError
 from pcevolve.evolve import Judge
 from pcevolve.ledger.ledger import Account, Limits
-from pcevolve.methods.method import Look, Method
+from pcevolve.methods import Method, Scope
+from pcevolve.methods.method import AppearanceMode
 from pcevolve.private.dataset import PrivateDataset, load_folder, load_unlabelled
 from pcevolve.private.judge import PrivateJudge, UniformJudge
 from pcevolve.private.sources import DigitsSource, parse_source
@@ -56,7 +56,7 @@ class Components:
     method: Method
     reason: str
     iterations: int
-    appearance: Look
+    appearance: AppearanceMode
     noise: Noise
     dialect: Dialect
     address: Address

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pcevolve.encoders import weights_digest
 from pcevolve.errors import UsageError
-from pcevolve.methods.method import Look, Method, Schedule
+from pcevolve.methods.method import AppearanceMode, Method, Schedule
 from pcevolve.providers.dialect import ModelSize
 from pcevolve.public.options import checked
 from pcevolve.public.plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
@@ -62,7 +62,7 @@ def resolved_plan(
     return checked(PublicPlan, values)
 
 
-def _appearance(components: Components) -> Look:
+def _appearance(components: Components) -> AppearanceMode:
     """The method's own; which look is nearer is settled when a dataset is selected, and else it is matched."""
     keep = components.settings.keep or components.method.keep
     left_open = components.appearance == "auto" and keep != "selected"

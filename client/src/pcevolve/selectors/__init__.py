@@ -1,7 +1,10 @@
 """Selectors: how the private data choose among candidates.
 
 Each is two methods: ``measure`` is the only access to private data and draws through ``Noise``; ``pick`` is public
-post-processing of what was released.
+post-processing of what was released. ``choosing`` is the public half that an auditor repeats.
+
+May import ``dp``, ``encoders``, ``evolve``, ``modality`` and ``public``. Imported by ``audit``, ``dp_audit``,
+``private`` and ``run``.
 """
 
 from __future__ import annotations
@@ -14,25 +17,25 @@ from pcevolve.selectors.contrastive import (
     NoisyArgmax,
     calibrated,
     filtered,
-    plain,
+    uncalibrated,
     unfiltered,
 )
 from pcevolve.selectors.joint import Joint
 from pcevolve.selectors.means import Means
-from pcevolve.selectors.scene import Measurement, Records, Scene, Selector
+from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.votes import ExponentialVotes, Votes
 
-__all__ = ["SELECTORS", "Measurement", "Records", "Scene", "Selector"]
+__all__ = ["SELECTORS", "Measurement", "PrivateEmbeddings", "Scene", "Selector"]
 
 SELECTORS: Mapping[str, Callable[[], Selector]] = {
     "contrastive": partial(Contrastive, calibrated),
     "filter": partial(Contrastive, filtered),
     "unfiltered": partial(Contrastive, unfiltered),
-    "plain-distance": partial(Contrastive, plain),
+    "plain-distance": partial(Contrastive, uncalibrated),
     "noisy-argmax": partial(NoisyArgmax, calibrated),
     "votes": Votes,
     "votes-em": ExponentialVotes,
     "joint": Joint,
     "means": Means,
 }
-"""By the name that a method gives."""
+"""Selectors by the names that methods give them."""

@@ -9,15 +9,15 @@ import math
 
 import numpy as np
 
-from pcevolve.dp.calibration import mean_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.images.place import MIDDLE
+from pcevolve.modality.images.position import MIDDLE
 from pcevolve.privacy import Event, Relation
-from pcevolve.selectors.means import ROOM, clipped
+from pcevolve.selectors.means import ROUNDING_SHARE, clipped
 from pcevolve.selectors.scene import IntArray, deviation, unit_shares
 
-RADIUS = 1.0
+CLIP_RADIUS = 1.0
 """Norm to which numbers, measured from the middle, are clipped: few images are extreme in more than four of the six."""
 PRIOR_VARIANCE = 0.1
 """How far the owner's images may look from the provider's; public. The noisier the mean, the more it counts."""
@@ -46,12 +46,12 @@ def released_appearance(
         relation: Neighbour relation.
         noise: Draws.
     """
-    sigma = deviation(event, RADIUS * mean_sensitivity(relation))
+    sigma = deviation(event, CLIP_RADIUS * bounded_sum_sensitivity(relation))
     noisy = noise.gaussian("appearance", _sum(rows, unit_of), sigma) / expected + MIDDLE
     trust = PRIOR_VARIANCE / (PRIOR_VARIANCE + (sigma / expected) ** 2)
     return Appearance.nearest(prior.vector + trust * (noisy - prior.vector))
 
 
 def _sum(rows: FloatArray, unit_of: IntArray) -> FloatArray:
-    weighted = clipped(rows - MIDDLE, RADIUS * (1 - ROOM)) * unit_shares(unit_of)[:, None]
+    weighted = clipped(rows - MIDDLE, CLIP_RADIUS * (1 - ROUNDING_SHARE)) * unit_shares(unit_of)[:, None]
     return np.array([math.fsum(column) for column in weighted.T])

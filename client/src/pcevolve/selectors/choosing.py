@@ -24,19 +24,19 @@ from pcevolve.selectors.following import SLACK
 from pcevolve.selectors.means import misfit
 from pcevolve.selectors.scene import IntArray
 
-Look: TypeAlias = Appearance | None
-"""What candidates are given before they are embedded; None: they are taken as they came."""
+Rendition: TypeAlias = Appearance | None
+"""The appearance that images are given before they are embedded; None: they are taken as they are."""
 
 
-def looks_of(plan: PublicPlan, appearance: Receipt | None) -> tuple[Look, ...]:
-    """The looks in which candidates are judged.
+def renditions_of(plan: PublicPlan, appearance: Receipt | None) -> tuple[Rendition, ...]:
+    """The renditions in which candidates are judged.
 
     Args:
-        plan: Says whether the look is settled.
+        plan: Says whether the rendition is settled.
         appearance: The receipt of iteration 0, if the plan releases an appearance.
 
     Returns:
-        One look; under ``auto`` both that are left open, the first being that in which private images are embedded.
+        One rendition; under ``auto`` both that are left open, the first being that of the private images.
     """
     if appearance is None:
         return (None,)
@@ -59,25 +59,25 @@ class Chooser:
     encoder: Encoder
     received: Callable[[str], bytes]
     selector: Selector
-    _embedded: dict[tuple[str, Look], FloatArray] = field(default_factory=dict)
+    _embedded: dict[tuple[str, Rendition], FloatArray] = field(default_factory=dict)
     _appearing: dict[str, Appearance | None] = field(default_factory=dict)
 
-    def common_look(self, pool: Pool) -> Appearance:
-        """How the candidates of all classes look on the whole."""
+    def common_appearance(self, pool: Pool) -> Appearance:
+        """Mean appearance of the candidates of all classes."""
         shown = [each.digest for of_class in pool.candidates.values() for each in of_class]
         return common_appearance([self._appearance(digest) for digest in shown])
 
-    def scenes(self, iteration: int, pool: Pool, looks: Iterable[Look]) -> tuple[Scene, ...]:
-        """What the selector is shown: one scene for each look."""
-        return tuple(self._scene(iteration, pool, look) for look in looks)
+    def scenes(self, iteration: int, pool: Pool, renditions: Iterable[Rendition]) -> tuple[Scene, ...]:
+        """What the selector is shown: one scene for each rendition."""
+        return tuple(self._scene(iteration, pool, rendition) for rendition in renditions)
 
     def choose(
         self, measured: Measurement, scenes: Sequence[Scene], pool: Pool
     ) -> tuple[tuple[Choice, ...], tuple[float, ...]]:
-        """Choose by a measurement; of two looks, in the one whose picks lie nearer to what was measured.
+        """Choose by a measurement; of two renditions, in the one whose picks lie nearer to what was measured.
 
         Returns:
-            The choices, class by class, and what the receipt says about the look: nothing if the plan settles it.
+            The choices, class by class, and what the receipt says about the rendition: nothing if the plan settles it.
         """
         picks = [self.selector.pick(measured, scene) for scene in scenes]
         values: tuple[float, ...] = ()
@@ -86,12 +86,12 @@ class Chooser:
             gaps = [misfit(measured, scene, picked) for scene, picked in zip(scenes, picks, strict=True)]
             best, values = (picks[1], MATCHED) if gaps[1] < gaps[0] else (picks[0], AS_IS)
         named = zip(self.plan.labels, best, strict=True)
-        return tuple(choice(label, pool.candidates, places) for label, places in named), values
+        return tuple(choice(label, pool.candidates, indices) for label, indices in named), values
 
     def follows(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, receipt: Receipt) -> bool:
         """Whether a receipt's choices are those of ``choose``, where another machine may have rounded otherwise."""
-        picked = [_places(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
-        if any(len(places) != scenes[0].wanted for places in picked):
+        picked = [_indices(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
+        if any(len(indices) != scenes[0].wanted for indices in picked):
             return False
         if len(scenes) == 1:
             return receipt.values == () and self.selector.is_picked(measured, scenes[0], picked)
@@ -102,11 +102,11 @@ class Chooser:
         nearer = gaps[taken] <= gaps[1 - taken] + SLACK * max(gaps)
         return nearer and self.selector.is_picked(measured, scenes[taken], picked)
 
-    def _scene(self, iteration: int, pool: Pool, look: Look) -> Scene:
+    def _scene(self, iteration: int, pool: Pool, rendition: Rendition) -> Scene:
         plan = self.plan
         return Scene(
             labels=plan.labels,
-            pools=tuple(self._embed(pool.candidates[label], pool.views, look) for label in plan.labels),
+            pools=tuple(self._embed(pool.candidates[label], pool.views, rendition) for label in plan.labels),
             wanted=plan.wanted(iteration),
             shots=plan.shots,
             iteration=iteration,
@@ -116,42 +116,45 @@ class Chooser:
             threshold=plan.threshold,
         )
 
-    def _embed(self, candidates: tuple[Candidate, ...], views: Population, look: Look) -> FloatArray:
+    def _embed(
+        self, candidates: tuple[Candidate, ...], views: Population, rendition: Rendition
+    ) -> FloatArray:
         """float64 ``(candidates, d)``: a candidate's own embedding, or with lookahead the mean of its variations'.
 
         NaN for what is not an image; a variation that is none is left out of the mean.
         """
         rows = [
-            self._mean([view.digest for view in views.get(each.id, (each,))], look) for each in candidates
+            self._mean([view.digest for view in views.get(each.id, (each,))], rendition)
+            for each in candidates
         ]
         return np.array(rows).reshape(len(candidates), self.encoder.dimension)
 
-    def _mean(self, digests: Sequence[str], look: Look) -> FloatArray:
-        rows = np.stack([self._one(digest, look) for digest in digests])
+    def _mean(self, digests: Sequence[str], rendition: Rendition) -> FloatArray:
+        rows = np.stack([self._one(digest, rendition) for digest in digests])
         usable = rows[np.isfinite(rows).all(axis=1)]
         return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
 
     def _appearance(self, digest: str) -> Appearance | None:
-        """None for what is not an image."""
+        """Appearance of received bytes; None for what is not an image."""
         if digest not in self._appearing:
             image = picture(self.received(digest))
             self._appearing[digest] = None if image is None else Appearance.of(image)
         return self._appearing[digest]
 
-    def _one(self, digest: str, look: Look) -> FloatArray:
-        if (digest, look) not in self._embedded:
-            image = developed(self.received(digest), look)
-            self._embedded[digest, look] = self.encoder.embed([image])[0]
-        return self._embedded[digest, look]
+    def _one(self, digest: str, rendition: Rendition) -> FloatArray:
+        if (digest, rendition) not in self._embedded:
+            image = developed(self.received(digest), rendition)
+            self._embedded[digest, rendition] = self.encoder.embed([image])[0]
+        return self._embedded[digest, rendition]
 
 
-def _places(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntArray:
-    """Where what was chosen stands among the candidates; what is not among them is left out."""
-    known = {Chosen(each.id, each.digest): place for place, each in enumerate(candidates)}
+def _indices(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntArray:
+    """Indices of chosen candidates among all of their class, int64 ``(chosen,)``; others are left out."""
+    known = {Chosen(each.id, each.digest): index for index, each in enumerate(candidates)}
     return np.array([known[each] for each in chosen if each in known], dtype=np.int64)
 
 
-def choice(label: str, candidates: Population, places: Iterable[int]) -> Choice:
-    """What was chosen from a class, by the candidates' places in it."""
-    named = (candidates[label][place] for place in places)
+def choice(label: str, candidates: Population, indices: Iterable[int]) -> Choice:
+    """What was chosen from a class, by indices among its candidates: from here on, ids and digests name it."""
+    named = (candidates[label][index] for index in indices)
     return Choice(label, tuple(Chosen(each.id, each.digest) for each in named))

@@ -1,7 +1,7 @@
 """PCEvolve: class centres, contrastive filter, similarity calibrator (section 4.1); ablations; the Gaussian form.
 
 Every utility lies in [0, 1] whatever the private data are, so its sensitivity is 1 under both neighbour relations and
-for units of any number of images. It is not monotone: one record moves a class's centre, and with it all candidates.
+for units of any number of images. It is not monotone: one image moves a class's centre, and with it all candidates.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.dp.calibration import utility_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise, clamped
+from pcevolve.dp.sensitivity import bounded_vector_sensitivity
 from pcevolve.errors import DataError
 from pcevolve.privacy import Event
 from pcevolve.selectors.drawn import Drawn
 from pcevolve.selectors.scene import (
     IntArray,
     Measurement,
-    Records,
+    PrivateEmbeddings,
     Scene,
     deviation,
     distances,
@@ -66,7 +66,7 @@ def unfiltered(distance: FloatArray, own: int) -> FloatArray:
     return _where(np.isfinite(distance[:, own]), distance[:, own], similarity)
 
 
-def plain(distance: FloatArray, own: int) -> FloatArray:
+def uncalibrated(distance: FloatArray, own: int) -> FloatArray:
     """Ablation ``u = h'∘g`` with ``h' = exp(-d)``, equation 2: 0 for candidates that do not pass."""
     return _where(passing(distance, own), distance[:, own], lambda near: np.exp(-near))
 
@@ -76,7 +76,7 @@ class Contrastive(Drawn):
     """One draw per class with probability proportional to ``exp(ε u / 2)``.
 
     The event of a round is ``exponential`` (or ``permute-and-flip``) with ε for each of its ``classes`` draws: each
-    sees the records of all classes, so the draws compose.
+    sees the images of all classes, so the draws compose.
 
     Attributes:
         utility: Scores the candidates.
@@ -84,23 +84,26 @@ class Contrastive(Drawn):
 
     utility: Utility = calibrated
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Draw; ``chosen``: int64 ``(classes,)``.
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        """Draw a candidate of each class by its utility.
+
+        Returns:
+            ``chosen``: int64 ``(classes,)``, indices into each class's pool.
 
         Raises:
-            DataError: A class has no private record, so it has no centre; nothing was drawn.
+            DataError: A class has no private image, so it has no centre; nothing was drawn.
         """
         expect(event, "exponential", "permute-and-flip", accesses=len(scene.labels))
         draw = noise.exponential if event.mechanism == "exponential" else noise.permute_and_flip
         drawn = [
             entrants[draw(f"{scene.key}/{label}", scores, event.value / 2)]
-            for label, (entrants, scores) in zip(scene.labels, self.scores(records, scene), strict=True)
+            for label, (entrants, scores) in zip(scene.labels, self.scores(private, scene), strict=True)
         ]
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
-    def scores(self, records: Records, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
+    def scores(self, private: PrivateEmbeddings, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
         """Of each class, the candidates that may be drawn and their utilities; all of it private."""
-        centres = _centres(records, scene)
+        centres = _centres(private, scene)
         scored = []
         for target, pool in enumerate(scene.pools):
             entrants = scene.entrants(target)
@@ -118,17 +121,20 @@ class NoisyArgmax(Drawn):
 
     utility: Utility = calibrated
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Draw; ``chosen``: int64 ``(classes,)``.
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        """Draw a candidate of each class by its utility.
+
+        Returns:
+            ``chosen``: int64 ``(classes,)``, indices into each class's pool.
 
         Raises:
-            DataError: A class has no private record, so it has no centre; nothing was drawn.
+            DataError: A class has no private image, so it has no centre; nothing was drawn.
         """
         expect(event, "gaussian", accesses=len(scene.labels))
         drawn = []
-        scored = Contrastive(self.utility).scores(records, scene)
+        scored = Contrastive(self.utility).scores(private, scene)
         for label, (entrants, scores) in zip(scene.labels, scored, strict=True):
-            sigma = deviation(event, utility_sensitivity(len(entrants)))
+            sigma = deviation(event, bounded_vector_sensitivity(len(entrants)))
             drawn.append(entrants[np.argmax(noise.gaussian(f"{scene.key}/{label}", scores, sigma))])
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
@@ -141,11 +147,11 @@ def _where(
     return utility
 
 
-def _centres(records: Records, scene: Scene) -> FloatArray:
+def _centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
     """Mean embedding of each class, float64 ``(classes, d)``; a unit counts once, however many images it has."""
     for target, label in enumerate(scene.labels):
-        if not (records.targets == target).any():
+        if not (private.targets == target).any():
             raise DataError(f"class '{label}' has no private images, so it has no centre: nothing was drawn")
-    shares = records.shares()
-    rows = [records.targets == target for target in range(len(scene.labels))]
-    return np.stack([np.average(records.embeddings[row], axis=0, weights=shares[row]) for row in rows])
+    shares = private.shares()
+    rows = [private.targets == target for target in range(len(scene.labels))]
+    return np.stack([np.average(private.embeddings[row], axis=0, weights=shares[row]) for row in rows])

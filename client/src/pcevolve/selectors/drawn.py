@@ -12,27 +12,22 @@ from pcevolve.selectors.scene import IntArray, Measurement, Scene, surrounded
 
 
 class Drawn:
-    """``pick`` and what an auditor asks, for measurements ``chosen``: int64 ``(classes,)``."""
+    """``pick`` and the auditor's questions, where ``chosen``, int64 ``(classes,)``, is measured."""
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
-        """The drawn ones; where several per class are wanted, with their nearest neighbours in the pool.
+        """The drawn candidates; where several per class are wanted, with their nearest neighbours in the pool.
 
         One draw per class and round is what the budget is spent on, so the others can only be alike, not chosen.
         """
         return tuple(surrounded(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
 
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """One candidate of each class that could be drawn."""
-        return has_form(measured, {"chosen": (np.int64, (len(scene.labels),))}) and are_entrants(
-            measured["chosen"], scene
-        )
-
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """None: nothing in it depends on the machine."""
-        return 0
+    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+        """0 for one candidate of each class that could be drawn, which no rounding touches; else None."""
+        form = {"chosen": (np.int64, (len(scene.labels),))}
+        return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """The drawn ones and their nearest neighbours, rounding aside."""
+        """Whether these are the drawn candidates and their nearest neighbours, rounding aside."""
         return all(
             is_surrounded(scene, target, int(winner), picked[target])
             for target, winner in enumerate(measured["chosen"])

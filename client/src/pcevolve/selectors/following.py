@@ -36,13 +36,13 @@ def are_entrants(drawn: NDArray[np.int64], scene: Scene) -> bool:
 
 
 def repeats(picked: IntArray, distinct: int) -> bool:
-    """Whether the first ``distinct`` picks differ and the others are the same again, in the same order."""
+    """Whether the first ``distinct`` picks differ from each other and the rest repeat them in the same order."""
     first = picked[:distinct]
     return len(set(first.tolist())) == len(first) and bool((picked == np.resize(first, len(picked))).all())
 
 
 def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> bool:
-    """Whether picks are a drawn candidate and those of its class that are nearest to it; see ``surrounded``."""
+    """Whether picks could be those of ``scene.surrounded``: a drawn candidate and the nearest others of its class."""
     others = scene.entrants(target)
     others = others[others != winner]
     distinct = min(scene.wanted, len(others) + 1)

@@ -1,6 +1,6 @@
-"""Joint-vote exponential mechanism (method ``jvem``): records vote for tuples of one candidate per class.
+"""Joint-vote exponential mechanism (method ``jvem``): images vote for tuples of one candidate per class.
 
-A record's vote for a tuple lies in [0, 1] and is a function of that record and of public data alone; half of it says
+An image's vote for a tuple lies in [0, 1] and is a function of that image and of public data alone; half of it says
 that the own class's prototype is close, half that it is closer than the other classes' prototypes.
 """
 
@@ -10,19 +10,21 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import draw_rate
 from pcevolve.privacy import Event
 from pcevolve.selectors.drawn import Drawn
-from pcevolve.selectors.scene import IntArray, Measurement, Records, Scene, distances, expect, rate_of
+from pcevolve.selectors.scene import IntArray, Measurement, PrivateEmbeddings, Scene, distances, expect
 
 BLOCK = 3
 """Most classes that vote together: tuples multiply."""
 MOST_TUPLES = 20_000
-CLOSE_PERCENT = 15
-"""m, the candidates that count as close to a record, in percent of the class's."""
+CLOSE_SHARE = Fraction(15, 100)
+"""m, the candidates that count as close to an image, as a share of the class's; exact, so that the count is."""
 CLOSE_WORTH = 0.5
 """α, a multiple of 2**-22, so that totals are exact sums."""
 
@@ -31,17 +33,21 @@ CLOSE_WORTH = 0.5
 class Joint(Drawn):
     """One draw per block of classes with probability proportional to ``exp(η V)``.
 
-    A unit has one vote in all: its records' votes are averaged, and those of different blocks add up to at most 1. So
+    A unit has one vote in all: its images' votes are averaged, and those of different blocks add up to at most 1. So
     a round, all blocks together, is η-bounded-range under ``add-remove`` and 2η under ``replace-one``.
     """
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Draw; ``chosen``: int64 ``(classes,)``."""
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        """Draw a tuple of each block by its votes.
+
+        Returns:
+            ``chosen``: int64 ``(classes,)``, indices into each class's pool.
+        """
         expect(event, "exponential")
-        rate = rate_of(event, scene.relation)
+        rate = draw_rate(event, scene.relation)
         chosen = np.empty(len(scene.labels), dtype=np.int64)
         for number, (block, tuples) in enumerate(ballots(scene)):
-            totals = total_votes(records, scene, block, tuples)
+            totals = total_votes(private, scene, block, tuples)
             chosen[block] = tuples[noise.exponential(f"{scene.key}/{number}", totals, rate)]
         return {"chosen": chosen}
 
@@ -58,32 +64,32 @@ def ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
     return [(block, _tuples([scene.entrants(each) for each in block], random)) for block in blocks]
 
 
-def total_votes(records: Records, scene: Scene, block: IntArray, tuples: IntArray) -> FloatArray:
-    """V: the votes of the block's records for each tuple, without noise, float64 ``(tuples,)``: private."""
-    totals, shares = np.zeros(len(tuples)), records.shares()
-    for row in np.flatnonzero(np.isin(records.targets, block)):
-        near = [distances(records.embeddings[[row]], scene.pools[each])[0] for each in block]
-        own = int(np.flatnonzero(block == records.targets[row])[0])
+def total_votes(private: PrivateEmbeddings, scene: Scene, block: IntArray, tuples: IntArray) -> FloatArray:
+    """V: the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
+    totals, shares = np.zeros(len(tuples)), private.shares()
+    for row in np.flatnonzero(np.isin(private.targets, block)):
+        near = [distances(private.embeddings[[row]], scene.pools[each])[0] for each in block]
+        own = int(np.flatnonzero(block == private.targets[row])[0])
         totals += shares[row] * votes(near, own, tuples)
     return totals
 
 
 def votes(near: Sequence[FloatArray], own: int, tuples: IntArray) -> FloatArray:
-    """One record's votes, float64 ``(tuples,)`` in [0, 1].
+    """One image's votes, float64 ``(tuples,)`` in [0, 1].
 
     Args:
         near: For each class of the block, distances to its candidates; not finite for those that cannot be used.
-        own: Place of the record's class in the block.
+        own: Index of the image's class in the block.
         tuples: int64 ``(tuples, b)``.
 
     Ties for the last place among the close ones go to the candidates that come first in the pool; a tie of distances
     to prototypes is no victory.
     """
-    chosen = np.stack([near[place][tuples[:, place]] for place in range(len(near))], axis=1)
+    chosen = np.stack([of_class[tuples[:, column]] for column, of_class in enumerate(near)], axis=1)
     others = np.delete(chosen, own, axis=1).min(axis=1, initial=np.inf)
     close = np.zeros(len(near[own]))
-    entered = int(np.isfinite(near[own]).sum())
-    close[np.argsort(near[own], kind="stable")[: -(-CLOSE_PERCENT * entered // 100)]] = CLOSE_WORTH
+    close_count = math.ceil(CLOSE_SHARE * int(np.isfinite(near[own]).sum()))
+    close[np.argsort(near[own], kind="stable")[:close_count]] = CLOSE_WORTH
     return np.asarray(close[tuples[:, own]] + (1 - CLOSE_WORTH) * (chosen[:, own] < others), dtype=np.float64)
 
 

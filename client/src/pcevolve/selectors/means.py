@@ -1,7 +1,7 @@
-"""DP class means (method ``dp-means``): what each class looks like, released once; all choices follow from it.
+"""DP class means (method ``dp-means``): the mean embedding of each class, released once; all choices follow from it.
 
 The frame of reference (centre, axes, clip radius) is made from the synthetic candidates of the first round alone, so
-it is public. In it a record is a point of a ball of radius R, and a class is the sum of its records.
+it is public. In it an image is a point of a ball of radius R, and a class is the sum of its images.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.dp.calibration import mean_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.privacy import Event
 from pcevolve.selectors.coarse import coarse, idle_step, is_coarse, power_below, without_idle_digits
 from pcevolve.selectors.following import SLACK, are_possible, has_form, repeats
 from pcevolve.selectors.scene import (
     IntArray,
     Measurement,
-    Records,
+    PrivateEmbeddings,
     Scene,
     deviation,
     expect,
     squared_distances,
 )
 
-AXES = 16
+MOST_AXES = 16
 """Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
-ROOM = 1e-8
-"""Share of the clip radius left to float64 rounding of the sums, which is far below it for 10**5 records."""
+ROUNDING_SHARE = 1e-8
+"""Of the clip radius, left to float64 rounding of the sums, which is far below it for 10**5 images."""
 STEP = 2.0**-9
 """To which axes are rounded, and the centre as a share of the radius. The frame is on record, where finer digits, which
 differ between machines, could say anything; the clip makes any frame safe."""
-BEST = 0.1
+BEST_SHARE = 0.1
 """Share of a class's candidates among which diversity decides."""
 REPULSION = 0.5
 """How much the nearest other class's mean repels; at 1 and more, outliers would be the best."""
@@ -60,7 +60,7 @@ class Frame:
     variances: FloatArray
 
     @classmethod
-    def of(cls, candidates: FloatArray, most: int = AXES) -> Self:
+    def of(cls, candidates: FloatArray, most: int = MOST_AXES) -> Self:
         """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``."""
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         if not len(rows):  # nothing to choose between either
@@ -73,18 +73,26 @@ class Frame:
         points = (rows - centre) @ axes
         return cls(centre, axes, _typical_norm(points), points.var(axis=0))
 
-    def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """Whether a centre and axes are these, or off by a step where another machine rounded otherwise."""
+    def rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
+        """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame.
+
+        Args:
+            centre: float64 ``(d,)``, as it is on record.
+            axes: float64 ``(d, k)``, as they are on record.
+        """
+        if np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes):
+            return 0
+        numbers = self.centre.size + self.axes.size
+        return math.ceil(numbers * math.log2(3)) if self._resembles(centre, axes) else None
+
+    def _resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """Whether a centre and axes are this frame's, or off by a step where another machine rounded otherwise."""
         steps = (STEP * power_below(self.radius), STEP)
         pairs = zip((centre, axes), (self.centre, self.axes), steps, strict=True)
         return all(
             is_coarse(theirs, step / 2) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
             for theirs, ours, step in pairs
         )
-
-    def equals(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """Whether a centre and axes are these, bit for bit."""
-        return np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes)
 
     def points(self, embeddings: FloatArray) -> FloatArray:
         """Coordinates of embeddings, float64 ``(n, k)``."""
@@ -103,11 +111,11 @@ class Frame:
 class Means:
     """One Gaussian release of the sums of all classes; every choice after it is post-processing.
 
-    A unit adds to the sums of all classes together the mean of its records' clipped points, a vector of L2 norm at
+    A unit adds to the sums of all classes together the mean of its images' clipped points, a vector of L2 norm at
     most R, so the L2 sensitivity is R under ``add-remove`` and 2R under ``replace-one``.
     """
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Release ``means``, float64 ``(classes, k)``, in the public frame ``centre, axes`` that is stored with them.
 
         They are noisy sums over nominal K, drawn to the mean of the class's own candidates by as much as noise makes
@@ -115,8 +123,8 @@ class Means:
         """
         expect(event, "gaussian")
         frame = Frame.of(np.concatenate(scene.pools))
-        sigma = deviation(event, frame.radius * mean_sensitivity(scene.relation))
-        noisy = noise.gaussian(f"{scene.key}/means", self.sums(records, scene, frame), sigma) / scene.shots
+        sigma = deviation(event, frame.radius * bounded_sum_sensitivity(scene.relation))
+        noisy = noise.gaussian(f"{scene.key}/means", self.sums(private, scene, frame), sigma) / scene.shots
         prior = np.array([typical(frame.points(pool)) for pool in scene.pools])
         means = prior + (noisy - prior) * frame.trust(sigma / scene.shots)
         means = without_idle_digits(means, self.doubt(frame, scene, event))
@@ -124,15 +132,20 @@ class Means:
 
     def doubt(self, frame: Frame, scene: Scene, event: Event) -> FloatArray:
         """Standard deviation of the noise in what is released, float64 ``(k,)``: digits far below it say nothing."""
-        sigma = deviation(event, frame.radius * mean_sensitivity(scene.relation))
+        sigma = deviation(event, frame.radius * bounded_sum_sensitivity(scene.relation))
         return frame.doubt(sigma / scene.shots)
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """Of each class, different candidates that are like its released mean, and not all alike."""
         return tuple(self._chosen(measured, scene, target) for target in range(len(scene.labels)))
 
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """Means of all classes, in a frame that is that of the candidates, rounding aside."""
+    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+        """Check that means of all classes are on record, without idle digits, in the frame of the candidates.
+
+        Returns:
+            0 where this machine has the same frame, bit for bit; where it rounds otherwise, what it takes to choose
+            one of three values for each number of the frame; None if the record is not of this form.
+        """
         frame = Frame.of(np.concatenate(scene.pools))
         width, most = frame.axes.shape
         form = {
@@ -141,17 +154,9 @@ class Means:
             "means": (np.float64, (len(scene.labels), most)),
         }
         step = idle_step(self.doubt(frame, scene, event)) / 2  # a doubt may lie at a power of two
-        return (
-            has_form(measured, form)
-            and frame.resembles(measured["centre"], measured["axes"])
-            and is_coarse(measured["means"], step)
-        )
-
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """None where this machine has the same frame; else each number of it may be one of three."""
-        frame = Frame.of(np.concatenate(scene.pools))
-        same = frame.equals(measured["centre"], measured["axes"])
-        return 0 if same else math.ceil((frame.centre.size + frame.axes.size) * math.log2(3))
+        if not has_form(measured, form) or not is_coarse(measured["means"], step):
+            return None
+        return frame.rounding_bits(measured["centre"], measured["axes"])
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""
@@ -162,31 +167,31 @@ class Means:
         points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
         points = np.nan_to_num(points)  # where none can be used, all are alike
         squared = squared_distances(points, measured["means"])
-        most = min(max(scene.wanted, math.ceil(BEST * len(entrants))), len(entrants))
+        most = min(max(scene.wanted, math.ceil(BEST_SHARE * len(entrants))), len(entrants))
         possible, surely = best(squared, target, most)
         first, _ = best(squared, target, 1)
         distinct = min(scene.wanted, most)
-        places = np.searchsorted(entrants, picked[:distinct])
+        indices = np.searchsorted(entrants, picked[:distinct])
         known = bool(np.isin(picked, entrants).all()) and repeats(picked, distinct)
         return (
             known
-            and bool(first[places[0]])
-            and bool(possible[places].all())
-            and is_spread(points, surely, places)
+            and bool(first[indices[0]])
+            and bool(possible[indices].all())
+            and is_spread(points, surely, indices)
         )
 
-    def sums(self, records: Records, scene: Scene, frame: Frame) -> FloatArray:
+    def sums(self, private: PrivateEmbeddings, scene: Scene, frame: Frame) -> FloatArray:
         """Sums of clipped points, float64 ``(classes, k)``, correctly rounded, without noise: private."""
-        points = clipped(frame.points(records.embeddings), frame.radius * (1 - ROOM))
-        points *= records.shares()[:, None]
-        by_class = (points[records.targets == target] for target in range(len(scene.labels)))
+        points = clipped(frame.points(private.embeddings), frame.radius * (1 - ROUNDING_SHARE))
+        points *= private.shares()[:, None]
+        by_class = (points[private.targets == target] for target in range(len(scene.labels)))
         return np.array([[math.fsum(column) for column in each.T] for each in by_class])
 
     def _chosen(self, measured: Measurement, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
         points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
         order = ranked(squared_distances(points, measured["means"]), target)
-        best = order[: max(scene.wanted, math.ceil(BEST * len(order)))]
+        best = order[: max(scene.wanted, math.ceil(BEST_SHARE * len(order)))]
         return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
 
 
@@ -210,7 +215,7 @@ def _typical_norm(points: FloatArray) -> float:
 
 
 def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> float:
-    """Mean distance of what was picked to the released means of its classes: of two looks, the nearer is the better."""
+    """Mean distance of picks to the released means of their classes; of two renditions, the nearer one is better."""
     gaps = [
         squared_distances(projected(pool[rows], measured["centre"], measured["axes"]), mean[None])
         for pool, rows, mean in zip(scene.pools, picked, measured["means"], strict=True)
@@ -261,16 +266,25 @@ def best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], N
     return are_possible(np.asarray(nearest < squared[:, own]), score, margin, most, slack)
 
 
-def is_spread(points: FloatArray, surely: NDArray[np.bool_], places: IntArray) -> bool:
-    """Whether each place is as far from those before it as any that surely could have been taken; see ``spread``."""
+def is_spread(points: FloatArray, surely: NDArray[np.bool_], indices: IntArray) -> bool:
+    """Whether picks could be those of ``spread``, rounding aside.
+
+    Args:
+        points: float64 ``(n, k)``.
+        surely: bool ``(n,)``: candidates among which ``spread`` surely chose.
+        indices: int64 ``(picks,)``, in the order in which they were picked.
+
+    Returns:
+        True if each pick is as far from those before it as any candidate that surely could have been taken instead.
+    """
     gap = np.full(len(points), np.inf)
     left = surely.copy()
-    for place in places:
-        room = float(gap[left].max(initial=0.0))
-        if np.isfinite(room) and gap[place] < room - SLACK * max(room, 1e-12):
+    for index in indices:
+        farthest = float(gap[left].max(initial=0.0))
+        if np.isfinite(farthest) and gap[index] < farthest - SLACK * max(farthest, 1e-12):
             return False
-        gap = np.minimum(gap, squared_distances(points[[place]], points)[0])
-        left[place] = False
+        gap = np.minimum(gap, squared_distances(points[[index]], points)[0])
+        left[index] = False
     return True
 
 

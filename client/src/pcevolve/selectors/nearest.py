@@ -1,9 +1,9 @@
-"""Nearest candidate of each record, exact, in bounded memory, over embeddings that need not fit in memory; no noise.
+"""Nearest candidate of each point, exact, in bounded memory, over embeddings that need not fit in memory; no noise.
 
 What these functions return is private until a mechanism has drawn from it.
 
 Three steps. A *screen* scores all candidates with one matrix product of low precision and rules out those that a
-proved bound on its error shows to be farther than another. The bound shrinks with the norms, so records whose lists
+proved bound on its error shows to be farther than another. The bound shrinks with the norms, so points whose lists
 stay long are screened *again*, in groups with similar lists, relative to the middle of the candidates on those lists.
 The few that are left are *settled* one by one, by float32 differences and, where these are too close, by float64
 distances. The bounds use no property of the data, so the answer is that of float64 brute force; what the data
@@ -28,12 +28,12 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 MEMORY_BYTES = 512 * 2**20
 
-ROW = 24  # bytes of memory for each candidate and each dimension that a row of a block takes, at most
-PAIRS = 256  # differences held at a time: 2 MiB in float32 at 2048 dimensions
-LONG = 64  # to settle a 64th of the candidates costs about a fifth of scoring all of them in float32
-COMPANY = 4  # records that make it worthwhile to move the candidates on their lists to a centre of their own
-WORTHWHILE = 2**24  # multiplications below which rounding to bfloat16 saves nothing
-FLOOR = 2.0**-56  # covers entries whose squares or products vanish in float32
+ROW_BYTES = 24  # memory that a row of a block takes, at most, for each candidate and each dimension
+BATCH_DIFFERENCES = 256  # vectors held at a time: 2 MiB in float32 at 2048 dimensions
+LONG_LIST = 1 / 64  # of the candidates; to settle so many costs about a fifth of scoring all in float32
+SMALLEST_GROUP = 4  # points with similar lists for which a centre of their own is worth its price
+BFLOAT16_PRODUCTS = 2**24  # multiplications below which rounding to bfloat16 saves nothing
+UNDERFLOW = 2.0**-56  # more than an entry whose square or product vanishes in float32
 
 
 class Rows(Protocol):
@@ -41,7 +41,7 @@ class Rows(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """``(n, d)``."""
+        """Number of embeddings and their dimension, ``(n, d)``."""
 
     def __getitem__(self, rows: slice, /) -> NDArray[Any]: ...
 
@@ -58,7 +58,7 @@ class EmbeddingFile:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """``(n, d)``, from the file's header."""
+        """Number of embeddings and their dimension, ``(n, d)``, from the file's header."""
         return self._open().shape
 
     def __getitem__(self, rows: slice, /) -> NDArray[Any]:
@@ -69,11 +69,11 @@ class EmbeddingFile:
         return mapped
 
 
-def nearest(records: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_BYTES) -> IntArray:
-    """Index of the nearest candidate of each record in Euclidean distance.
+def nearest(points: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_BYTES) -> IntArray:
+    """Index of the nearest candidate of each point in Euclidean distance.
 
     Args:
-        records: Private embeddings ``(n, d)``, float16, float32 or float64, read once in blocks of rows, by
+        points: Private embeddings ``(n, d)``, float16, float32 or float64, read once in blocks of rows, by
             several threads.
         candidates: Public embeddings ``(m, d)``; a row that is not finite is never the nearest.
         memory_bytes: Bound on the working memory beside the candidates and their copies: 20 bytes per entry,
@@ -83,10 +83,10 @@ def nearest(records: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_
             the others, loosens every bound.
 
     Returns:
-        int64 ``(n,)``: the argmin of ``((record - candidate) ** 2).sum()`` in float64, the lowest index among
-        equals; a record that is not finite gets the lowest usable index. Entry ``i`` is a function of record ``i``
-        and of the candidates, bit for bit: neither the other records, nor their order, nor ``memory_bytes``, nor
-        the number of threads can change it. Adding or removing a record therefore adds or removes one vote, and
+        int64 ``(n,)``: the argmin of ``((point - candidate) ** 2).sum()`` in float64, the lowest index among
+        equals; a point that is not finite gets the lowest usable index. Entry ``i`` is a function of point ``i``
+        and of the candidates, bit for bit: neither the other points, nor their order, nor ``memory_bytes``, nor
+        the number of threads can change it. Adding or removing a point therefore adds or removes one vote, and
         replacing one moves one vote.
 
     Raises:
@@ -94,14 +94,14 @@ def nearest(records: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_
     """
     entrants = _distinct(candidates)
     field = _float(candidates[entrants])
-    votes = np.empty(records.shape[0], dtype=np.int64)
+    votes = np.empty(points.shape[0], dtype=np.int64)
     threads = torch.get_num_threads()
-    count = min(len(votes), max(1, memory_bytes // (threads * ROW * (len(field) + field.shape[1]))))
+    count = min(len(votes), max(1, memory_bytes // (threads * ROW_BYTES * (len(field) + field.shape[1]))))
     screening = _Screening(field, count)
 
     def vote(rows: slice) -> None:
-        block = _float(records[rows])
-        # Warnings would tell of single records; what overflows is settled, or ties. Each thread has its own settings.
+        block = _float(points[rows])
+        # Warnings would tell of single points; what overflows is settled, or ties. Each thread has its own settings.
         with np.errstate(over="ignore", invalid="ignore"):
             votes[rows] = entrants[_settle(block, field, screening.shortlist(block))]
 
@@ -143,7 +143,7 @@ def _blocks(length: int, count: int) -> Iterator[slice]:
 class _Screen:
     """All candidates of the race ``f = |s|^2 / 2 - <x, s>`` by a matrix product of limited precision.
 
-    ``x`` and ``s`` are records and candidates relative to a public centre, which makes their norms, and with them
+    ``x`` and ``s`` are points and candidates relative to a public centre, which makes their norms, and with them
     the error, small; ``f`` orders candidates as their distances do.
     """
 
@@ -164,23 +164,23 @@ class _Screen:
         lost = torch.linalg.vector_norm(exact.sub_(rounded), dim=1).double() + norms * 2.0**-23
         return cls(centre, rounded, (norms.square() / 2).float(), float(norms.max()), float(lost.max()))
 
-    def keeps(self, records: torch.Tensor) -> torch.Tensor:
+    def keeps(self, points: torch.Tensor) -> torch.Tensor:
         """Which candidates may be the nearest.
 
         Args:
-            records: float32 ``(n, d)``.
+            points: float32 ``(n, d)``.
 
         Returns:
             bool ``(n, m)``; a candidate is ruled out only if another one is nearer beyond the error of both scores.
             Values that overflow rule nothing out: a comparison with NaN is false.
         """
-        scores, error = self.score(records)
+        scores, error = self.score(points)
         worst = scores.amin(dim=1) + 2 * error
         return (scores > worst.float()[:, None]).logical_not_()
 
-    def score(self, records: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Scores, float32 ``(n, m)``, and for each record a bound on their error, float64 ``(n,)``."""
-        centred = records - self.centre
+    def score(self, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scores, float32 ``(n, m)``, and for each point a bound on their error, float64 ``(n,)``."""
+        centred = points - self.centre
         rounded = centred.to(self.rounded.dtype)
         products = _products(rounded, self.rounded)
         peak = torch.maximum(-products.amin(dim=1), products.amax(dim=1))
@@ -202,13 +202,13 @@ class _Screen:
         - ``2^-16 S^2 / 2 + 2^-21 P``: float32 halves of rounded vectors, differences and threshold;
         - ``d 2^-50 (X^2 + S^2)``: the rounding errors of the float64 distances whose argmin is promised.
 
-        ``rx`` also contains the float32 rounding of the record and of the difference to the centre. Norms taken in
-        float32 are right up to a factor ``1 + gamma``, and up to ``d FLOOR`` where squares underflow.
+        ``rx`` also contains the float32 rounding of the point and of the difference to the centre. Norms taken in
+        float32 are right up to a factor ``1 + gamma``, and up to ``d UNDERFLOW`` where squares underflow.
         """
         width = len(self.centre)
         gamma = (width + 8) * 2.0**-23
         unit = float(torch.finfo(self.rounded.dtype).eps) / 2
-        size, floor = self.norm + width * FLOOR, width * FLOOR
+        size, floor = self.norm + width * UNDERFLOW, width * UNDERFLOW
         lost = lost + 2.0**-22 * (norm + float(torch.linalg.vector_norm(self.centre.double()))) + floor
         norm = norm + floor
         products = lost * size + (norm + lost) * (self.lost + floor + gamma * size) + unit * peak
@@ -236,31 +236,31 @@ class _Screening:
 
     def __init__(self, field: NDArray[Any], count: int) -> None:
         self._field = torch.from_numpy(field)
-        coarse = has_fast_bfloat16() and count * field.size >= WORTHWHILE
+        coarse = has_fast_bfloat16() and count * field.size >= BFLOAT16_PRODUCTS
         self._precisions = (torch.bfloat16, torch.float32) if coarse else (torch.float32,)
         self._whole = _Screen.of(self._field, self._precisions[0])
 
     def shortlist(self, block: NDArray[Any]) -> NDArray[np.bool_]:
-        """Candidates that may be the nearest of each record of the block, bool ``(n, m)``."""
-        records = torch.from_numpy(block).float()
-        kept = self._whole.keeps(records).numpy()
+        """Candidates that may be the nearest of each point of the block, bool ``(n, m)``."""
+        points = torch.from_numpy(block).float()
+        kept = self._whole.keeps(points).numpy()
         for precision in self._precisions:
             for group in _alike(kept):
                 columns = np.flatnonzero(kept[group].any(axis=0))
-                near = _Screen.of(self._field[columns], precision).keeps(records[group])
+                near = _Screen.of(self._field[columns], precision).keeps(points[group])
                 kept[np.ix_(group, columns)] &= near.numpy()
         return kept
 
 
 def _alike(kept: NDArray[np.bool_]) -> Iterator[IntArray]:
-    """Records with long lists, in groups whose lists begin with the same candidate; small groups form one."""
+    """Points with long lists, in groups whose lists begin with the same candidate; small groups form one."""
     lengths = np.array([np.count_nonzero(each) for each in kept])
-    long = np.flatnonzero(lengths > kept.shape[1] // LONG + 1)
+    long = np.flatnonzero(lengths > int(kept.shape[1] * LONG_LIST) + 1)
     first = kept[long].argmax(axis=1)
     order = np.argsort(first, kind="stable")
     parts = np.split(long[order], np.flatnonzero(np.diff(first[order])) + 1)
-    rest = [part for part in parts if len(part) < COMPANY]
-    yield from (part for part in parts if len(part) >= COMPANY)
+    rest = [part for part in parts if len(part) < SMALLEST_GROUP]
+    yield from (part for part in parts if len(part) >= SMALLEST_GROUP)
     if len(long) and rest:
         yield np.concatenate(rest)
 
@@ -276,7 +276,7 @@ def has_fast_bfloat16() -> bool:
 def _settle(block: NDArray[Any], field: NDArray[Any], kept: NDArray[np.bool_]) -> IntArray:
     """Nearest of the candidates kept, int64 ``(n,)``."""
     votes: IntArray = kept.argmax(axis=1)
-    # Records with similar lists one after the other find the same candidates in the processor's cache.
+    # Points with similar lists one after the other find the same candidates in the processor's cache.
     for row in np.argsort(votes, kind="stable"):
         columns = np.flatnonzero(kept[row])
         if len(columns) > 1 and block.dtype == field.dtype == np.float32:
@@ -287,7 +287,7 @@ def _settle(block: NDArray[Any], field: NDArray[Any], kept: NDArray[np.bool_]) -
     return votes
 
 
-def _close(record: NDArray[np.float32], field: NDArray[np.float32], columns: IntArray) -> NDArray[np.bool_]:
+def _close(point: NDArray[np.float32], field: NDArray[np.float32], columns: IntArray) -> NDArray[np.bool_]:
     """Which of the candidates may be the nearest, by float32 differences: their error is relative to the distance.
 
     With ``gamma`` as above a squared distance is right up to a factor ``1 + gamma``, for any order of summation, and
@@ -295,17 +295,17 @@ def _close(record: NDArray[np.float32], field: NDArray[np.float32], columns: Int
     that overflows is infinite, and what overflows is not above it.
     """
     width = field.shape[1]
-    squared = _squared(record, field, columns, np.float32)
+    squared = _squared(point, field, columns, np.float32)
     threshold = squared.min() * (1 + 3 * (width + 8) * 2.0**-23) + width * 2.0**-124
     return ~(squared > np.float32(threshold))
 
 
-def _squared(record: NDArray[Any], field: NDArray[Any], columns: IntArray, kind: type) -> NDArray[Any]:
-    """Squared distances ``(k,)`` of a record to candidates, each computed in one way whatever the others."""
+def _squared(point: NDArray[Any], field: NDArray[Any], columns: IntArray, kind: type) -> NDArray[Any]:
+    """Squared distances ``(k,)`` of a point to candidates, each computed in one way whatever the others."""
     squared: NDArray[Any] = np.empty(len(columns), dtype=kind)
-    for part in _blocks(len(columns), PAIRS):
+    for part in _blocks(len(columns), BATCH_DIFFERENCES):
         difference: NDArray[Any] = field[columns[part]].astype(kind, copy=False)
-        difference -= record
+        difference -= point
         if kind is np.float32:
             squared[part] = (difference[:, None, :] @ difference[:, :, None])[:, 0, 0]
         else:

@@ -1,14 +1,13 @@
 """What a selector is shown, and the two steps it is made of: one access to the private data, then a public choice.
 
 Contributions of privacy units are bounded here, once for all selectors. Their sizes are multiples of 2**-30, so sums
-of them are exact in float64 and no order of summation, and no other record, can change what a record adds.
+of them are exact in float64 and no order of summation, and no other image, can change what an image adds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,18 +21,18 @@ Measurement = Mapping[str, NDArray[Any]]
 """What one access released, by name: noisy numbers (float64) or drawn indices (int64); public once it is paid for."""
 
 GRID = 2.0**30
-FEW = 2**22
+FEW_PRODUCTS = 2**22
 """Multiplications up to which comparing one by one takes less time than to prepare a screen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Records:
-    """The private records. Everything here is private, their number included.
+class PrivateEmbeddings:
+    """Embeddings of the private images, with classes and units. Everything here is private, their number included.
 
     Attributes:
-        embeddings: Finite float64 ``(records, d)``.
-        targets: int64 ``(records,)``: indices of their classes.
-        units: int64 ``(records,)``: equal numbers are one privacy unit.
+        embeddings: Finite float64 ``(images, d)``.
+        targets: int64 ``(images,)``: indices of their classes.
+        units: int64 ``(images,)``: equal numbers are one privacy unit.
     """
 
     embeddings: FloatArray
@@ -42,28 +41,28 @@ class Records:
 
     def __repr__(self) -> str:
         """Nothing about the data."""
-        return "Records"
+        return "PrivateEmbeddings"
 
     def __len__(self) -> int:
         return len(self.embeddings)
 
     def shares(self) -> FloatArray:
-        """See ``unit_shares``."""
+        """What each image may add so that a unit's images add 1 in all, float64 ``(images,)``."""
         return unit_shares(self.units)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
-        """What each record's vote counts so that a unit's vector of votes has an L2 norm of at most 1.
+        """What each image's vote counts so that a unit's vector of votes has an L2 norm of at most 1.
 
         Args:
-            votes: int64 ``(records,)``: the one entry, of a vector over all classes, that each record votes for.
+            votes: int64 ``(images,)``: the one entry, of a vector over all classes, that each image votes for.
 
         Returns:
-            float64 ``(records,)``: one over the norm of the unit's whole votes; 1 for a unit of one record.
+            float64 ``(images,)``: one over the norm of the unit's whole votes; 1 for a unit of one image.
         """
-        _, place = np.unique(self.units, return_inverse=True)
-        pairs, counts = np.unique(np.stack([place, votes]), axis=1, return_counts=True)
+        _, unit = np.unique(self.units, return_inverse=True)
+        pairs, counts = np.unique(np.stack([unit, votes]), axis=1, return_counts=True)
         squares = np.bincount(pairs[0], weights=np.square(counts))
-        return rounded_down(1.0 / np.sqrt(squares))[place]
+        return rounded_down(1.0 / np.sqrt(squares))[unit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +107,8 @@ class Scene:
         return np.random.default_rng([self.seed, *purpose])
 
 
-def united(scenes: Sequence[Scene]) -> Scene:
-    """One question about all looks of the same candidates: every look of a candidate is a row of its own."""
+def joined_scenes(scenes: Sequence[Scene]) -> Scene:
+    """One question about several renditions of the same candidates, each of which is a row of its own."""
     pools = zip(*(scene.pools for scene in scenes), strict=True)
     return replace(scenes[0], pools=tuple(np.concatenate(of_class) for of_class in pools))
 
@@ -117,7 +116,7 @@ def united(scenes: Sequence[Scene]) -> Scene:
 class Selector(Protocol):
     """A way to choose candidates: what it asks of the private data, and what it makes of the answer."""
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
         """Look at the private data, once: the only access, paid for by ``event``.
 
         Raises:
@@ -134,18 +133,18 @@ class Selector(Protocol):
         """
         ...
 
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """Whether this could be what ``measure`` released: its arrays, and whatever in them is public, rounding aside.
+    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+        """Check what is public in a measurement on record, where another machine may have rounded otherwise.
 
         Args:
             measured: As it is on record.
-            scene: What was shown; of several looks, united.
+            scene: What was shown; of several appearances, joined.
             event: What was paid.
-        """
-        ...
 
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """Bits that ``is_measured`` leaves to whoever made this, because machines round differently."""
+        Returns:
+            How many bits this check leaves to whoever made the measurement, because machines round differently;
+            None if it cannot be what ``measure`` released.
+        """
         ...
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
@@ -176,28 +175,19 @@ def expect(event: Event, *mechanisms: str, accesses: int = 1) -> None:
         )
 
 
-def rate_of(event: Event, relation: Relation) -> Fraction:
-    """Nats per vote of a draw whose event has bounded range b, where a unit adds at most 1 vote in all.
-
-    Under ``add-remove`` scores are monotone and range over the unit's one vote: b. Under ``replace-one`` a vote can
-    leave one candidate and come to another, also of another class: b / 2.
-    """
-    return event.value if relation == "add-remove" else event.value / 2
-
-
 def unit_shares(units: IntArray) -> FloatArray:
-    """What each record may add so that a unit's records add 1 in all, and never more.
+    """What each image may add so that a unit's images add 1 in all, and never more.
 
-    A unit of m records contributes the mean of theirs, whatever their classes.
+    A unit of m images contributes the mean of theirs, whatever their classes.
 
     Args:
-        units: int64 ``(records,)``: equal numbers are one privacy unit.
+        units: int64 ``(images,)``: equal numbers are one privacy unit.
 
     Returns:
-        float64 ``(records,)``.
+        float64 ``(images,)``.
     """
-    _, place, sizes = np.unique(units, return_inverse=True, return_counts=True)
-    return rounded_down(1.0 / sizes)[place]
+    _, unit, sizes = np.unique(units, return_inverse=True, return_counts=True)
+    return rounded_down(1.0 / sizes)[unit]
 
 
 def deviation(event: Event, sensitivity: float) -> float:
@@ -211,16 +201,16 @@ def distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
 
 
 def squared_distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
-    """Their squares.
+    """Squared Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not.
 
     Row by row: a point's distances are a function of that point and the candidates alone, bit for bit, which a
     matrix product does not promise.
     """
-    found = np.empty((len(points), len(candidates)))
+    squared = np.empty((len(points), len(candidates)))
     with np.errstate(invalid="ignore", over="ignore"):
-        for row, point in zip(found, points, strict=True):
+        for row, point in zip(squared, points, strict=True):
             row[:] = np.square(candidates - point).sum(axis=1)
-    return found
+    return squared
 
 
 def nearest_candidates(points: FloatArray, candidates: FloatArray) -> IntArray:
@@ -228,7 +218,7 @@ def nearest_candidates(points: FloatArray, candidates: FloatArray) -> IntArray:
 
     Few points are compared one by one; many are screened first, which gives the same answer bit for bit.
     """
-    if points.size * len(candidates) <= FEW or not np.isfinite(candidates).all():
+    if points.size * len(candidates) <= FEW_PRODUCTS or not np.isfinite(candidates).all():
         return np.asarray(squared_distances(points, candidates).argmin(axis=1), dtype=np.int64)
     from pcevolve.selectors.nearest import nearest  # torch takes seconds to load
 

@@ -1,4 +1,4 @@
-"""Private Evolution: every record votes for its nearest candidate of its own class (Lin et al. 2024, Algorithm 2).
+"""Private Evolution: every image votes for its nearest candidate of its own class (Lin et al. 2024, Algorithm 2).
 
 Ties go to the candidate that comes first in the pool. A unit of several images has one vote in all, spread over what
 its images vote for.
@@ -11,20 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pcevolve.dp.calibration import vote_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import draw_rate, histogram_sensitivity
 from pcevolve.privacy import Event
 from pcevolve.selectors.coarse import idle_step, is_coarse, without_idle_digits
 from pcevolve.selectors.following import are_entrants, has_form
 from pcevolve.selectors.scene import (
     IntArray,
     Measurement,
-    Records,
+    PrivateEmbeddings,
     Scene,
     deviation,
     expect,
     nearest_candidates,
-    rate_of,
 )
 
 
@@ -36,11 +35,15 @@ class Votes:
     ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included.
     """
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Count, with noise; ``votes``: float64 ``(candidates of all classes,)``, class after class."""
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        """Count votes and add noise.
+
+        Returns:
+            ``votes``: float64 ``(candidates of all classes,)``, class after class, without idle digits.
+        """
         expect(event, "gaussian")
-        sigma = deviation(event, vote_sensitivity(scene.relation))
-        noisy = noise.gaussian(f"{scene.key}/votes", self.histogram(records, scene), sigma)
+        sigma = deviation(event, histogram_sensitivity(scene.relation))
+        noisy = noise.gaussian(f"{scene.key}/votes", self.histogram(private, scene), sigma)
         return {"votes": without_idle_digits(noisy, sigma)}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
@@ -51,24 +54,20 @@ class Votes:
         parts = _by_class(measured["votes"], scene)
         return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
 
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """A number for each candidate of all classes."""
+    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+        """0 for a number without idle digits for each candidate of all classes; else None."""
         form = {"votes": (np.float64, (int(_starts(scene)[-1]),))}
-        step = idle_step(deviation(event, vote_sensitivity(scene.relation)))
-        return has_form(measured, form) and is_coarse(measured["votes"], step)
-
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """None: nothing in it depends on the machine."""
-        return 0
+        step = idle_step(deviation(event, histogram_sensitivity(scene.relation)))
+        return 0 if has_form(measured, form) and is_coarse(measured["votes"], step) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """The same, for votes and public randomness decide, and no embedding."""
+        """Whether these are what ``pick`` gives: votes and public randomness decide, and no rounding."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
-    def histogram(self, records: Records, scene: Scene) -> FloatArray:
+    def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""
-        votes = cast_votes(records, scene)
-        return _counted(votes, records.norm_shares(votes), scene)
+        votes = cast_votes(private, scene)
+        return _counted(votes, private.norm_shares(votes), scene)
 
     def _parents(self, votes: FloatArray, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
@@ -86,11 +85,15 @@ class ExponentialVotes:
     that bounded range and counts the draws per class.
     """
 
-    def measure(self, records: Records, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Draw; ``chosen``: int64 ``(classes, draws)``, possibly the same more than once."""
+    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+        """Draw by the votes.
+
+        Returns:
+            ``chosen``: int64 ``(classes, draws)``, indices into each class's pool, possibly the same more than once.
+        """
         expect(event, "exponential", accesses=event.count)
-        rate = rate_of(event, scene.relation)
-        parts = _by_class(self.histogram(records, scene), scene)
+        rate = draw_rate(event, scene.relation)
+        parts = _by_class(self.histogram(private, scene), scene)
         chosen = np.empty((len(parts), event.count), dtype=np.int64)
         for target, part in enumerate(parts):
             entrants, key = scene.entrants(target), f"{scene.key}/{scene.labels[target]}"
@@ -99,33 +102,29 @@ class ExponentialVotes:
         return {"chosen": chosen}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
-        """The drawn ones, in the order of the draws; the same again where more are wanted than were drawn."""
+        """The drawn candidates, in the order of the draws, and from the first again where more are wanted."""
         return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
 
-    def is_measured(self, measured: Measurement, scene: Scene, event: Event) -> bool:
-        """As many candidates of each class as were paid for, all of which could be drawn."""
+    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+        """0 for as many candidates of each class as were paid for, all of which could be drawn; else None."""
         form = {"chosen": (np.int64, (len(scene.labels), event.count))}
-        return has_form(measured, form) and are_entrants(measured["chosen"], scene)
-
-    def room(self, measured: Measurement, scene: Scene) -> int:
-        """None: nothing in it depends on the machine."""
-        return 0
+        return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """The same, for no embedding decides."""
+        """Whether these are what ``pick`` gives: the draws decide, and no rounding."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
-    def histogram(self, records: Records, scene: Scene) -> FloatArray:
+    def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""
-        return _counted(cast_votes(records, scene), records.shares(), scene)
+        return _counted(cast_votes(private, scene), private.shares(), scene)
 
 
-def cast_votes(records: Records, scene: Scene) -> IntArray:
-    """The candidate that each record votes for, int64 ``(records,)``: indices into all pools, class after class."""
-    votes = np.empty(len(records), dtype=np.int64)
+def cast_votes(private: PrivateEmbeddings, scene: Scene) -> IntArray:
+    """The candidate that each image votes for, int64 ``(images,)``: indices into all pools, class after class."""
+    votes = np.empty(len(private), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
-        rows, entrants = records.targets == target, scene.entrants(target)
-        near = nearest_candidates(records.embeddings[rows], scene.pools[target][entrants])
+        rows, entrants = private.targets == target, scene.entrants(target)
+        near = nearest_candidates(private.embeddings[rows], scene.pools[target][entrants])
         votes[rows] = start + entrants[near]
     return votes
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, read_image, unit_of
+from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, pixel_digest, read_image
 
 RAMP = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
 
@@ -82,7 +82,7 @@ def test_large_images_are_kept_smaller_but_fingerprinted_whole(tmp_path):
     large.save(tmp_path / "x.png")
     image, unit = read_image(tmp_path / "x.png")
     assert image.size == (STORED_SIDE, 25)
-    assert unit == unit_of(large)
+    assert unit == pixel_digest(large)
 
 
 def test_unit_is_the_same_in_every_lossless_format_and_differs_by_one_pixel(tmp_path):
@@ -92,12 +92,12 @@ def test_unit_is_the_same_in_every_lossless_format_and_differs_by_one_pixel(tmp_
         units.add(read_image(tmp_path / f"x.{suffix}")[1])
     changed = noise()
     changed.putpixel((0, 0), (1, 2, 3))
-    assert units == {unit_of(noise())}
-    assert unit_of(changed) not in units
+    assert units == {pixel_digest(noise())}
+    assert pixel_digest(changed) not in units
 
 
 def test_unit_tells_shapes_with_equal_bytes_apart():
-    assert unit_of(Image.new("RGB", (2, 8))) != unit_of(Image.new("RGB", (8, 2)))
+    assert pixel_digest(Image.new("RGB", (2, 8))) != pixel_digest(Image.new("RGB", (8, 2)))
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "BMP", "WebP"])

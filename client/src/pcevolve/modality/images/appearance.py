@@ -17,8 +17,8 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from pcevolve.errors import TranscriptError
-from pcevolve.modality.images.decoding import picture
-from pcevolve.modality.images.place import MIDDLE, moved, place_of
+from pcevolve.modality.images.decoding import DecodedImage, picture
+from pcevolve.modality.images.position import MIDDLE, moved, position_of
 from pcevolve.public.release import Receipt
 
 FloatArray = NDArray[np.float64]
@@ -27,11 +27,11 @@ NUMBERS = 6
 DECIMALS = 6
 """To which a released appearance is rounded."""
 DARKEST, BRIGHTEST = 0.02, 0.98  # quantiles
-SIDE = 64  # pixels across at which sharpness is measured
-LONGEST = 64 * SIDE
-RIM = 6 / 64  # of the shorter side: what lies there is ground
+SHARPNESS_SIDE = 64  # pixels across at which sharpness is measured
+LONGEST_SIDE = 64 * SHARPNESS_SIDE
+RIM_SHARE = 6 / 64  # of the shorter side: what lies there is ground
 BLURS = (0.0, 0.7, 1.2, 1.8, 2.5, 3.3)  # standard deviations in 64ths of the shorter side
-MOST_GAIN = 4.0
+LARGEST_GAIN = 4.0
 AS_IS, MATCHED = (0.0,), (1.0,)
 """What a receipt says about the appearance in which its candidates were chosen, where the plan leaves it open."""
 LEAST_CONTRAST = 0.02
@@ -46,8 +46,8 @@ class Appearance:
         ink: Luminance of what stands out most against the ground.
         saturation: Mean colourfulness.
         sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
-        down: Where the subject lies; see ``place``.
-        across: The same from left to right.
+        down: Where the subject lies from top to bottom; see ``position.position_of``.
+        across: Where it lies from left to right.
     """
 
     ground: float
@@ -58,13 +58,13 @@ class Appearance:
     across: float
 
     @classmethod
-    def of(cls, image: Image.Image) -> Self:
-        """Look at an image."""
+    def of(cls, image: DecodedImage) -> Self:
+        """Measure the appearance of one image, by its own pixels alone."""
         pixels = _pixels(image)
         luminance = pixels.mean(axis=2)
         ground, ink = _ground_and_ink(luminance)
         saturation, sharpness = _angle(_saturation(pixels)), _sharpness(pixels, ink - ground)
-        return cls(_angle(ground), _angle(ink), saturation, sharpness, *_place(luminance, ground, ink))
+        return cls(_angle(ground), _angle(ink), saturation, sharpness, *_position(luminance, ground, ink))
 
     @classmethod
     def released(cls, values: Sequence[float]) -> Self:
@@ -92,14 +92,14 @@ class Appearance:
         """float64 ``(6,)``, each in [0, 1]."""
         return np.array(astuple(self), dtype=np.float64)
 
-    def given_to(self, image: Image.Image) -> Image.Image:
+    def given_to(self, image: DecodedImage) -> DecodedImage:
         """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail."""
-        pixels = self._softened(self._placed(self._toned_down(_pixels(image))))
+        pixels = self._softened(self._positioned(self._toned_down(_pixels(image))))
         ground, ink = _ground_and_ink(pixels.mean(axis=2))
         wanted = _level(self.ink) - _level(self.ground)
         contrast = ink - ground
         gain = wanted / contrast if abs(contrast) > LEAST_CONTRAST else 0.0
-        gain = min(gain, MOST_GAIN) if gain > 0 else 1.0  # light on dark stays light on dark
+        gain = min(gain, LARGEST_GAIN) if gain > 0 else 1.0  # light on dark stays light on dark
         shifted = _level(self.ground) + (pixels - ground) * gain
         return Image.fromarray((shifted.clip(0, 1) * 255).round().astype(np.uint8))
 
@@ -108,12 +108,12 @@ class Appearance:
         share = min(1.0, _level(self.saturation) / max(_saturation(pixels), 1e-6))
         return np.asarray(grey + (pixels - grey) * share)
 
-    def _placed(self, pixels: FloatArray) -> FloatArray:
+    def _positioned(self, pixels: FloatArray) -> FloatArray:
         luminance = pixels.mean(axis=2)
-        return moved(pixels, _place(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
+        return moved(pixels, _position(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
 
     def _softened(self, pixels: FloatArray) -> FloatArray:
-        scale = min(pixels.shape[:2]) / SIDE
+        scale = min(pixels.shape[:2]) / SHARPNESS_SIDE
         for blur in BLURS:
             soft = (
                 gaussian_filter(pixels, (blur * scale, blur * scale, 0), mode="nearest") if blur else pixels
@@ -144,28 +144,28 @@ def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
     return Appearance.released(in_order[0].values)
 
 
-def developed(data: bytes, wanted: Appearance | None) -> Image.Image | None:
+def developed(data: bytes, wanted: Appearance | None) -> DecodedImage | None:
     """Decode received bytes, and give the image an appearance if there is one to give; None for what is no image."""
     image = picture(data)
     return image if image is None or wanted is None else wanted.given_to(image)
 
 
-def _pixels(image: Image.Image) -> FloatArray:
+def _pixels(image: DecodedImage) -> FloatArray:
     return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
 
 
 def _angle(level: float) -> float:
-    """Variance-stabilising: 0 and 1 are far from their neighbours."""
+    """A level in [0, 1], stretched near 0 and 1 so that equal noise blurs all levels alike."""
     return float(np.arcsin(np.sqrt(np.clip(level, 0, 1))) * 2 / np.pi)
 
 
 def _level(angle: float) -> float:
-    """Undo ``_angle``."""
+    """The level in [0, 1] of which ``_angle`` gives this number."""
     return float(np.sin(angle * np.pi / 2) ** 2)
 
 
 def _ground_and_ink(luminance: FloatArray) -> tuple[float, float]:
-    rim = max(1, round(RIM * min(luminance.shape)))
+    rim = max(1, round(RIM_SHARE * min(luminance.shape)))
     inside = np.zeros(luminance.shape, dtype=bool)
     inside[rim:-rim, rim:-rim] = True
     ground = float(np.median(luminance[~inside]))
@@ -173,8 +173,8 @@ def _ground_and_ink(luminance: FloatArray) -> tuple[float, float]:
     return ground, float(bright if bright - ground >= ground - dark else dark)
 
 
-def _place(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
-    return place_of(luminance, ground, ink) if abs(ink - ground) > LEAST_CONTRAST else (MIDDLE, MIDDLE)
+def _position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
+    return position_of(luminance, ground, ink) if abs(ink - ground) > LEAST_CONTRAST else (MIDDLE, MIDDLE)
 
 
 def _saturation(pixels: FloatArray) -> float:
@@ -192,13 +192,13 @@ def _sharpness(pixels: FloatArray, contrast: float) -> float:
 def _at_scale(luminance: FloatArray) -> FloatArray:
     height, width = luminance.shape
     shorter = min(height, width)
-    if shorter == SIDE:
+    if shorter == SHARPNESS_SIDE:
         return luminance
-    size = (min(round(width * SIDE / shorter), LONGEST), min(round(height * SIDE / shorter), LONGEST))
-    small = Image.fromarray(luminance.astype(np.float32)).resize(size, Image.Resampling.BILINEAR)
+    down, across = (min(round(side * SHARPNESS_SIDE / shorter), LONGEST_SIDE) for side in (height, width))
+    small = Image.fromarray(luminance.astype(np.float32)).resize((across, down), Image.Resampling.BILINEAR)
     return np.asarray(small, dtype=np.float64)
 
 
-def appearances(images: Sequence[Image.Image]) -> FloatArray:
-    """float64 ``(images, 6)``: how each of them looks."""
+def appearances(images: Sequence[DecodedImage]) -> FloatArray:
+    """Appearance of each image, float64 ``(images, 6)`` in [0, 1]."""
     return np.array([Appearance.of(image).vector for image in images]).reshape(len(images), NUMBERS)

@@ -1,6 +1,6 @@
 """Decode one private image file within bounds; no directory walks, no network.
 
-A record's pixels depend on its own file alone: there is no normalisation over the set. 16-bit
+An image's pixels depend on its own file alone: there is no normalisation over the set. 16-bit
 values are scaled by the range of their type, never by the image's own minimum and maximum, so
 that two photographs of one camera stay comparable.
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from pcevolve.modality.images.decoding import DECODE_ERRORS
+from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"})
 MAX_FILE_BYTES = 256 * 1024**2
@@ -34,10 +34,10 @@ logging.getLogger("PIL").setLevel(logging.INFO)
 
 
 class RejectedImageError(Exception):
-    """This file cannot be a private record; the text says why, without naming the file."""
+    """This file cannot be a private image; the text says why, without naming the file."""
 
 
-def read_image(path: Path) -> tuple[Image.Image, bytes]:
+def read_image(path: Path) -> tuple[DecodedImage, bytes]:
     """Decode one file to RGB.
 
     EXIF orientation is applied and then dropped with all other metadata; transparency is laid
@@ -47,7 +47,7 @@ def read_image(path: Path) -> tuple[Image.Image, bytes]:
         path: A PNG, JPEG, TIFF, BMP or WebP file, 8 or 16 bits per channel.
 
     Returns:
-        The RGB image without metadata and its privacy unit (see ``unit_of``).
+        The RGB image without metadata, and the digest of its pixels before they were scaled: see ``pixel_digest``.
 
     Raises:
         RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind.
@@ -62,16 +62,21 @@ def read_image(path: Path) -> tuple[Image.Image, bytes]:
             raise RejectedImageError(f"has more than {MAX_PIXELS:,} pixels; scale it down") from None
         except DECODE_ERRORS:
             raise RejectedImageError("is damaged or not an image; replace or remove it") from None
-    unit = unit_of(rgb)
+    digest = pixel_digest(rgb)
     if max(rgb.size) > STORED_SIDE:
         rgb.thumbnail((STORED_SIDE, STORED_SIDE), Image.Resampling.LANCZOS)
-    return rgb, unit
+    return rgb, digest
 
 
-def unit_of(image: Image.Image) -> bytes:
-    """Return SHA-256 of the size and RGB pixels: equal pixels are one unit in any lossless format."""
+def pixel_digest(image: DecodedImage) -> bytes:
+    """SHA-256 of an image's size and RGB pixels, 32 bytes: the same for the same pixels in any lossless format."""
     width, height = image.size
     return hashlib.sha256(b"rgb8 %d %d\n" % (width, height) + image.tobytes()).digest()
+
+
+def pixel_count(image: DecodedImage) -> int:
+    """Pixels that an image takes in memory."""
+    return image.width * image.height
 
 
 def _read_bounded(path: Path) -> bytes:
@@ -87,7 +92,7 @@ def _read_bounded(path: Path) -> bytes:
     return data
 
 
-def _decode(data: bytes) -> Image.Image:
+def _decode(data: bytes) -> DecodedImage:
     with Image.open(BytesIO(data), formats=_FORMATS) as image:
         width, height = image.size
         if width * height > MAX_PIXELS:
@@ -100,7 +105,7 @@ def _decode(data: bytes) -> Image.Image:
     return Image.frombytes("RGB", rgb.size, rgb.tobytes())  # a copy that has no metadata
 
 
-def _to_rgb(image: Image.Image) -> Image.Image:
+def _to_rgb(image: DecodedImage) -> DecodedImage:
     if image.mode.startswith("I;16"):
         return _from_16_bit(image).convert("RGB")
     if image.mode in {"I", "F"}:
@@ -111,7 +116,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
     return image.convert("RGB")
 
 
-def _from_16_bit(image: Image.Image) -> Image.Image:
+def _from_16_bit(image: DecodedImage) -> DecodedImage:
     """Map 0..65535 to 0..255; refuse what would come out black, because guessing a range is worse."""
     values = np.asarray(image).astype(np.uint16)
     if values.max() < _DARK_16_BIT:

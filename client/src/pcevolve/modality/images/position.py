@@ -2,8 +2,8 @@
 
 A generator that sets its subjects a little higher than the owner's images have them teaches a classifier where to look
 for edges, and it looks in the wrong place. The subject is what stands out against the ground, as ``appearance`` tells
-them apart; an image without one, such as a texture, has its place in the middle or near it. The place is the middle of
-the subject's extent, not its centre of mass, which would tell a 6 from a 9: one place has to do for all classes.
+them apart; an image without one, such as a texture, has its position in the middle or near it. The position is the
+middle of the subject's extent, not its centre of mass, which would tell a 6 from a 9: one has to do for all classes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ MIDDLE = 0.5
 REACH = 0.1  # of a side: how far from the middle a subject can be told to lie
 OUTSIDE = 0.05  # of the subject on either side of its extent: specks do not count
 FAINT, CLEAR = 0.3, 0.7  # of the contrast: below the first nothing is subject, above the second all is
-WAY = 0.7  # an image keeps some of its own place: real subjects do not all lie in one
+MOVED_SHARE = (
+    0.7  # of the way; an image keeps some of its own position, because real subjects do not all lie in one
+)
 
 
-def place_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
+def position_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
     """How far down and across the subject's middle lies: 0 and 1 are ``REACH`` of a side off the image's middle.
 
     Args:
@@ -35,18 +37,18 @@ def place_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float, f
 
 
 def moved(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, float]) -> FloatArray:
-    """Move an image most of the way from its own place to another, in whole pixels, so that nothing is blurred.
+    """Move an image most of the way from its own position to another, in whole pixels, so that nothing is blurred.
 
     What comes in at an edge mirrors what was there.
 
     Args:
         pixels: float64 ``(height, width, 3)``.
-        own: See ``place_of``.
-        wanted: The same of where it should be.
+        own: Its position down and across, as ``position_of`` gives it.
+        wanted: The position that it should have, likewise.
     """
     height, width = pixels.shape[:2]
     down, across = (
-        round(WAY * 2 * REACH * (there - here) * side)
+        round(MOVED_SHARE * 2 * REACH * (there - here) * side)
         for here, there, side in zip(own, wanted, (height, width), strict=True)
     )
     room = [(max(down, 0), max(-down, 0)), (max(across, 0), max(-across, 0)), (0, 0)]

@@ -1,4 +1,4 @@
-"""What a ledger's rows say: who was enrolled, and what was paid for."""
+"""A ledger's rows as values: which runs were enrolled, and what they paid for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any
 
 from pcevolve.errors import LedgerError
+from pcevolve.ledger.cuts import Cut, Party
 from pcevolve.ledger.keys import SIZE
-from pcevolve.ledger.overlap import Cut, Party
-from pcevolve.ledger.store import Book, Row
+from pcevolve.ledger.store import Row, Store
 from pcevolve.ledger.units import COUNT, Units
 from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.public.release import Query, Receipt
@@ -63,7 +63,7 @@ class Access:
     """What was done to private data for one paid release.
 
     Attributes:
-        number: Place in the ledger.
+        number: Number of the row that it was paid for in.
         time: Seconds since 1970 by this machine's clock. For people to read: nothing is decided by it.
         iteration: Round of its run.
         events: What was done.
@@ -75,11 +75,11 @@ class Access:
     events: tuple[Event, ...]
 
 
-class Records:
-    """The rows of a ledger, as values."""
+class Entries:
+    """Reads and adds a ledger's rows; what was read once is kept, because rows never change."""
 
-    def __init__(self, book: Book, clock: Callable[[], float] = time.time) -> None:
-        self.book = book
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self.store = store
         self._clock = clock
         self._enrolments: dict[str, Enrolment] = {}
         self._parties: dict[str, Party] = {}
@@ -87,16 +87,16 @@ class Records:
         self._accesses: dict[int, Access] = {}  # rows never change, and their seals were verified
 
     def run_ids(self) -> tuple[str, ...]:
-        """Every run, oldest first."""
-        with self.book.reading():
-            return tuple(self.book.numbers)
+        """Ids of all runs in the ledger, oldest first."""
+        with self.store.reading():
+            return tuple(self.store.numbers)
 
     def enrolment(self, run_id: str) -> Enrolment | None:
         """The enrolment of a run, if there is one."""
-        with self.book.reading():
-            number = self.book.numbers.get(run_id, {}).get(ENROLMENT)
+        with self.store.reading():
+            number = self.store.numbers.get(run_id, {}).get(ENROLMENT)
             if number is not None and run_id not in self._enrolments:
-                self._enrolments[run_id] = _enrolment(self.book.row(number))
+                self._enrolments[run_id] = _enrolment(self.store.row(number))
         return self._enrolments.get(run_id)
 
     def read(self, run: Enrolment) -> Party:
@@ -113,36 +113,36 @@ class Records:
 
     def receipt(self, query: Query) -> Receipt | None:
         """What was paid for a query, if it was."""
-        with self.book.reading():
+        with self.store.reading():
             number = self._number(query)
-            return None if number is None else _receipt(self.book.row(number))
+            return None if number is None else _receipt(self.store.row(number))
 
     def measured(self, query: Query) -> bytes:
         """What the private side keeps of a paid query; nothing if it was not paid."""
-        with self.book.reading():
+        with self.store.reading():
             number = self._number(query)
-            return b"" if number is None else self.book.row(number).private
+            return b"" if number is None else self.store.row(number).private
 
     def receipts(self, run_id: str) -> tuple[Receipt, ...]:
         """Everything a run paid for, oldest first."""
-        with self.book.reading():
-            return tuple(_receipt(self.book.row(number)) for number in self._paid(run_id))
+        with self.store.reading():
+            return tuple(_receipt(self.store.row(number)) for number in self._paid(run_id))
 
     def accesses(self, run_id: str) -> tuple[Access, ...]:
         """Everything a run did to private data, oldest first."""
-        with self.book.reading():
+        with self.store.reading():
             numbers = self._paid(run_id)
             for number in numbers:
                 if number not in self._accesses:
-                    self._accesses[number] = _access(self.book.row(number))
+                    self._accesses[number] = _access(self.store.row(number))
         return tuple(self._accesses[number] for number in numbers)
 
     def events(self, run_id: str) -> tuple[Event, ...]:
-        """The events of all accesses."""
+        """All that a run did to private data, oldest first: the events of its accesses, one after the other."""
         return tuple(event for access in self.accesses(run_id) for event in access.events)
 
     def enrol(self, enrolment: Enrolment) -> None:
-        """Record a run; within ``book.writing()``."""
+        """Add a row for a run; within ``store.writing()``."""
         content = {
             "time": self._clock(),
             "relation": enrolment.relation,
@@ -154,18 +154,18 @@ class Records:
             "names": len(enrolment.units.names) // SIZE,
         }
         prints = enrolment.units.images + enrolment.units.sizes + enrolment.units.names
-        self.book.append(enrolment.run_id, ENROLMENT, _encoded(content), prints)
+        self.store.append(enrolment.run_id, ENROLMENT, _encoded(content), prints)
 
     def pay(self, query: Query, receipt: Receipt, measured: bytes) -> None:
-        """Record a release; within ``book.writing()``."""
+        """Add a row for a paid release; within ``store.writing()``."""
         content = {"time": self._clock(), "receipt": receipt.as_dict()}
-        self.book.append(query.run_id, query.key, _encoded(content), measured)
+        self.store.append(query.run_id, query.key, _encoded(content), measured)
 
     def _number(self, query: Query) -> int | None:
-        return self.book.numbers.get(query.run_id, {}).get(query.key)
+        return self.store.numbers.get(query.run_id, {}).get(query.key)
 
     def _paid(self, run_id: str) -> list[int]:
-        rows = self.book.numbers.get(run_id, {})
+        rows = self.store.numbers.get(run_id, {})
         return sorted(number for name, number in rows.items() if name != ENROLMENT)
 
 
@@ -199,7 +199,7 @@ def _receipt(row: Row) -> Receipt:
 
 
 def _access(row: Row) -> Access:
-    """Without the choices, of which a receipt may have many thousands."""
+    """Read an access without its choices, of which a receipt may have many thousands."""
     try:
         values = json.loads(row.content)
         events = tuple(Event(**each) for each in values["receipt"]["events"])

@@ -1,0 +1,94 @@
+"""Curves of single mechanisms: Renyi divergences, and δ as a function of ε for Gaussian noise. Arithmetic only.
+
+All results are rounded up by more than the rounding error of their formulas, so that none understates a loss.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+SLACK = 1e-12
+"""Relative rounding error of a formula's terms, generously: they are a few dozen operations of 2^-53 each."""
+SMALL_RANGE = 1e-7
+"""Below it, in nats, the simple bound on a Renyi curve is exact for all purposes, and the curve's formula is not."""
+
+
+def bounded_range_renyi(eta: float, orders: FloatArray) -> FloatArray:
+    """Largest Renyi divergence of any two distributions whose log-ratios span at most ``eta``, rounded up.
+
+    It is reached by two outcomes with log-ratios t and t - η, at the t where its derivative vanishes:
+    ``η - t = ln(α/(α - 1)) + ln(1 - e^(-(α - 1)η)) - ln(1 - e^(-αη))``. It is at most η, and at most ``αη²/8``.
+
+    Args:
+        eta: Bounded range, in nats, >= 0.
+        orders: float64, α - 1 > 0.
+
+    Source: Dong, Durfee & Rogers 2020 for the two outcomes; Cesar & Rogers 2021 for η²/8-zCDP.
+    """
+    bound = np.fmin(eta, (1 + orders) * eta * (eta / 8) * (1 + SLACK))
+    if eta < SMALL_RANGE or not math.isfinite(eta):
+        return bound
+    rest = np.log1p(1 / orders) + _log1mexp(orders * eta) - _log1mexp((1 + orders) * eta)
+    return np.fmin(two_outcomes_renyi(eta, np.clip(rest, 0, eta), orders), bound)
+
+
+def two_outcomes_renyi(eta: float, rest: FloatArray, orders: FloatArray) -> FloatArray:
+    """Renyi divergence of two outcomes with log-ratios ``eta - rest`` and ``-rest``, rounded up.
+
+    With p the first one's probability it is ``ln(p e^((α-1)(η-w)) + (1-p) e^(-(α-1)w)) / (α-1)``, w the rest. Close
+    to 0 the sum is 1 plus very little, and ``expm1`` keeps the little.
+    """
+    log_p = _log1mexp(rest) - _log1mexp(eta)
+    log_q = _log1mexp(eta - rest) - rest - _log1mexp(eta)
+    up, down = orders * (eta - rest), -orders * rest
+    with np.errstate(over="ignore", invalid="ignore"):  # where the sum is large, the other form is used
+        little = np.log1p(np.exp(log_p) * np.expm1(up) + np.exp(log_q) * np.expm1(down))
+    logs = np.where(orders * eta < 1, little, np.logaddexp(log_p + up, log_q + down))
+    return np.asarray(logs / orders + SLACK * eta)
+
+
+def _log1mexp(x: FloatArray | float) -> FloatArray:
+    """``ln(1 - e^-x)`` for x >= 0, precise at both ends."""
+    with np.errstate(divide="ignore"):
+        return np.where(
+            np.less(x, math.log(2)), np.log(-np.expm1(np.negative(x))), np.log1p(-np.exp(np.negative(x)))
+        )
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The smallest ε with ``gaussian_delta(mu, ε) <= delta``, to the next float above; inf where no float is enough.
+
+    Args:
+        mu: Parameter of Gaussian differential privacy, > 0.
+        delta: In (0, 1).
+
+    Source: Balle & Wang 2018, Theorem 8.
+    """
+    low, high = 0.0, (mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))) * (1 + SLACK)
+    if not math.isfinite(high):
+        return math.inf
+    if gaussian_delta(mu, low) <= delta:
+        return low
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (low, middle) if gaussian_delta(mu, middle) <= delta else (middle, high)
+    return high
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """``Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2)``: the δ of μ-GDP at ε, rounded up.
+
+    It is computed from logarithms, because both of its terms can be far below or above the floats.
+
+    Source: Dong, Roth & Su 2022, Corollary 2.13; Balle & Wang 2018, Theorem 8.
+    """
+    from scipy.special import log_ndtr  # slow to load, and not needed to refuse a command
+
+    first = float(log_ndtr(mu / 2 - epsilon / mu))
+    tail = float(log_ndtr(-mu / 2 - epsilon / mu))
+    gap = min(epsilon + tail - first, 0.0) - 0.01 * SLACK * (1 + epsilon - tail)
+    return math.exp(first) * -math.expm1(gap) * (1 + SLACK)

@@ -1,0 +1,43 @@
+"""How far one privacy unit can move a query that mechanisms are run on: sensitivities, and the rate of a draw.
+
+Each function is for one kind of query and both neighbour relations. A query over disjoint groups of units (a histogram
+for each class) counts as one vector, because a unit that leaves one group can enter another.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from pcevolve.privacy import Event, Relation
+
+
+def histogram_sensitivity(relation: Relation) -> float:
+    """L2 sensitivity of a sum of non-negative vectors of L2 norm at most 1, one from each privacy unit.
+
+    Replacing a unit subtracts one such vector and adds another. Both are non-negative, so their difference is at most
+    the square root of 2 long.
+    """
+    return 1.0 if relation == "add-remove" else math.sqrt(2)
+
+
+def bounded_sum_sensitivity(relation: Relation) -> float:
+    """L2 sensitivity, in clip radii, of a sum of vectors in a ball, one from each privacy unit.
+
+    Replacing a unit can move its vector from one end of the ball to the other: two radii.
+    """
+    return 1.0 if relation == "add-remove" else 2.0
+
+
+def bounded_vector_sensitivity(entries: int) -> float:
+    """L2 sensitivity of a vector in [0, 1]^entries of which nothing else is known, under either relation."""
+    return math.sqrt(entries)
+
+
+def draw_rate(event: Event, relation: Relation) -> Fraction:
+    """Nats per unit of score at which a draw has the event's bounded range b, where a unit adds at most 1 in all.
+
+    Under ``add-remove`` scores are monotone and range over the unit's one vote: b. Under ``replace-one`` a vote can
+    leave one candidate and come to another: b / 2.
+    """
+    return event.value if relation == "add-remove" else event.value / 2

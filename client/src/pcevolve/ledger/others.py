@@ -1,0 +1,179 @@
+"""What other runs did to the data that one run uses, and to other data through the same provider."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from pcevolve.dp.accountants import merged
+from pcevolve.errors import LedgerError
+from pcevolve.ledger.cuts import Party
+from pcevolve.ledger.entries import Enrolment, Entries
+from pcevolve.ledger.overlap import Exposure, Reach, exposures, largest_group
+from pcevolve.ledger.units import IMAGE
+from pcevolve.privacy import Event
+from pcevolve.public.plan import Earlier
+
+
+@dataclass(frozen=True)
+class Burden:
+    """What one subject bears.
+
+    Attributes:
+        others: Events of other runs, each on as many units as change with the subject.
+        own: Events of the run that asks, likewise.
+        kind: What the subject is: ``"image"``, ``"patient"``.
+    """
+
+    others: tuple[Event, ...]
+    own: tuple[Event, ...]
+    kind: str
+
+
+@dataclass(frozen=True)
+class OtherRuns:
+    """All runs in the ledger but one, as that one run sees them.
+
+    Attributes:
+        entries: The ledger's rows.
+        run: The run that asks.
+    """
+
+    entries: Entries
+    run: Enrolment
+
+    def enrolled(self) -> list[Enrolment]:
+        """Every other run, oldest first, whether or not it has touched the same data.
+
+        Raises:
+            LedgerError: A run has entries but was never enrolled.
+        """
+        ids = self.entries.run_ids()
+        return [self._enrolment(run_id) for run_id in ids if run_id != self.run.run_id]
+
+    def earlier(self) -> Earlier:
+        """What the same provider has seen of other runs with noise, on whatever data.
+
+        Returns:
+            How many such runs there were, and the events that one unit of this run may bear of all of them together;
+            no events where public facts do not bound how many of their units change with one of this run's.
+        """
+        runs = [run for run in self.enrolled() if self._is_earlier(run)]
+        groups = [_group(self.run, run) for run in runs]
+        if None in groups:
+            return Earlier(releases=len(runs), events=None)
+        events = (
+            event.on_group(size)
+            for run, size in zip(runs, groups, strict=True)
+            for event in self.entries.events(run.run_id)
+            if size is not None
+        )
+        return Earlier(releases=len(runs), events=merged(events))
+
+    def concerned(self) -> Concerned:
+        """Find the subjects that this run concerns, and the other runs that touch them and count."""
+        enrolled = self.enrolled()
+        counted = [run for run in enrolled if self._counts(run)]
+        parties = {run.run_id: self.entries.party(run) for run in enrolled}
+        promising = [parties[run.run_id] for run in counted]
+        reach = Reach.of(self._party, promising, list(parties.values()))
+        touching = tuple(run for run in counted if reach.touches(parties[run.run_id].cut))
+        return Concerned(self.entries, self.run, reach, touching)
+
+    @cached_property
+    def _party(self) -> Party:
+        return self.entries.read(self.run)
+
+    def _enrolment(self, run_id: str) -> Enrolment:
+        enrolment = self.entries.enrolment(run_id)
+        if enrolment is None:
+            raise LedgerError(
+                f"run {run_id} has entries in the ledger but was never enrolled: restore a backup"
+            )
+        return enrolment
+
+    def _pays(self, run: Enrolment) -> bool:
+        """Whether a run has looked at its private data, and so has promised something."""
+        return not all(event.free for event in self.entries.events(run.run_id))
+
+    def _counts(self, run: Enrolment) -> bool:
+        """Whether a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
+        left_out = self.run.terms.forgets_insecure or not self.run.terms.secure
+        return self._pays(run) and (run.terms.secure or not left_out)
+
+    def _is_earlier(self, run: Enrolment) -> bool:
+        host, theirs = (urlsplit(each.terms.provider).netloc.lower() for each in (self.run, run))
+        return host == theirs and run.terms.secure and self._pays(run)
+
+
+@dataclass(frozen=True)
+class Concerned:
+    """The subjects that a run concerns, and what they bear; see ``overlap``.
+
+    Attributes:
+        entries: The ledger's rows.
+        run: The run that concerns them.
+        reach: The subjects.
+        others: The other runs that touch them and count.
+    """
+
+    entries: Entries
+    run: Enrolment
+    reach: Reach
+    others: tuple[Enrolment, ...]
+
+    @property
+    def insecure(self) -> bool:
+        """Whether one of the other runs drew its noise from a seed, so that no ε bounds the sum."""
+        return any(not each.terms.secure for each in self.others)
+
+    def burdens(self, events: tuple[Event, ...]) -> list[Burden]:
+        """What the subjects bear, less those that another subject is no better than.
+
+        Args:
+            events: What the run itself does, or is about to do, to its units.
+
+        Raises:
+            LedgerError: One of the runs was under another relation, or a bound on images must be declared.
+        """
+        return [
+            Burden(self._by_others(each), self._own(each, events), each.kind) for each in self._exposures()
+        ]
+
+    def _exposures(self) -> list[Exposure]:
+        """The sizes of the groups that change with each subject, in the other runs and in this one."""
+        for run in self.others:
+            if run.relation != self.run.relation:
+                raise LedgerError(
+                    "earlier runs on these data used another neighbour relation: use the same, "
+                    f"--relation {run.relation}"
+                )
+        done = {run.run_id: merged(self.entries.events(run.run_id)) for run in self.others}
+        parties = [*map(self.entries.party, self.others), self.entries.read(self.run)]
+        return exposures(self.reach, parties, self.run.relation, {**done, self.run.run_id: self.run.run_id})
+
+    def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
+        """What other runs did to a subject."""
+        return tuple(
+            event.on_group(size)
+            for run_id, size in sorted(exposure.sizes.items())
+            for event in self.entries.events(run_id)
+            if run_id != self.run.run_id
+        )
+
+    def _own(self, exposure: Exposure, events: Iterable[Event]) -> tuple[Event, ...]:
+        """What this run does to a subject; every subject that it concerns is touched by it or promised to by it."""
+        size = exposure.sizes.get(self.run.run_id)
+        return tuple(event.on_group(size) for event in events) if size else ()
+
+
+def _group(mine: Enrolment, other: Enrolment) -> int | None:
+    """How many units of another run can change with one unit of this run, by public facts; None if nobody can say."""
+    if mine.relation != other.relation:
+        return None
+    if mine.unit.casefold() == other.unit.casefold():
+        return 1
+    most = 1 if mine.unit == IMAGE else mine.terms.unit_size
+    return None if most is None else largest_group(most, other.unit != IMAGE, mine.relation)

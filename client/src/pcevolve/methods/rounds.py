@@ -1,0 +1,173 @@
+"""What each round of a method does to the private data: a budget divided into events.
+
+A calibration gives the events of rounds 1..T; a round is one access for all classes together. All of them fit the
+budget, which ``dp.accountants.within`` confirms piece by piece; the published calibrations are told as what they
+really add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+from pcevolve.dp.calibration import (
+    classical_deviation,
+    largest_bounded_range,
+    shortened,
+    smallest_noise_multiplier,
+)
+from pcevolve.dp.sensitivity import bounded_vector_sensitivity, histogram_sensitivity
+from pcevolve.errors import UsageError
+from pcevolve.privacy import FREE, Budget, Event, Relation
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The public sizes of a run on which prices depend.
+
+    Attributes:
+        relation: Neighbour relation.
+        iterations: Rounds of evolution, T.
+        classes: Number of classes, C.
+        shots: Nominal private units per class, K.
+        candidates: Candidates per class, N.
+    """
+
+    relation: Relation
+    iterations: int
+    classes: int
+    shots: int
+    candidates: int
+
+
+Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
+"""Events of each round 1..T; a round is one transaction for all classes."""
+Calibration: TypeAlias = Callable[[Budget, Scope], Rounds]
+"""The events of each round that a budget pays for; no rounds, no events."""
+
+
+def free_draws(budget: Budget, scope: Scope) -> Rounds:
+    """Uniform draws, which look at no private data and cost nothing."""
+    return ((Event("uniform"),),) * scope.iterations
+
+
+def exponential_per_class(budget: Budget, scope: Scope) -> Rounds:
+    """Exponential mechanism, one draw per class and round, each on all classes' data: pure ε / (T C) each, exact.
+
+    Source: PCEvolve, Algorithm 1, line 1.
+    """
+    if scope.iterations == 0:
+        return ()
+    each = budget.epsilon / (scope.iterations * scope.classes)
+    return ((Event("exponential", str(each), scope.classes),),) * scope.iterations
+
+
+def permute_and_flip_per_class(budget: Budget, scope: Scope) -> Rounds:
+    """Permute-and-flip, one draw per class and round, each on all classes' data: pure ε / (T C) each, exact.
+
+    Source: McKenna & Sheldon 2020, section 3.
+    """
+    rounds = exponential_per_class(budget, scope)
+    return tuple(tuple(replace(each, mechanism="permute-and-flip") for each in events) for events in rounds)
+
+
+def exponential_per_round(budget: Budget, scope: Scope) -> Rounds:
+    """One draw of bounded range b per round, for all classes in parallel: the largest b that fits."""
+    return exponential_draws(1)(budget, scope)
+
+
+def exponential_draws(draws: int) -> Calibration:
+    """``draws`` accesses per round, each for all classes in parallel and of the largest bounded range that fits."""
+
+    def rounds(budget: Budget, scope: Scope) -> Rounds:
+        if scope.iterations == 0:
+            return ()
+        largest = largest_bounded_range(budget, draws * scope.iterations)
+        return ((Event("exponential", str(largest), draws),),) * scope.iterations
+
+    return rounds
+
+
+def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
+    """Gaussian noise once per round for all classes in parallel: the smallest multiplier that fits.
+
+    Raises:
+        UsageError: δ is 0.
+    """
+    return _gaussian(budget, scope, per_round=1)
+
+
+def gaussian_per_class(budget: Budget, scope: Scope) -> Rounds:
+    """Gaussian noise per class and round, every query on all data: the smallest multiplier that fits.
+
+    Raises:
+        UsageError: δ is 0.
+    """
+    return _gaussian(budget, scope, per_round=scope.classes)
+
+
+def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
+    """Gaussian noise in the first round only; all later rounds are post-processing of it.
+
+    Raises:
+        UsageError: δ is 0.
+    """
+    if scope.iterations == 0:
+        return ()
+    _require_delta(budget)
+    event = Event("gaussian", str(smallest_noise_multiplier(budget, 1)))
+    return ((event,), *(((FREE,),) * (scope.iterations - 1)))
+
+
+def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
+    """The loose split of Private Evolution's users: ``σ = sqrt(2 ln(1.25/δ)) / (ε/T)`` with a sensitivity of 1.
+
+    The multiplier is σ over the true sensitivity, so the accountants tell what this noise is really worth.
+
+    Raises:
+        UsageError: δ is 0.
+
+    Source: PCEvolve, Definition 3.2, for the step.
+    """
+    if scope.iterations == 0:
+        return ()
+    _require_delta(budget)
+    sigma = classical_deviation(budget, scope.iterations)
+    return _noise(sigma / histogram_sensitivity(scope.relation), 1, scope.iterations)
+
+
+def published_gaussian_per_class(budget: Budget, scope: Scope) -> Rounds:
+    """PCEvolve-GM's own: ``σ = K N sqrt(2 ln(1.25/δ)) / (ε/(T C))`` for each of T C queries.
+
+    It takes K N for the sensitivity of N utilities, where √N is enough.
+
+    Raises:
+        UsageError: δ is 0.
+
+    Source: PCEvolve, section 5.2.
+    """
+    if scope.iterations == 0:
+        return ()
+    _require_delta(budget)
+    deviation = classical_deviation(budget, scope.iterations * scope.classes)
+    sigma = scope.shots * scope.candidates * deviation
+    return _noise(sigma / bounded_vector_sensitivity(scope.candidates), scope.classes, scope.iterations)
+
+
+def _gaussian(budget: Budget, scope: Scope, per_round: int) -> Rounds:
+    if scope.iterations == 0:
+        return ()
+    _require_delta(budget)
+    multiplier = smallest_noise_multiplier(budget, per_round * scope.iterations)
+    return ((Event("gaussian", str(multiplier), per_round),),) * scope.iterations
+
+
+def _noise(multiplier: float, per_round: int, iterations: int) -> Rounds:
+    return ((Event("gaussian", str(shortened(Fraction(multiplier))), per_round),),) * iterations
+
+
+def _require_delta(budget: Budget) -> None:
+    if budget.delta == 0:
+        raise UsageError("a method with Gaussian noise needs --delta, for example --delta 1e-5")

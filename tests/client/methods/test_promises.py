@@ -1,0 +1,84 @@
+"""What each method promises, word by word: cards and reports of old runs are rebuilt byte for byte from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pcevolve.methods import METHODS
+from pcevolve.methods.method import APPEARANCE, COMPOSED
+
+PROMISES = {
+    "dp-means": (
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release of the sums of clipped, "
+        "publicly centred embeddings of all classes together, of L2 sensitivity R under add-remove and 2 "
+        "R under replace-one, R being the public clip radius; every selection is post-processing of it"
+    ),
+    "jvem": (
+        "every round is one eta-bounded-range access under add-remove and 2 eta under replace-one: a "
+        "privacy unit's vote for a tuple lies in [0, 1] and counts in one block of classes, so blocks "
+        "compose in parallel; rounds compose adaptively, by the best of pure, zCDP and Renyi accounting "
+        "at the given delta"
+    ),
+    "pcevolve": (
+        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
+        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
+        " replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
+    ),
+    "pcevolve-exp": (
+        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
+        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
+        " replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
+    ),
+    "pcevolve-g": (
+        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
+        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
+        " replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
+    ),
+    "pcevolve-gm": (
+        "(epsilon, delta)-DP by Gaussian differential privacy: every draw adds noise to a vector of N "
+        "utilities in [0, 1], whose L2 sensitivity is at most the square root of N under replace-one and "
+        "under add-remove, and all iterations x classes draws compose. The published calibration takes K "
+        "x N for the sensitivity and splits epsilon evenly: more noise than is needed"
+    ),
+    "pcevolve-h": (
+        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
+        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
+        " replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
+    ),
+    "pcevolve-pf": (
+        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
+        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
+        " replace-one and add-remove, because the factor 1/2 of both mechanisms is kept"
+    ),
+    "pe": (
+        "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all "
+        "classes together by at most 1 in L2 norm under add-remove and by the square root of 2 under "
+        "replace-one; the iterations compose. The published calibration is the looser split sigma = "
+        "sqrt(2 ln(1.25/delta))/epsilon per step"
+    ),
+    "pe-em": (
+        "epsilon-DP, or (epsilon, delta)-DP where composition of bounded-range mechanisms is tighter: "
+        "every draw has probability proportional to exp(eta x votes); a privacy unit adds at most 1 vote "
+        "in one class, so a draw of all classes together is eta-bounded-range under add-remove and 2 eta "
+        "under replace-one"
+    ),
+    "random": ("0-DP: no draw depends on the private data, under either neighbour relation"),
+    "t2i": ("0-DP: nothing depends on the private data, under either neighbour relation"),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_promise_is_printed_as_it_always_was(name):
+    assert METHODS[name].guarantee == PROMISES[name]
+
+
+def test_what_is_added_to_a_promise_is_printed_as_it_always_was():
+    assert APPEARANCE == (
+        "before that, one Gaussian release of the sum of six numbers per image, clipped to a ball of radius 1, of L2 "
+        "sensitivity 1 under add-remove and 2 under replace-one, tells what the images look like on the whole, at a "
+        "part of the same epsilon"
+    )
+    assert COMPOSED == (
+        "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; "
+        "with delta = 0 it is the sum, {pure:g}"
+    )
