@@ -31,7 +31,7 @@ print(json.dumps(found))
 REFUSED = (
     ({"--private": "nowhere"}, 3, "nowhere: no such folder"),
     ({"--test": "nowhere"}, 3, "nowhere: no such folder"),
-    ({"--out": "full"}, 2, "holds something else: choose another --out"),
+    ({"--out": "full"}, 2, "holds something else; choose another --out"),
     ({"--shots": "0"}, 2, "--shots: Input should be greater than or equal to 1"),
     ({"--shots": "few"}, 2, "--shots: Input should be a valid integer"),
     ({"--candidates": "10001"}, 2, "--candidates: Input should be less than or equal to 10000"),

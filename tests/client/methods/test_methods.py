@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from pcevolve import methods
 from pcevolve.dp.accountants import epsilon, within
 from pcevolve.errors import UsageError
-from pcevolve.methods import METHODS, method
+from pcevolve.methods import METHODS, Scope, method
 from pcevolve.methods.method import Schedule
-from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import FREE, Budget, Event
 from support.runs import small_plan
 

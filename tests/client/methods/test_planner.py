@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity, bounded_vector_sensitivity, histogram_sensitivity
 from pcevolve.errors import UsageError
-from pcevolve.methods import METHODS, method
+from pcevolve.methods import METHODS, Scope, method
 from pcevolve.methods.lift import (
     best_tenth,
     draws_lift,
@@ -28,7 +28,6 @@ from pcevolve.methods.lift import (
     uniform_lift,
 )
 from pcevolve.methods.planner import SENSITIVITIES, plan, plan_for_noise, verdict
-from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget, Event
 
 unhurried = settings(deadline=None)  # other people's work on the same cores is no failure

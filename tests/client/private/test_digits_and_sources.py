@@ -26,7 +26,7 @@ def test_labels_follow_the_mapping_and_not_the_order_of_the_digits():
     ones_last, _ = load_digits(1, {1: "z", 0: "a"}, seed=3)
     ones_first, _ = load_digits(1, {1: "a", 0: "z"}, seed=3)
     assert ones_last.labels == ones_first.labels == ("a", "z")
-    zero, one = (np.asarray(ones_last.images_of(label)[0]) for label in ("a", "z"))
+    zero, one = (np.asarray(ones_last.images[ones_last.indices_of(label)[0]]) for label in ("a", "z"))
     assert zero[32, 32].mean() < 128 < one[32, 32].mean()  # a zero is hollow
 
 

@@ -46,7 +46,7 @@ def test_labels_are_sorted_and_targets_point_at_them(folder):
     dataset = load_folder(folder)
     assert dataset.labels == ("bad", "good")
     assert dataset.targets.tolist() == [0, 0, 1, 1]
-    assert len(dataset.images_of("good")) == 2
+    assert len(dataset.indices_of("good")) == 2
     assert dataset.indices_of("good").tolist() == [2, 3]
 
 
@@ -63,7 +63,8 @@ def test_order_comes_from_names_and_not_from_the_file_system(folder, tmp_path):
 @pytest.mark.parametrize("mode", ["RGB", "L"])
 def test_every_format_in_colour_and_grey_becomes_rgb(folder, suffix, mode):
     save(folder / "good" / f"new.{suffix}", 9, mode=mode)
-    image = load_folder(folder).images_of("good")[2]
+    dataset = load_folder(folder)
+    image = dataset.images[dataset.indices_of("good")[2]]
     assert (image.mode, image.size, image.info) == ("RGB", (12, 10), {})
 
 

@@ -9,16 +9,7 @@ from scipy.spatial.distance import cdist
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
-from pcevolve.selectors.means import (
-    AXES,
-    Frame,
-    Means,
-    clipped,
-    misfit,
-    ranked,
-    spread,
-    typical,
-)
+from pcevolve.selectors.means import MOST_AXES, Frame, Means, clipped, misfit, ranked, spread, typical
 from pcevolve.selectors.scene import joined_scenes
 
 NOISELESS = Event("gaussian", f"1/{10**12}")
@@ -58,7 +49,9 @@ def test_the_frame_is_mean_principal_axes_and_median_norm_of_what_can_be_used():
 
 
 def test_the_frame_keeps_distances_between_candidates_that_span_few_axes():
-    flat = np.random.default_rng(1).normal(size=(50, AXES)) @ np.random.default_rng(2).normal(size=(AXES, 64))
+    flat = np.random.default_rng(1).normal(size=(50, MOST_AXES)) @ np.random.default_rng(2).normal(
+        size=(MOST_AXES, 64)
+    )
     points = Frame.of(flat).points(flat)
     assert cdist(points, points) == pytest.approx(cdist(flat, flat), rel=0.01)  # its axes are rounded
 

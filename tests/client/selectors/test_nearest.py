@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pcevolve.selectors.nearest import (
-    ROW,
+    ROW_BYTES,
     EmbeddingFile,
     _alike,
     _close,
@@ -87,7 +87,7 @@ def stretched(records: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, 
 
 def memory(rows: int, candidates: np.ndarray) -> int:
     """Enough for that many rows at a time."""
-    return rows * torch.get_num_threads() * ROW * sum(candidates.shape)
+    return rows * torch.get_num_threads() * ROW_BYTES * sum(candidates.shape)
 
 
 CASES = {

@@ -14,7 +14,7 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.nearest import nearest
-from pcevolve.selectors.scene import FEW, distances, nearest_candidates
+from pcevolve.selectors.scene import FEW_PRODUCTS, distances, nearest_candidates
 from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes
 from support.neighbours import World, records_of
 
@@ -60,7 +60,7 @@ def test_small_differences_far_from_the_origin_are_not_lost():
 def test_a_large_set_of_records_is_counted_to_the_last():
     random = np.random.default_rng(4)
     pool, points = random.normal(size=(50, 16)), random.normal(size=(20_000, 16))
-    assert points.size * len(pool) > FEW
+    assert points.size * len(pool) > FEW_PRODUCTS
     part = slice(7_000, 7_100)
     expected = cdist(points[part], pool).argmin(axis=1)
     assert np.array_equal(nearest_candidates(points, pool)[part], expected)

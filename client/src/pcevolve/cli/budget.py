@@ -99,14 +99,13 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
 def _planned(asked: PlannedRun) -> tuple[BudgetPlan, str]:
     """The plan, and why ``auto`` chose its method."""
     # SciPy takes a second to load; --help should not
-    from pcevolve.methods import default_delta, resolved
+    from pcevolve.methods import Scope, default_delta, resolved
     from pcevolve.methods.planner import plan, plan_for_noise
-    from pcevolve.methods.rounds import Scope
 
     asked.require_one_question()
     sizes = Scope(asked.relation, asked.iterations or 1, asked.classes, asked.shots, asked.candidates)
     delta = default_delta(asked.method) if asked.delta is None else asked.delta
-    budget = Budget(parse_epsilon(asked.epsilon or DEFAULT_EPSILON), delta)
+    budget = Budget(parse_epsilon(DEFAULT_EPSILON if asked.epsilon is None else asked.epsilon), delta)
     chosen, reason = resolved(asked.method, budget, sizes)
     scope = replace(sizes, iterations=chosen.iterations(asked.iterations, budget, sizes))
     if asked.appearance == "auto" and chosen.keep != "selected":

@@ -86,9 +86,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
     Source: Dong, Roth & Su 2022, Corollary 2.13; Balle & Wang 2018, Theorem 8.
     """
-    from scipy.special import (
-        log_ndtr,  # a quarter of a second, which a command that is refused need not wait for
-    )
+    from scipy.special import log_ndtr  # slow to load, and not needed to refuse a command
 
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     tail = float(log_ndtr(-mu / 2 - epsilon / mu))

@@ -1,1 +1,7 @@
-"""Black-box audit of a method's privacy: tries to tell two neighbouring datasets apart. No images, no sockets."""
+"""Black-box audit of a method's privacy: tries to tell two neighbouring datasets apart from what is released.
+
+It simulates a method's real selector on points in a plane: no private data, no images, no sockets. It can refute a
+claim of (ε, δ)-DP, and never prove one.
+
+May import ``dp``, ``methods``, ``modality`` and ``selectors``. Imported by ``cli`` alone.
+"""

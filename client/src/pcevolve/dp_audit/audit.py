@@ -15,8 +15,8 @@ from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.dp_audit.event import Outcomes, most_telling
 from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
 from pcevolve.errors import UsageError
+from pcevolve.methods import Method
 from pcevolve.methods import method as method_named
-from pcevolve.methods.method import Method
 from pcevolve.modality.images.appearance import common_appearance
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Selector

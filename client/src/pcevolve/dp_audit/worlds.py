@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pcevolve.methods import Scope
 from pcevolve.methods.method import SelectorName
-from pcevolve.methods.rounds import Scope
 from pcevolve.modality.images.appearance import NUMBERS, FloatArray
 from pcevolve.modality.images.position import MIDDLE
 from pcevolve.privacy import Relation

@@ -1,7 +1,10 @@
 """Encoders: images to embeddings, on this machine, by weights that are fixed before a run.
 
-Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that
-image's pixels alone, bit for bit: see ``frozen.FrozenEncoder``.
+Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that image's pixels
+alone, bit for bit: see ``frozen.FrozenEncoder``.
+
+May import ``modality`` and ``errors``. Imported by ``audit``, ``cli``, ``evaluation``, ``private``, ``run`` and
+``selectors``, from this package; torch is loaded with the first encoder.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy
     from numpy.typing import NDArray
 
     from pcevolve.modality.images.decoding import DecodedImage
+
+__all__ = ["ENCODERS", "Encoder", "load_encoder", "require_encoder", "weights_digest"]
 
 ENCODERS = ("bundled", "resnet18", "clip", "inception", "vit")
 

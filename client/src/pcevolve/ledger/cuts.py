@@ -53,16 +53,11 @@ class Cut:
         """Whether units have names."""
         return len(self.names) > 0
 
-    @property
-    def bearers(self) -> Numbers:
-        """The name of each image's unit, uint64 ``(images,)``; only where units have names."""
-        return self.names[self.units]
-
     def bearing(self, images: Numbers) -> Numbers:
         """Names of the units that have one of these images, ascending; only where units have names."""
-        found = np.zeros(len(self.names), dtype=bool)
-        found[self.units[among(self.images, images)]] = True
-        return self.names[found]
+        bears = np.zeros(len(self.names), dtype=bool)
+        bears[self.units[among(self.images, images)]] = True
+        return self.names[bears]
 
 
 def _numbers(prints: bytes) -> Numbers:

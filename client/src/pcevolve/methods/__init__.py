@@ -1,4 +1,11 @@
-"""The published methods and ours, one file each; every one a short composition of shared parts."""
+"""The published methods and ours, one file each; every one a short composition of shared parts.
+
+``method`` says what a method is, ``rounds`` and ``appearance`` what it does to private data for a budget, ``lift`` what
+that is worth, and ``planner`` what a run would cost. Public numbers only.
+
+May import ``dp``, ``public`` and ``privacy``. Imported by ``audit``, ``cli``, ``dp_audit``, ``pages``, ``publish`` and
+``run``. Only what computes a lift or calibrates Gaussian noise loads SciPy.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +14,8 @@ from pcevolve.methods import auto, dp_means, jvem, pcevolve, pcevolve_gm, pe, ra
 from pcevolve.methods.method import Method
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
+
+__all__ = ["AUTO", "METHODS", "Method", "Scope", "default_delta", "method", "resolved"]
 
 METHODS: dict[str, Method] = {
     each.name: each

@@ -1,5 +1,9 @@
 """What the provider must never see: private images, their embeddings, their votes.
 
-Nothing here opens a socket to a provider or writes a log. A private type's ``repr`` is its class
-name, and no error carries a statistic of the data; errors name only the owner's own files.
+Nothing here opens a socket to a provider or writes a log. A private type's ``repr`` is its class name, and no error
+carries a statistic of the data; errors name only the owner's own files. What it offers is a judge
+(``judge.PrivateJudge``, ``judge.UniformJudge``) and the data that one is made from.
+
+May import ``dp``, ``encoders``, ``evolve``, ``ledger``, ``modality``, ``public`` and ``selectors``. Imported by
+``evaluation`` and ``run`` alone.
 """

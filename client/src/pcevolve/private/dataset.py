@@ -86,10 +86,6 @@ class PrivateDataset:
         """Return how many privacy units have images in one class; for the owner's eyes only."""
         return len(np.unique(self.unit_of[self.indices_of(label)]))
 
-    def images_of(self, label: str) -> tuple[DecodedImage, ...]:
-        """Return the images of one class."""
-        return tuple(self.images[index] for index in self.indices_of(label))
-
     def subset(self, indices: Iterable[int]) -> PrivateDataset:
         """Return the images at ``indices``, in that order, with the same labels."""
         chosen = [int(index) for index in indices]

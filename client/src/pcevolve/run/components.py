@@ -13,8 +13,8 @@ from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.errors import UsageError
 from pcevolve.evolve import Judge
 from pcevolve.ledger.ledger import Account, Limits
-from pcevolve.methods.method import AppearanceMode, Method
-from pcevolve.methods.rounds import Scope
+from pcevolve.methods import Method, Scope
+from pcevolve.methods.method import AppearanceMode
 from pcevolve.private.dataset import PrivateDataset, load_folder, load_unlabelled
 from pcevolve.private.judge import PrivateJudge, UniformJudge
 from pcevolve.private.sources import DigitsSource, parse_source

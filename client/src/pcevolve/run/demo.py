@@ -82,7 +82,8 @@ def demonstrate(out: Path) -> dict[str, Any]:
 
 def _checked(root: Path, out: Path, address: str, method: str) -> CheckedRun:
     """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
-    own = {"out": out, "api": address, "method": method, "ledger": RunFolder(root).private / "ledger.sqlite"}
+    ledger = RunFolder(root).private / "ledger.sqlite"
+    own = {"out": out, "api": address, "method": method, "ledger": ledger}
     return checked(RunSettings.of(OPTIONS | own), resume=True)
 
 

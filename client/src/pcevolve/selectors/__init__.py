@@ -1,7 +1,10 @@
 """Selectors: how the private data choose among candidates.
 
 Each is two methods: ``measure`` is the only access to private data and draws through ``Noise``; ``pick`` is public
-post-processing of what was released.
+post-processing of what was released. ``choosing`` is the public half that an auditor repeats.
+
+May import ``dp``, ``encoders``, ``evolve``, ``modality`` and ``public``. Imported by ``audit``, ``dp_audit``,
+``private`` and ``run``.
 """
 
 from __future__ import annotations
@@ -35,4 +38,4 @@ SELECTORS: Mapping[str, Callable[[], Selector]] = {
     "joint": Joint,
     "means": Means,
 }
-"""By the name that a method gives."""
+"""Selectors by the names that methods give them."""
