@@ -83,8 +83,7 @@ class EmbeddingFile:
         return np.array(self._open()[rows])
 
     def _open(self) -> np.ndarray:
-        mapped = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        return mapped
+        return np.load(self.path, mmap_mode="r", allow_pickle=False)
 
 
 def ours(folder: Path, threads: int, memory_bytes: int) -> Search:
