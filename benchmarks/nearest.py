@@ -64,10 +64,32 @@ def write(data: Data, sizes: argparse.Namespace, folder: Path) -> None:
     stored.flush()
 
 
+@dataclass(frozen=True)
+class EmbeddingFile:
+    """A ``.npy`` file ``(n, d)`` of which only the rows asked for are in memory.
+
+    A memory map kept open counts every page it has read as memory of the process; this one is closed after each
+    read. Write such a file block by block with ``numpy.lib.format.open_memmap``.
+    """
+
+    path: Path
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(n, d)``, from the file's header."""
+        return self._open().shape
+
+    def __getitem__(self, rows: slice, /) -> np.ndarray:
+        return np.array(self._open()[rows])
+
+    def _open(self) -> np.ndarray:
+        return np.load(self.path, mmap_mode="r", allow_pickle=False)
+
+
 def ours(folder: Path, threads: int, memory_bytes: int) -> Search:
     import torch
 
-    from pcevolve.selectors.nearest import EmbeddingFile, nearest
+    from pcevolve.selectors.nearest import nearest
 
     torch.set_num_threads(threads)
     candidates = np.load(folder / "candidates.npy")

@@ -28,7 +28,7 @@ class Chunk:
 
     @property
     def recipe(self) -> Recipe:
-        """What its tasks share."""
+        """The recipe (steps, size, strength and so on) that all tasks of the chunk share."""
         return self.tasks[0].recipe
 
 

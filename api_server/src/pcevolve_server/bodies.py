@@ -52,7 +52,7 @@ class Room:
         self._free -= count
 
     def give_back(self, count: int) -> None:
-        """Count ``count`` bytes less."""
+        """Count ``count`` bytes as free again."""
         self._free += count
 
 
@@ -97,7 +97,7 @@ class _Held:
         return body
 
     def release(self) -> None:
-        """Give the room back."""
+        """Give back the room that was taken for the body."""
         self._room.give_back(self._count)
 
     def _check_length(self, length: int) -> None:
@@ -120,7 +120,7 @@ class Bounded:
     seconds: float
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Read the body within its bounds, then let the app serve the request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -58,7 +58,7 @@ class LingeringTransport(asyncio.Transport):
             self._watch(0)
 
     def close(self) -> None:
-        """Close, or linger first."""
+        """Close; while a request is half read, say that nothing more will be sent and linger before closing."""
         if self.is_closing():
             return
         if self._connection.their_state is not h11.SEND_BODY:
@@ -83,11 +83,11 @@ class LingeringTransport(asyncio.Transport):
         return self._lingering is not None or self._transport.is_closing()
 
     def pause_reading(self) -> None:
-        """Stop receiving."""
+        """Stop receiving from the peer, so that its bytes wait in the kernel."""
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Receive again."""
+        """Receive from the peer again."""
         self._transport.resume_reading()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - asyncio's signature
@@ -142,12 +142,12 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
             self._time_head()
 
     def on_response_complete(self) -> None:
-        """Be idle from now on."""
+        """Note since when the connection is idle, and go on as uvicorn does."""
         self._idle_since = self.loop.time()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clocks."""
+        """Stop the timers of a connection that is gone."""
         self._lingering.lost()
         self._stop_head_timer()
         super().connection_lost(exc)

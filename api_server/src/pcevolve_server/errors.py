@@ -123,7 +123,7 @@ class BusyError(RequestError):
 
 
 class GenerationError(RequestError):
-    """The model failed."""
+    """The model failed on this request; the server goes on."""
 
     status, type, default_code = 500, "server_error", "generation_failed"
 

@@ -69,7 +69,7 @@ class Generator(Protocol):
 
     @property
     def info(self) -> ModelInfo:
-        """What the model can do."""
+        """What the model can do: its name, sizes, schedulers and adapters."""
 
     def create(self, tasks: Sequence[Task]) -> list[Picture]:
         """Make images from prompts; the tasks share one recipe and the answer keeps their order."""

@@ -47,7 +47,7 @@ class _Parsed(Request):
         self._body, self._parsed = body, parsed
 
     async def json(self) -> Any:  # noqa: ANN401 - any JSON
-        """Return what was parsed."""
+        """Return the body's JSON value, which was parsed when the body arrived."""
         return self._parsed
 
 

@@ -18,7 +18,7 @@ class JsonFormatter(logging.Formatter):
     """Formats the server's own records in full, and a library's by logger and place alone."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line of JSON."""
+        """Return a record as one line of JSON: time, level, logger, event and the fields that are allowed."""
         ours = record.name.startswith("pcevolve_server")
         entry: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

@@ -77,7 +77,7 @@ class Observed:
     metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Give the request an id, let the app serve it, then log and count it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -136,7 +136,7 @@ class Authenticated:
     api_key: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Let the app serve a request with the key or to an open route; answer others with 401."""
         if scope["type"] != "http" or scope["path"] in OPEN_ROUTES or self._admits(Headers(scope=scope)):
             await self.app(scope, receive, send)
             return
@@ -162,7 +162,7 @@ class HostChecked:
     allowed: frozenset[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Let the app serve a request to a known host name; refuse others."""
         if scope["type"] != "http" or self._admits(Headers(scope=scope).get("Host")):
             await self.app(scope, receive, send)
             return

@@ -15,7 +15,7 @@ _PREFIX = "PCEVOLVE_SERVER_"
 
 
 class LogLevel(StrEnum):
-    """What is logged."""
+    """The least severe kind of message that is logged."""
 
     DEBUG = "debug"
     INFO = "info"

@@ -11,7 +11,7 @@ from pcevolve_shared.wire import ModelInfo
 
 
 class Checker(Protocol):
-    """Judges finished images."""
+    """A safety checker: says which finished images must not be shown."""
 
     def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
         """Return for each image whether it must not be shown."""
@@ -32,15 +32,15 @@ class SafeGenerator:
 
     @property
     def info(self) -> ModelInfo:
-        """What the model can do."""
+        """What the model behind the checker can do."""
         return self.inner.info
 
     def create(self, tasks: Sequence[Task]) -> list[Picture]:
-        """Make images from prompts."""
+        """Make pictures from prompts; one that was flagged on every try has no image."""
         return self._checked(tasks)
 
     def vary(self, tasks: Sequence[Task]) -> list[Picture]:
-        """Make variations of the tasks' images."""
+        """Make variations of the tasks' images; one that was flagged on every try has no image."""
         return self._checked(tasks)
 
     def _checked(self, tasks: Sequence[Task]) -> list[Picture]:

@@ -1,4 +1,7 @@
-"""The wire contract between client and API server; imports neither side."""
+"""The wire contract between client and API server: messages, paths and limits, and images decoded within them.
+
+Imports neither side, and no framework of either; both sides import its modules.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from hypothesis.extra import numpy as hnp
 
 from pcevolve.selectors.nearest import (
     ROW_BYTES,
-    EmbeddingFile,
     _alike,
     _close,
     _float,
@@ -260,15 +259,16 @@ def test_no_records_cast_no_votes():
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
-def test_a_file_gives_the_answers_of_the_array_in_it(tmp_path, kind):
+def test_a_memory_map_gives_the_answers_of_the_array_in_it(tmp_path, kind):
     records, candidates = (each.astype(kind) for each in CASES["random"])
     stored = np.lib.format.open_memmap(tmp_path / "e.npy", "w+", dtype=kind, shape=records.shape)
     for start in range(0, len(records), 90):
         stored[start : start + 90] = records[start : start + 90]
     stored.flush()
     expected = nearest(records, candidates).tolist()
-    assert nearest(EmbeddingFile(tmp_path / "e.npy"), candidates, memory(10, candidates)).tolist() == expected
-    assert nearest(np.load(tmp_path / "e.npy", mmap_mode="r"), candidates).tolist() == expected
+    mapped = np.load(tmp_path / "e.npy", mmap_mode="r")
+    assert nearest(mapped, candidates, memory(10, candidates)).tolist() == expected
+    assert nearest(mapped, candidates).tolist() == expected
 
 
 @dataclass

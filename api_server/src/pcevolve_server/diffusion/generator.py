@@ -41,7 +41,7 @@ class DiffusionGenerator:
     adapter: Adapter | None = None
 
     def create(self, tasks: Sequence[Task]) -> list[Picture]:
-        """Make images from prompts."""
+        """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
         recipe = tasks[0].recipe
         scheduler = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
         arrays = self._run(

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,36 +36,13 @@ UNDERFLOW = 2.0**-56  # more than an entry whose square or product vanishes in f
 
 
 class Rows(Protocol):
-    """Embeddings ``(n, d)`` read by slices of rows: an array, a memory map or an `EmbeddingFile`."""
+    """Embeddings ``(n, d)`` read by slices of rows: an array, or a memory map of more than fits in memory."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of embeddings and their dimension, ``(n, d)``."""
 
     def __getitem__(self, rows: slice, /) -> NDArray[Any]: ...
-
-
-@dataclass(frozen=True)
-class EmbeddingFile:
-    """A ``.npy`` file ``(n, d)`` of which only the rows asked for are in memory.
-
-    A memory map kept open counts every page it has read as memory of the process; this one is closed after each
-    read. Write such a file block by block with ``numpy.lib.format.open_memmap``.
-    """
-
-    path: Path
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of embeddings and their dimension, ``(n, d)``, from the file's header."""
-        return self._open().shape
-
-    def __getitem__(self, rows: slice, /) -> NDArray[Any]:
-        return np.array(self._open()[rows])
-
-    def _open(self) -> NDArray[Any]:
-        mapped: NDArray[Any] = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        return mapped
 
 
 def nearest(points: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_BYTES) -> IntArray:
