@@ -9,7 +9,7 @@ DOCS := .docs
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 
-.PHONY: help install demo test leaks hostile boundary compose-test lint lock docs lock-docs bench-selectors clean
+.PHONY: help install demo test leaks hostile boundary compose-test lint lock docs docs-options lock-docs bench-selectors clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -42,6 +42,9 @@ lint: install  ## Style, types, import contracts
 
 bench-selectors: install  ## Compare all selectors on real images (hours; resumes) and write docs/results/selectors.*
 	$(BIN)/python benchmarks/selectors
+
+docs-options: install  ## Write docs/options.md from the declarations of the options
+	$(BIN)/python -m pcevolve.cli.reference > docs/options.md
 
 lock: $(UV)  ## Recompile requirements.lock from the three pyproject.toml files
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from pcevolve.evaluation.accuracy import AccuracyTest
+from pcevolve.run.checks import checked
 from pcevolve.run.demo import OPTIONS
 from pcevolve.run.execution import execute
 from pcevolve.run.scoring import Scores
@@ -28,10 +29,13 @@ def measure(seed: int, method: str, out: Path, api: str, changes: dict[str, obje
     """Accuracy of the initial and of the final dataset of one run."""
     folder = out / f"{method}-{seed}"
     options = OPTIONS | changes | {"seed": seed, "method": method, "api": api, "out": folder}
-    outcome = execute(RunSettings.of(options | {"ledger": folder / "private" / "ledger.sqlite"}), resume=True)
-    if outcome.parts.test is None:
+    settings = RunSettings.of(options | {"ledger": folder / "private" / "ledger.sqlite"})
+    outcome = execute(checked(settings, resume=True))
+    if outcome.components.test is None:
         raise SystemExit("the demonstration's data have no test part")
-    scores = Scores.of(outcome, AccuracyTest.on(outcome.parts.test, outcome.parts.encoder), every=False)
+    scores = Scores.of(
+        outcome, AccuracyTest.on(outcome.components.test, outcome.components.encoder), every=False
+    )
     return scores.by_iteration[0].mean, scores.by_iteration[-1].mean
 
 

@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import Candidate, Prototype, PublicEcho, PublicPrompt
+from pcevolve.public.release import Candidate, Prototype, PublicEcho
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.loading import load
 from pcevolve_server.generator import Recipe, Task
@@ -59,13 +59,13 @@ class LocalGenerator:
     made: dict[str, bytes] = field(default_factory=dict)
     _waiting: list[tuple[str, str, int, str | None, float | None]] = field(default_factory=list)
 
-    def create(self, call: Call, prompt: PublicPrompt) -> tuple[Candidate, ...]:
-        """See ``Generator.create``."""
-        return self._named(call, prompt, None)
+    def create(self, call: Call) -> tuple[Candidate, ...]:
+        """Name new candidates; they are made once somebody looks."""
+        return self._named(call, None)
 
-    def vary(self, call: Call, prompt: PublicPrompt, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
-        """See ``Generator.vary``."""
-        return self._named(call, prompt, source.candidate)
+    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
+        """Name variations of a candidate; they are made once somebody looks."""
+        return self._named(call, source.candidate)
 
     def received(self, digest: str) -> bytes:
         """A picture; here candidates' ids stand for their digests."""
@@ -73,11 +73,13 @@ class LocalGenerator:
             self._make()
         return self.made[digest]
 
-    def _named(self, call: Call, prompt: PublicPrompt, parent: Candidate | None) -> tuple[Candidate, ...]:
+    def _named(self, call: Call, parent: Candidate | None) -> tuple[Candidate, ...]:
         source = None if parent is None else parent.id
         for index in range(call.count):
             seed = (call.seed + index) % 2**32
-            self._waiting.append((call.output(index), prompt.text, seed, source, call.strength))
+            self._waiting.append(
+                (call.output(index), self.plan.prompt(call.label), seed, source, call.strength)
+            )
         return tuple(
             Candidate(call.output(k), call.label, call.iteration, source, call.output(k), "image/png")
             for k in range(call.count)

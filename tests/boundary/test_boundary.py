@@ -18,7 +18,7 @@ from boundary.namespaces import Lab
 from boundary.topology import Topology
 from pcevolve.audit import audit
 from pcevolve.audit.capture import reconcile
-from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript import RunReader
 from support.tally import Tally
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
@@ -235,7 +235,7 @@ def test_a_whole_run_works_through_the_auditor(stage: Stage, tally: Tally, run: 
 def faults(stage: Stage, capture: bytes, folder: Path | None = None) -> list[str]:
     path = stage.root / "examined.jsonl"
     path.write_bytes(capture)
-    found = reconcile(Evidence.of(folder or folder_of(stage)), path)
+    found = reconcile(RunReader.strict(folder or folder_of(stage)), path)
     return [fault for each in found for fault in each.faults]
 
 
@@ -243,7 +243,7 @@ def test_its_capture_reconciles_with_the_transcript(stage: Stage, tally: Tally, 
     honest = (stage.root / "honest.jsonl").read_bytes()
     found = faults(stage, honest)
     allowed(tally, found == [], str(found))
-    assert honest.count(b'"event":"request"') == Evidence.of(folder_of(stage)).requests > 4
+    assert honest.count(b'"event":"request"') == RunReader.strict(folder_of(stage)).requests > 4
     assert stage.environment("client")["PCEVOLVE_API_KEY"].encode() not in honest
 
 
@@ -326,8 +326,8 @@ def test_a_client_that_lies_about_its_headers_is_told(stage: Stage, tally: Tally
     assert all(each.holds for each in audit(folder))  # its own record is spotless
     opened = before.splitlines(keepends=True)[0]
     found = faults(stage, opened + new_lines(stage, before), folder)
-    tally.add("refused" if len(found) == Evidence.of(folder).requests else "escaped")
-    assert len(found) == Evidence.of(folder).requests
+    tally.add("refused" if len(found) == RunReader.strict(folder).requests else "escaped")
+    assert len(found) == RunReader.strict(folder).requests
     assert all(each.endswith("header 'X-Leak'") for each in found)
 
 

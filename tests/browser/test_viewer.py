@@ -10,6 +10,7 @@ import pytest
 from pcevolve.audit import audit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.pages.wire import write_viewer
+from pcevolve.transcript import RunReader
 from support.browser import Browser, Tab
 from support.paid import paid_run
 from support.provider import FakeProvider
@@ -21,7 +22,7 @@ COLOURS = ("ink", "quiet", "accent", "mark", "good", "bad")
 
 
 def page(root: Path) -> Path:
-    return write_viewer(root, audit(root), root / "viewer.html")
+    return write_viewer(RunReader.lenient(root), audit(root), root / "viewer.html")
 
 
 def refused_once() -> FakeProvider:

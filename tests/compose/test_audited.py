@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from pcevolve.audit.capture import reconcile
-from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript import RunReader
 from support.contained import (
     INTERNET,
     NAME,
@@ -42,7 +42,7 @@ def watched(audited: Stack) -> Stack:
 
 
 def test_an_audited_main_job_reconciles_with_what_the_auditor_saw(tally: Tally, watched: Stack) -> None:
-    evidence = Evidence.of(watched.run)
+    evidence = RunReader.strict(watched.run)
     found = reconcile(evidence, watched.capture)
     tally.add("allowed" if all(each.holds for each in found) else "refused")
     assert [each.faults for each in found] == [()] * 4

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.transcript.log import LOG
+from pcevolve.transcript.layout import LOG
 from support.tally import Tally
 
 from .launcher import Ended, Launcher

@@ -121,6 +121,7 @@ def _peak(pid: int) -> int:
 def _helper() -> None:
     """Import the client once, then fork for each order."""
     import pcevolve.audit
+    import pcevolve.cli.run
     import pcevolve.encoders.loading
     import pcevolve.pages.report
     import pcevolve.run.execution

@@ -12,7 +12,8 @@ from pcevolve.audit import audit
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.log import BODIES, LOG, read
+from pcevolve.transcript.layout import BODIES, LOG
+from pcevolve.transcript.log import read
 from pcevolve.transcript.records import Released, Sent
 
 from .launcher import HUNG, Ended

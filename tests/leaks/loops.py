@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from leaks import secrets
-from leaks.families.images import unchecked_prototype
+from leaks.world import asked, unchecked_prototype
+from pcevolve.egress.gate import Gate
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
 from pcevolve.evolve import Evolved, Watcher, evolve
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.providers.dialect import WireRequest
-from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import Candidate, PublicPrompt
+from pcevolve.public.release import Candidate, PublicEcho
+from pcevolve.transcript.bodies import Bodies
 
-Given = tuple[WireRequest, Call, Source]
-Bend = Callable[["Bent", WireRequest, Call, Source], Given]
+Given = tuple[Call, Source]
+Bend = Callable[["Bent", Call, Source], Given]
 
 
 def data_of(judge: PacedJudge) -> PrivateDataset:
@@ -35,127 +34,158 @@ def data_of(judge: PacedJudge) -> PrivateDataset:
 
 @dataclass(frozen=True)
 class Bent:
-    """A channel that changes what passes it.
+    """A generator that changes what passes it on its way to the gate.
 
     Attributes:
-        generator: The honest one, whose channel is the gate.
+        gate: The real one.
+        plan: The loop's.
         judge: Holds the private images.
         purpose: Of the calls that are bent.
-        bend: Changes request, call or source.
+        bend: Changes call or source, or something behind the gate's back.
     """
 
-    generator: RemoteGenerator
+    gate: Gate
+    plan: PublicPlan
     judge: PacedJudge
     purpose: str
     bend: Bend
 
-    def exchange(self, request: WireRequest, call: Call, source: Source) -> tuple[Candidate, ...]:
-        given = (request, call, source)
-        return self.generator.channel.exchange(
-            *(self.bend(self, *given) if call.purpose == self.purpose else given)
+    def create(self, call: Call) -> tuple[Candidate, ...]:
+        return self._answer(call, None)
+
+    def vary(self, call: Call, source: Source) -> tuple[Candidate, ...]:
+        return self._answer(call, source)
+
+    def _answer(self, call: Call, source: Source) -> Any:
+        return asked(
+            self.gate, *(self.bend(self, call, source) if call.purpose == self.purpose else (call, source))
         )
 
-    def spelled(self, call: Call, image: bytes | None, words: str = "") -> WireRequest:
-        plan = self.generator.plan
-        prompt = PublicPrompt(plan.prompt(call.label) + words, plan.negative_prompt)
-        return self.generator.dialect.encode(plan, call, prompt, image)
+    @property
+    def bodies(self) -> Bodies:
+        """Where received images are kept."""
+        return self.gate._transcript.bodies
 
     def private(self) -> bytes:
         """One of the owner's images."""
         return secrets.encoded(np.asarray(data_of(self.judge).images[0]))
 
-
-def _fields(**changes: object) -> Bend:
-    def bend(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
-        body = json.dumps({**json.loads(request.body), **changes}, ensure_ascii=False, separators=(",", ":"))
-        return dataclasses.replace(request, body=body.encode()), call, source
-
-    return bend
+    def file_name(self) -> str:
+        """The name of one of the owner's files."""
+        return data_of(self.judge).names[0]
 
 
-def _pixels(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
-    return bent.spelled(call, bent.private()), call, source
-
-
-def _stored_pixels(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
+def _stored_pixels(bent: Bent, call: Call, source: Source) -> Given:
     """The private image is put where received ones are kept, and sent under a received one's name."""
-    bodies = bent.generator.received.__self__
-    fake = dataclasses.replace(source.candidate, digest=bodies.keep(bent.private()))
-    return bent.spelled(call, bent.private()), call, unchecked_prototype(fake, source.receipt)
+    fake = dataclasses.replace(source.candidate, digest=bent.bodies.keep(bent.private()))
+    return call, unchecked_prototype(fake, source.receipt)
 
 
-def _name(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
-    return bent.spelled(call, None, " " + data_of(bent.judge).names[0]), call, source
+def _overwritten(bent: Bent, call: Call, source: Source) -> Given:
+    """The private image is put in the place of a received one, which the loop then asks for."""
+    path = bent.bodies.folder / source.candidate.digest
+    path.write_bytes(bent.private())
+    return call, source
 
 
-def _path(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
-    return dataclasses.replace(request, path=request.path + "?" + data_of(bent.judge).names[0]), call, source
+def _attached(bent: Bent, call: Call, source: Source) -> Given:
+    """Text-to-image is said to vary the private image."""
+    made = Candidate.received(call, 0, None, bent.private(), "image/png")
+    bent.bodies.keep(bent.private())
+    return call, PublicEcho(made)
 
 
-def _seed(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
+def _label(bent: Bent, call: Call, source: Source) -> Given:
+    return dataclasses.replace(call, label=f"{call.label} {bent.file_name()}"), source
+
+
+def _slot(bent: Bent, call: Call, source: Source) -> Given:
+    return dataclasses.replace(call, slot=f"{call.slot}?{bent.file_name()}"), source
+
+
+def _seed(bent: Bent, call: Call, source: Source) -> Given:
     bits = int.from_bytes(data_of(bent.judge).images[0].tobytes()[:4], "big")
-    changed = dataclasses.replace(call, seed=bits)
-    return bent.spelled(changed, None), changed, source
+    return dataclasses.replace(call, seed=bits), source
 
 
-def _plan(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
-    bent.generator.plan.__dict__["domain"] = data_of(bent.judge).names[0]
-    return bent.spelled(call, None), call, source
+def _plan(bent: Bent, call: Call, source: Source) -> Given:
+    """The loop's plan is changed in place; the run must not notice."""
+    bent.plan.__dict__["domain"] = bent.file_name()
+    return call, source
 
 
-def _spelling(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
-    """One bit of a private pixel as a space at the end."""
-    return dataclasses.replace(request, body=request.body + b" "), call, source
+def _unit(bent: Bent, call: Call, source: Source) -> Given:
+    fake = dataclasses.replace(source.candidate, parent=secrets.UNIT)
+    return call, unchecked_prototype(fake, source.receipt)
 
 
-def _unchosen(bent: Bent, request: WireRequest, call: Call, source: Source) -> Given:
+def _order(bent: Bent, call: Call, source: Source) -> Given:
+    """One bit of a private pixel as the choice of what is asked first."""
+    calls = list(bent.plan.calls.values())
+    return calls[calls.index(call) + 1], source
+
+
+def _unchosen(bent: Bent, call: Call, source: Source) -> Given:
     """A bit in the choice between two images that the provider made itself."""
-    bodies = bent.generator.received.__self__
-    others = (path for path in bodies.folder.iterdir() if path.name != source.candidate.digest)
+    others = (path for path in bent.bodies.folder.iterdir() if path.name != source.candidate.digest)
     other = next(path for path in others if path.read_bytes().startswith(b"\x89PNG"))
     fake = dataclasses.replace(source.candidate, digest=other.name)
-    return bent.spelled(call, other.read_bytes()), call, unchecked_prototype(fake, source.receipt)
+    return call, unchecked_prototype(fake, source.receipt)
 
 
-BENDS: dict[str, tuple[str, Bend, str]] = {
-    "private pixels in a body": ("vary", _pixels, "differs from what"),
-    "private pixels in a candidate": ("vary", _stored_pixels, "names another candidate"),
-    "an image that no release chose": ("vary", _unchosen, "names another candidate"),
-    "a file name in a prompt": ("create", _name, "differs from what"),
-    "a file name in a query": ("create", _path, "differs from what"),
-    "a file name in the plan": ("create", _plan, "differs from what"),
-    "pixels in a seed": ("create", _seed, "not in the public plan"),
-    "a unit in an extra field": ("create", _fields(user=secrets.UNIT), "differs from what"),
-    "a bit in the spelling": ("vary", _spelling, "differs from what"),
+@dataclass(frozen=True)
+class Bending:
+    """A bend, and how the run has to end.
+
+    Attributes:
+        purpose: Of the calls that are bent.
+        bend: Changes what is asked.
+        code: Exit code; 0 where the bend has no effect.
+        said: What the owner is told.
+    """
+
+    purpose: str
+    bend: Bend
+    said: str
+    code: int = 5
+
+
+BENDS: dict[str, Bending] = {
+    "private pixels in a stored file": Bending("vary", _overwritten, "was changed", 7),
+    "private pixels in a candidate": Bending("vary", _stored_pixels, "is not what the API sent"),
+    "private pixels with a text prompt": Bending("create", _attached, "must carry no image"),
+    "an image that no release chose": Bending("vary", _unchosen, "is not what the API sent"),
+    "a file name in a label": Bending("create", _label, "not in the public plan"),
+    "a file name in a slot": Bending("create", _slot, "not in the public plan"),
+    "a file name in the plan": Bending("create", _plan, "", 0),
+    "pixels in a seed": Bending("create", _seed, "not in the public plan"),
+    "a unit as a candidate's parent": Bending("vary", _unit, "is not what the API sent"),
+    "a bit in the order": Bending("create", _order, "is out of order"),
 }
 
 
-def bent(
-    name: str, plan: PublicPlan, generator: RemoteGenerator, judge: PacedJudge, watcher: Watcher
-) -> Evolved:
+def bent(name: str, plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """``evolve``, but one kind of request is bent."""
-    purpose, bend, _ = BENDS[name]
-    channel = Bent(generator, judge, purpose, bend)
-    return evolve(plan, dataclasses.replace(generator, channel=channel), judge, watcher)
+    bending = BENDS[name]
+    return evolve(plan, Bent(generator, plan, judge, bending.purpose, bending.bend), judge, watcher)
 
 
-def stopping(plan: PublicPlan, generator: RemoteGenerator, judge: PacedJudge, watcher: Watcher) -> Evolved:
+def stopping(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """Ends before the plan does: a bit in the number of requests."""
     made = dict.fromkeys(plan.labels, ())
     return Evolved((made,), made, ())
 
 
-def crashing(plan: PublicPlan, generator: RemoteGenerator, judge: PacedJudge, watcher: Watcher) -> Evolved:
+def crashing(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """Breaks down in the middle, with private things in its last words."""
     for call in plan.round(0):
-        generator.create(call, PublicPrompt.of(plan, call.label))
+        generator.create(call)
     raise ValueError(f"cannot embed {data_of(judge).names[0]}: {data_of(judge).images[0].tobytes().hex()}")
 
 
-def leaking(plan: PublicPlan, generator: RemoteGenerator, judge: PacedJudge, watcher: Watcher) -> Evolved:
+def leaking(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """Goes around the gate."""
-    channel: Any = generator.channel
-    channel._transport.send(Outgoing("POST", plan.api + "/", (("Content-Length", "48"),), _row(judge)))
+    generator._transport.send(Outgoing("POST", plan.api + "/", (("Content-Length", "48"),), _row(judge)))
     raise KeyboardInterrupt
 
 

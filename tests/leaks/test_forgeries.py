@@ -17,7 +17,7 @@ from leaks.forgeries.honest import KINDS, Honest, faults, remembered
 from leaks.forgeries.pixels import altered, moved_by, of_class, pixels_of
 from pcevolve.audit import audit
 from pcevolve.cli.main import main
-from pcevolve.publish.dataset import clean_image
+from pcevolve.modality.images.cleaning import clean_image
 from support.forge import reissue
 from support.paid import paid_run
 from support.runs import small_plan

@@ -33,15 +33,15 @@ def test_every_attempt_says_why_it_must_fail():
 @pytest.mark.parametrize("moment", CALLS)
 def test_what_the_honest_loop_sends_at_that_moment_does_leave(moment: str, folder: Path):
     world = World.at(moment, folder)
-    honest = Attempt("honest", "the plan's own request", moment, lambda world: world.exchange(), ".")
+    honest = Attempt("honest", "the plan's own request", moment, lambda world: world.ask(), ".")
     verdict = tried(honest, world)
     assert (verdict.said, verdict.left) == ("None", 1)
-    assert world.provider.requests[-1].body == world.request.body
+    assert world.provider.requests[-1] == world.due
 
 
 @pytest.mark.parametrize("spoken", sorted(DIALECTS))
 def test_what_the_honest_loop_sends_in_that_dialect_does_leave(spoken: str, folder: Path):
     world = World.at("create-1", folder, spoken)
     before = len(world.provider.requests)
-    tried(Attempt("honest", "", "create-1", lambda world: world.exchange(), ".", spoken=spoken), world)
-    assert world.provider.requests[before].body == world.request.body
+    tried(Attempt("honest", "", "create-1", lambda world: world.ask(), ".", spoken=spoken), world)
+    assert world.provider.requests[before] == world.due

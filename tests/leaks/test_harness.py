@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -10,44 +11,55 @@ from leaks.attempts import Attempt, tried
 from leaks.corpus import CORPUS
 from leaks.families import timing
 from leaks.world import World
+from pcevolve.egress import gate, policy
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.retry import Patience
 from pcevolve.evolve import Pool
-from pcevolve.providers.dialect import WireRequest
 from pcevolve.public.plan import Call
 from pcevolve.public.release import Query
 from support.runs import ADDRESS
 
-THROUGH_EXCHANGE = (
-    "private pixels in a body",
+BELIEVED = (
     "private pixels in a candidate",
     "private pixels with a text prompt",
     "receipt",
     "reason to leave",
+    "judges",
     "private words",
     "hidden words",
-    "private prompts",
-    "numbers",
-    "extra fields",
-    "missing fields",
     "tampered calls",
-    "spelling",
-    "methods",
-    "paths",
-    "headers",
     "order",
     "objects",
-    "files",
     "dialects",
 )
+"""Families in which the gate is told something."""
+CHANGED = {
+    "private prompts": "in the domain of a plan that is changed in place",
+    "numbers": "steps, in a plan that is changed in place",
+    "dialects": "a plan whose domain is changed in place",
+}
+"""Families in which something is changed behind the gate's back, and an attempt of each."""
 
 
 class LeakyGate(Gate):
-    """Sends what it is handed."""
+    """Sends whatever it is told to, as if it had a reason to leave."""
 
-    def exchange(self, request: WireRequest, call: Call, source: Source) -> tuple[()]:
+    def _answer(self, call: Call, source: Source) -> tuple[()]:
+        plan = self._transcript.plan()
+        image = None if source is None else self._transcript.bodies.file(source.candidate.digest)
+        request = self._dialect.encode(plan, call, image)
         self._post(call.slot, self._address.outgoing(request), self._patience)
+        return ()
+
+
+class ChattyGate(Gate):
+    """Sends what more there is in a call."""
+
+    def _answer(self, call: Call, source: Source) -> tuple[()]:
+        request = self._policy.request_for(call, source)
+        more = str(vars(call).get("user", "")).encode()
+        self._post(call.slot, dataclasses.replace(request, body=request.body + more), self._patience)
         return ()
 
 
@@ -55,13 +67,44 @@ def first_of(family: str) -> Attempt:
     return next(each for each in CORPUS if each.family == family)
 
 
-@pytest.mark.parametrize("family", THROUGH_EXCHANGE)
-def test_a_gate_that_compares_nothing_lets_it_escape(family: str, folder: Path):
+def named(family: str, name: str) -> Attempt:
+    return next(each for each in CORPUS if (each.family, each.name) == (family, name))
+
+
+@pytest.mark.parametrize("family", BELIEVED)
+def test_a_gate_that_believes_what_it_is_told_lets_it_escape(family: str, folder: Path):
     attempt = first_of(family)
     world = World.at(attempt.moment, folder, attempt.spoken)
     world.run.gate = LeakyGate(
         world.run.transcript, world.dialect, ADDRESS, world.provider, Patience(seconds=1, first=1)
     )
+    verdict = tried(attempt, world)
+    assert (verdict.refused, verdict.left) == (False, 1)
+
+
+@pytest.mark.parametrize("family", CHANGED)
+def test_a_gate_that_keeps_no_plan_of_its_own_lets_it_escape(family: str, folder: Path, monkeypatch):
+    for module in (gate, policy):
+        monkeypatch.setattr(module, "own_copy", lambda plan: plan)
+    attempt = named(family, CHANGED[family])
+    verdict = tried(attempt, World.at(attempt.moment, folder, attempt.spoken))
+    assert (verdict.refused, verdict.left) == (False, 1)
+    assert "another request left" in verdict.said
+
+
+def test_a_gate_that_sends_more_than_it_builds_lets_it_escape(folder: Path):
+    attempt = named("extra fields", "of a call")
+    world = World.at(attempt.moment, folder)
+    world.run.gate.__class__ = ChattyGate
+    verdict = tried(attempt, world)
+    assert (verdict.refused, verdict.left) == (False, 1)
+
+
+def test_a_gate_that_does_not_look_at_what_is_stored_lets_it_escape(folder: Path):
+    attempt = first_of("files")
+    world = World.at(attempt.moment, folder)
+    kept = world.run.transcript.bodies.folder
+    world.run.gate._policy._received = lambda digest: (kept / digest).read_bytes()
     verdict = tried(attempt, world)
     assert (verdict.refused, verdict.left) == (False, 1)
 
@@ -92,7 +135,7 @@ def test_a_client_that_pads_nothing_is_told_by_the_clock(name: str, folder: Path
     "name", ["a selection after the last request", "finishing late", "resuming after the last request"]
 )
 def test_a_gate_that_leaves_the_connection_open_is_told_by_the_clock(name: str, folder: Path, monkeypatch):
-    monkeypatch.setattr(Gate, "_close_after_the_last", lambda gate: None)
+    monkeypatch.setattr(Gate, "_close_after_the_last", lambda self: None)
     assert clock_reads_differently(folder, name)
 
 
@@ -105,13 +148,13 @@ def test_a_judge_that_does_private_work_in_public_is_told_by_the_clock(folder: P
 
 
 def test_a_gate_that_asks_the_ledger_at_every_request_is_told_by_the_clock(folder: Path, monkeypatch):
-    monkeypatch.setattr(Policy, "_is_paid", lambda policy, receipt: policy._committed(receipt))
+    monkeypatch.setattr(Policy, "_is_paid", lambda self, receipt: self._committed(receipt))
     assert clock_reads_differently(folder, "a slow ledger")
 
 
 def test_a_refusal_for_another_reason_does_not_count(folder: Path):
     def refuse(world: World) -> None:
-        world.send_fields(seed=1)
+        world.ask(call=dataclasses.replace(world.call, seed=1))
 
     world = World.at("create-1", folder)
     expected = Attempt("", "", "create-1", refuse, "is out of order")

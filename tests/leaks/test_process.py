@@ -40,11 +40,12 @@ def found(private: Path, *places: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("name", loops.BENDS)
 def test_a_hostile_loop_is_stopped(name: str, clients: Clients, private: Path, folder: Path, count: Count):
-    reason = loops.BENDS[name][2]
+    bending = loops.BENDS[name]
     with listening() as spy:
         done = clients.run(folder, *options(folder, spy.address), loop=name)
-    leaked = found(private, bytes(spy.raw), done.shared() if "candidate" not in name else b"")
-    refused = done.code == 5 and reason in done.stderr and not leaked
+    stored = "pixels in a candidate" in name or "stored file" in name or "text prompt" in name
+    leaked = found(private, bytes(spy.raw), b"" if stored else done.shared())
+    refused = done.code == bending.code and bending.said in done.stderr and not leaked
     count(FAMILY, refused)
     assert refused, (done.code, leaked, done.stderr)
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
 from pcevolve.evolve import Pool, evolve
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import Dialect, WireRequest
-from pcevolve.providers.remote import RemoteGenerator
+from pcevolve.providers.dialect import Dialect
 from pcevolve.public.plan import Call
-from pcevolve.public.release import Candidate, Choice, Chosen, PublicPrompt, Query, Receipt
+from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
 from support.provider import FakeProvider, ok
-from support.runs import Silent, SmallRun, small_plan
+from support.runs import ADDRESS, Silent, SmallRun, small_plan
 
 MOMENTS = {
     "create-1": "i000/c000/n000000",
@@ -53,13 +51,13 @@ class _Until:
     world: World
     stop: str
 
-    def exchange(self, request: WireRequest, call: Call, source: Source) -> tuple[Candidate, ...]:
-        if call.slot == self.stop:
-            self.world.request, self.world.call, self.world.source = request, call, source
-            raise _ReachedError
-        made = self.world.run.gate.exchange(request, call, source)
-        self.world.made.update((each.id, each) for each in made)
-        return made
+    def create(self, call: Call) -> tuple[Candidate, ...]:
+        self._stop_at(call, None)
+        return self._learnt(self.world.run.gate.create(call))
+
+    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
+        self._stop_at(call, source)
+        return self._learnt(self.world.run.gate.vary(call, source))
 
     def show(self, query: Query, pool: Pool) -> None:
         self.world.run.judge.show(query, pool)
@@ -69,6 +67,16 @@ class _Until:
             raise _ReachedError
         return self.world.run.judge.release(query, pool)
 
+    def _stop_at(self, call: Call, source: Source) -> None:
+        if call.slot == self.stop:
+            self.world.call, self.world.source = call, source
+            self.world.due = self.world.spelled(call, source)
+            raise _ReachedError
+
+    def _learnt(self, made: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        self.world.made.update((each.id, each) for each in made)
+        return made
+
 
 @dataclass
 class World:
@@ -77,18 +85,18 @@ class World:
     Attributes:
         run: The live parts: real gate, ledger and transcript.
         provider: Sees everything that leaves.
-        request: What the honest loop would send next.
-        call: The call of the plan that it is for.
-        source: The reason for its image.
+        call: The call of the plan that the honest loop would ask for next.
+        source: The candidate that it would say the call varies, and the reason.
+        due: The request that the gate would send for it.
         made: All that the provider has sent, by id.
         spoilt: Whether an attempt has changed more than a refused one should, so that no other may be made here.
     """
 
     run: SmallRun
     provider: FakeProvider
-    request: WireRequest | None = None
     call: Call | None = None
     source: Source = None
+    due: Outgoing | None = None
     made: dict[str, Candidate] = field(default_factory=dict)
     spoilt: bool = False
 
@@ -99,19 +107,13 @@ class World:
         provider = FakeProvider(_models)
         world = cls(SmallRun.open(root, plan, provider), provider)
         until = _Until(world, MOMENTS[moment])
-        generator = RemoteGenerator(plan, world.dialect, until, world.run.transcript.bodies.file)
         with suppress(_ReachedError):
-            evolve(plan, generator, until, Silent())
+            evolve(plan, until, until, Silent())
         return world
 
     @property
     def dialect(self) -> Dialect:
         return dialect(self.run.plan.dialect)
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The honest request's JSON."""
-        return json.loads(self.request.body)
 
     @property
     def candidate(self) -> Candidate:
@@ -129,29 +131,25 @@ class World:
         """How much has left, and how much is on record."""
         return len(self.provider.requests), len(self.run.transcript.entries)
 
-    def exchange(self, **changes: Any) -> object:
-        """Hand the gate the honest request with something changed: request, call or source."""
-        honest = {"request": self.request, "call": self.call, "source": self.source}
-        return self.run.gate.exchange(**{**honest, **changes})
+    def ask(self, **changes: Any) -> object:
+        """Ask the gate for the honest call with something changed: call or source."""
+        given = {"call": self.call, "source": self.source, **changes}
+        return asked(self.run.gate, given["call"], given["source"])
 
-    def send_body(self, body: bytes) -> object:
-        """Another body in place of the honest one."""
-        return self.exchange(request=dataclasses.replace(self.request, body=body))
+    def send(self, candidate: Candidate, call: Call | None = None) -> object:
+        """Ask for another candidate's variation, for the honest reason, past the constructor of a prototype."""
+        return self.ask(call=call or self.call, source=self.with_reason(candidate))
 
-    def send_fields(self, **changes: object) -> object:
-        """The honest body with other values, spelled as an honest client spells them."""
-        fields = {**self.fields, **changes}
-        return self.send_body(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode())
+    def with_reason(self, candidate: Candidate) -> Source:
+        """A candidate with the honest one's reason to leave."""
+        if isinstance(self.source, Prototype):
+            return unchecked_prototype(candidate, self.source.receipt)
+        return PublicEcho(candidate)
 
-    def spelled(self, call: Call, image: bytes | None, prompt: PublicPrompt | None = None) -> WireRequest:
-        """What an honest client would send for a call, an image and a prompt."""
-        prompt = prompt or PublicPrompt.of(self.run.plan, call.label)
-        return self.dialect.encode(self.run.plan, call, prompt, image)
-
-    def send_image(self, image: bytes | None, source: Source, call: Call | None = None) -> object:
-        """A well-spelled request with any image, and any reason for it."""
-        call = call or self.call
-        return self.exchange(request=self.spelled(call, image), call=call, source=source)
+    def spelled(self, call: Call, source: Source) -> Outgoing:
+        """The request that plan and record give for a call."""
+        image = None if source is None else self.bytes_of(source.candidate)
+        return ADDRESS.outgoing(self.dialect.encode(self.run.plan, call, image))
 
     def bytes_of(self, candidate: Candidate) -> bytes:
         """What the provider sent."""
@@ -168,9 +166,18 @@ class World:
         query = Query(self.run.plan.run_id, iteration)
         return self.run.account.pay(query, (Event("uniform"),), lambda: Paid(named))
 
-    def image(self) -> bytes | None:
-        """What the honest request carries."""
-        return None if self.source is None else self.bytes_of(self.source.candidate)
+
+def asked(gate: Gate, call: Call, source: Source) -> object:
+    """Ask a gate for a call: text-to-image where it varies nothing, else image-to-image."""
+    return gate.create(call) if source is None else gate.vary(call, source)
+
+
+def unchecked_prototype(candidate: Candidate, receipt: object) -> Prototype:
+    """A prototype whose constructor nobody ran."""
+    made = object.__new__(Prototype)
+    object.__setattr__(made, "candidate", candidate)
+    object.__setattr__(made, "receipt", receipt)
+    return made
 
 
 def _models(request: Outgoing) -> Any:

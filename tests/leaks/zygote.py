@@ -12,7 +12,9 @@ from typing import Any
 
 LAZY = (
     "audit",
+    "cli.audit",
     "cli.main",
+    "cli.run",
     "encoders.bundled",
     "encoders.loading",
     "pages.report",

@@ -27,8 +27,9 @@ from scipy import stats
 
 from pcevolve.egress.gate import Gate
 from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.run import components as parts
-from pcevolve.run.components import Parts
+from pcevolve.run import components
+from pcevolve.run.checks import checked
+from pcevolve.run.components import Components
 from pcevolve.run.execution import execute
 from pcevolve.run.settings import RunSettings
 
@@ -110,7 +111,7 @@ class SlowEncoder:
 def _slow() -> Iterator[None]:
     """Every client's encoder is slow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "load_encoder", lambda *given: SlowEncoder(load_encoder(*given)))
+        patch.setattr(components, "load_encoder", lambda *given: SlowEncoder(load_encoder(*given)))
         yield
 
 
@@ -189,7 +190,7 @@ class Client:
             "pad_selection": self.tick,
             **({"iterations": self.rounds} if self.rounds else {}),
         }
-        execute(RunSettings.of(values))
+        execute(checked(RunSettings.of(values)))
 
 
 @dataclass(frozen=True)
@@ -266,7 +267,7 @@ def undefended() -> Iterator[None]:
     """A client whose connection stays open until the run ends, and that looks at images when it needs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Gate, "_close_after_the_last", lambda gate: None)
-        patch.setattr(Parts, "prepare", lambda parts, plan: None)
+        patch.setattr(Components, "prepare", lambda components, plan: None)
         yield
 
 

@@ -32,7 +32,6 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, UniformJudge
 from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect
-from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import SELECTORS, Selector
 from pcevolve.selectors.choosing import Chooser
@@ -205,7 +204,7 @@ def played(setting: Setting, side: int, noise: Noise, folder: Path, selector: Se
     gate.hello(plan.run_id)
     gate.begin(plan, account.committed, account.measured)
     judge = _judge(setting, data, account, noise, transcript, selector)
-    evolve(plan, RemoteGenerator(plan, spoken, gate, transcript.bodies.file), judge, Silent())
+    evolve(plan, gate, judge, Silent())
     transcript.close()
     ledger.close()
     return provider.seen()

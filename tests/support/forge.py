@@ -12,10 +12,9 @@ from pcevolve.audit.populations import Populations
 from pcevolve.errors import ClientError
 from pcevolve.methods import method
 from pcevolve.pages.report import write_report
-from pcevolve.publish.dataset import CARD, MANIFEST, Release, card, image_paths, listed, manifest
-from pcevolve.publish.summary import write_summary
+from pcevolve.publish import Release, card, image_paths, released_image, write_summary
+from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.bodies import Bodies, BodyRef
-from pcevolve.transcript.evidence import Evidence
 from pcevolve.transcript.records import GENESIS, Line, digest
 
 Event = dict[str, Any]
@@ -36,21 +35,21 @@ def forge(root: Path, change: Callable[[list[Event]], list[Event]]) -> None:
 
 def reissue(root: Path) -> None:
     """Make everything that follows from a record anew, as a forger who has our code would; images stay as they are."""
-    evidence = Evidence.of(root)
+    evidence = RunReader.strict(root)
     plan, receipts = evidence.plan, evidence.receipts
     if plan is None:
         return
     release = root / "release"
     due = image_paths(Populations(plan, evidence.outputs).dataset(receipts))
     there = {path: each for path, each in due.items() if (release / path).is_file()}
-    files = [listed(path, (release / path).read_bytes(), each) for path, each in there.items()]
+    files = [released_image(path, (release / path).read_bytes(), each) for path, each in there.items()]
     unreadable = [each.id for path, each in due.items() if path not in there]
-    last, count = evidence.entries[-1].digest, len(evidence.entries)
+    last, count = evidence.head, len(evidence.entries)
     made = Release(plan, method(plan.method), {}, receipts, last, count)
     with suppress(ClientError):  # a plan or receipt of which nothing follows
-        (release / MANIFEST).write_bytes(manifest(made, files, unreadable))
-        (release / CARD).write_text(card(made, len(files)))
-        write_summary(root, plan, receipts, evidence.entries)
+        RunLayout(root).manifest.write_bytes(made.manifest(files, unreadable).encode())
+        RunLayout(root).card.write_text(card(made, len(files)))
+        write_summary(evidence)
         write_report(root)
 
 

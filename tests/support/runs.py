@@ -23,12 +23,10 @@ from pcevolve.pages.report import write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
-from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
-from pcevolve.publish.dataset import Release, publish
-from pcevolve.publish.summary import write_summary
-from pcevolve.transcript.log import Transcript
+from pcevolve.publish import Release, publish, write_summary
+from pcevolve.transcript import RunReader, Transcript
 
 from .provider import FakeProvider
 
@@ -69,20 +67,6 @@ def small_plan(**changes: object) -> PublicPlan:
         "encoder": "bundled",
     }
     return PublicPlan(**{**values, **changes})  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Recording:
-    """A watcher that puts receipts on record as soon as they are paid for, as a real run does."""
-
-    gate: Gate
-
-    def generated(self, call: Call) -> None:
-        """Ignore."""
-
-    def released(self, receipt: Receipt) -> None:
-        """Record it."""
-        self.gate.record(receipt)
 
 
 @dataclass
@@ -127,10 +111,7 @@ class SmallRun:
 
     def evolve(self) -> Evolved:
         """The whole loop; with the blind judge, unless it was given another."""
-        generator = RemoteGenerator(
-            self.plan, dialect(self.plan.dialect), self.gate, self.transcript.bodies.file
-        )
-        return evolve(self.plan, generator, PacedJudge(self.judge, self.gate), Recording(self.gate))
+        return evolve(self.plan, self.gate, PacedJudge(self.judge, self.gate), Silent())
 
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""
@@ -139,7 +120,7 @@ class SmallRun:
         facts = (evolved.receipts, self.transcript.head, len(self.transcript.entries))
         release = Release(self.plan, method(self.plan.method), evolved.dataset, *facts)
         publish(self.root / "release", release, self.transcript.bodies.file)
-        write_summary(self.root, self.plan, evolved.receipts, self.transcript.entries)
+        write_summary(RunReader.strict(self.root))
         write_report(self.root)
         return evolved
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pcevolve.audit import audit
 from pcevolve.pages.wire import write_viewer
+from pcevolve.transcript import RunReader
 
 from .forge import Event
 
@@ -42,7 +43,9 @@ class Page(HTMLParser):
 
 
 def html(root: Path) -> str:
-    return write_viewer(root, audit(root), root.parent / "viewer.html").read_text(encoding="utf-8")
+    return write_viewer(RunReader.lenient(root), audit(root), root.parent / "viewer.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def steps(root: Path) -> dict[str, Page]:

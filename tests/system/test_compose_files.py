@@ -182,7 +182,7 @@ def test_client_refuses_to_run_where_the_ledgers_folder_is_no_mount() -> None:
 
 def test_clients_command_is_one_that_the_client_understands() -> None:
     name, *options = SERVICES["client"]["command"]
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = typer.main.get_command(app).get_command(None, name)  # type: ignore[attr-defined]
     known = {flag for parameter in command.params for flag in parameter.opts}
     assert {option.partition("=")[0] for option in options} <= known
 

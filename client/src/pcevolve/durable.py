@@ -1,15 +1,66 @@
-"""What it takes for a file's name, and not only its content, to survive a power cut."""
+"""What it takes for a file and its name to survive a power cut: whole and on disk, or not there at all."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+
+def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Write a file so that it is either whole and on disk, or not there at all; one that is there is replaced at once.
+
+    Args:
+        path: The file; its folder exists.
+        data: Its content.
+        mode: Its permissions, less what the process' umask takes away.
+    """
+    partial = _partial(path)
+    # A link or pipe that somebody else's run may hold there is removed, not followed.
+    partial.unlink(missing_ok=True)
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def folder_written_durably(path: Path) -> Iterator[Path]:
+    """Give an empty folder to fill, and let it take its name when all of it is on disk.
+
+    Args:
+        path: The folder that is to be; where one lies there already it must be empty.
+    """
+    partial = _partial(path)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    yield partial
+    for folder, _, names in os.walk(partial):
+        for name in names:
+            _sync(Path(folder, name))
+        sync_folder(Path(folder))
+    partial.replace(path)
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _partial(path: Path) -> Path:
+    """What stands for a file or folder until it is whole."""
+    return path.with_name(f".{path.name}.partial")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import Candidate, Prototype, PublicEcho, PublicPrompt, Query, Receipt
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 
 Population = Mapping[str, tuple[Candidate, ...]]
 """Candidates of each class, by label, in the order of the plan."""
@@ -42,19 +42,37 @@ class Evolved:
 
 
 class Generator(Protocol):
-    """The untrusted generative model behind an API (RANDOM_API and VARIATION_API of the papers)."""
+    """The untrusted generative model behind an API (RANDOM_API and VARIATION_API of the papers).
 
-    def create(self, call: Call, prompt: PublicPrompt) -> tuple[Candidate, ...]:
-        """Text-to-image: ``call.count`` new candidates."""
+    Nobody hands it a prompt or an image: both follow from the public plan and from what the provider had sent.
+    """
+
+    def create(self, call: Call) -> tuple[Candidate, ...]:
+        """Text-to-image: ``call.count`` new candidates.
+
+        Args:
+            call: A call of the plan.
+
+        Returns:
+            The candidates, in the order of the answer.
+        """
         ...
 
-    def vary(self, call: Call, prompt: PublicPrompt, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
-        """Image-to-image: ``call.count`` variations of a released prototype, or of what the plan itself names."""
+    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
+        """Image-to-image: ``call.count`` variations of one candidate.
+
+        Args:
+            call: A call of the plan.
+            source: The candidate, and why it may be sent back: a receipt chose it, or the plan itself names it.
+
+        Returns:
+            The variations, in the order of the answer; their parent is the source.
+        """
         ...
 
 
 class Judge(Protocol):
-    """The private side: looks at all candidates, releases a few under differential privacy."""
+    """The private side: sees all candidates, releases a few under differential privacy."""
 
     def show(self, query: Query, pool: Pool) -> None:
         """Do the public part of the work, of which anybody may see how long it takes.
@@ -69,7 +87,7 @@ class Judge(Protocol):
 
 
 class Watcher(Protocol):
-    """Somebody who is told about progress, and learns only what the provider learns too."""
+    """Somebody who is told about progress, and has no part in it; learns only what the provider learns too."""
 
     def generated(self, call: Call) -> None:
         """A call was answered."""
@@ -81,7 +99,17 @@ class Watcher(Protocol):
 
 
 def evolve(plan: PublicPlan, generator: Generator, judge: Judge, watcher: Watcher) -> Evolved:
-    """Run the whole plan."""
+    """Run the whole plan.
+
+    Args:
+        plan: Every call of the run.
+        generator: Answers the calls.
+        judge: Chooses between rounds.
+        watcher: Is told how far the run has come.
+
+    Returns:
+        The populations, the dataset and the receipts.
+    """
     return _Evolution(plan, generator, judge, watcher).run()
 
 
@@ -141,13 +169,8 @@ class _Evolution:
         return made
 
     def _answer(self, call: Call) -> tuple[Candidate, ...]:
-        prompt = PublicPrompt.of(self.plan, call.label)
         source = self._source(call)
-        made = (
-            self.generator.create(call, prompt)
-            if source is None
-            else self.generator.vary(call, prompt, source)
-        )
+        made = self.generator.create(call) if source is None else self.generator.vary(call, source)
         self.known.update((each.id, each) for each in made)
         self.watcher.generated(call)
         return made

@@ -124,7 +124,7 @@ def test_a_file_that_belongs_to_no_record_is_noticed(copy: Path):
 
 
 def test_a_missing_transcript_is_one_clear_fault(tmp_path: Path):
-    assert "no transcript in" in " ".join(faults(tmp_path))
+    assert "is not the folder of a run: it has no transcript" in " ".join(faults(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from pcevolve.audit.capture import reconcile
 from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import TranscriptError
 from pcevolve.providers.dialect import WireRequest
-from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript import RunReader
 from support.forge import Event, forge
 from support.provider import FakeProvider
 from support.recorder import SCRIPT, Recorded
@@ -44,7 +44,7 @@ def audited(root: Path, meddle: Callable[[Outgoing], str] = lambda request: "", 
 
 def faults(root: Path) -> dict[str, tuple[str, ...]]:
     """What does not hold, by claim."""
-    found = reconcile(Evidence.of(root), root / "capture.jsonl")
+    found = reconcile(RunReader.strict(root), root / "capture.jsonl")
     return {each.claim: each.faults for each in found if not each.holds}
 
 
@@ -88,8 +88,8 @@ def other_body(data: bytes) -> dict[str, str]:
 
 
 def test_an_honest_capture_holds_and_every_exchange_is_looked_at(finished: Path):
-    found = reconcile(Evidence.of(finished), finished / "capture.jsonl")
-    requests = Evidence.of(finished).requests
+    found = reconcile(RunReader.strict(finished), finished / "capture.jsonl")
+    requests = RunReader.strict(finished).requests
     assert [each.faults for each in found] == [(), (), (), ()]
     assert [each.checked for each in found] == [requests] * 4
     assert requests > 5
@@ -122,7 +122,7 @@ TROUBLES = ["unsent", "broken", "unpassed", "unanswered", "refused"]
 def test_an_attempt_that_failed_may_have_reached_the_recorder_or_not(tmp_path: Path, trouble: str):
     turns = iter(["", trouble, "", trouble, trouble])  # patience with the first contact is short
     root = audited(tmp_path, lambda request: next(turns, ""))
-    sent = [each.record for each in Evidence.of(root).entries if each.record.kind == "sent"]
+    sent = [each.record for each in RunReader.strict(root).entries if each.record.kind == "sent"]
     assert len(sent) == len({each.body.sha256 for each in sent}) + 3
     assert faults(root) == {}
 
@@ -307,7 +307,7 @@ def test_what_went_to_another_host_is_beyond_the_recorder_and_said_to_be(copy: P
         return [*events[:-1], other, events[sent + 1], events[-1]]
 
     forge(copy, fetched)
-    found = reconcile(Evidence.of(copy), copy / "capture.jsonl")
+    found = reconcile(RunReader.strict(copy), copy / "capture.jsonl")
     assert [each.faults for each in found] == [()] * 4
     assert "apart from 1 to other hosts" in found[2].claim
 
@@ -315,14 +315,16 @@ def test_what_went_to_another_host_is_beyond_the_recorder_and_said_to_be(copy: P
 def test_the_capture_of_another_run_is_told(copy: Path, tmp_path: Path):
     other = audited(tmp_path / "other", run_seed=8)
     shutil.copy(other / "capture.jsonl", copy / "capture.jsonl")
-    assert len(faults(copy)[UNRECORDED]) == Evidence.of(copy).requests - 1  # the first contact is everybody's
+    assert (
+        len(faults(copy)[UNRECORDED]) == RunReader.strict(copy).requests - 1
+    )  # the first contact is everybody's
 
 
 def test_the_capture_of_two_runs_is_told(copy: Path, tmp_path: Path):
     other = audited(tmp_path / "other", run_seed=8)
     with (copy / "capture.jsonl").open("ab") as file:
         file.write((other / "capture.jsonl").read_bytes())
-    assert len(faults(copy)[UNRECORDED]) == Evidence.of(other).requests
+    assert len(faults(copy)[UNRECORDED]) == RunReader.strict(other).requests
 
 
 def test_a_torn_last_line_is_noted_and_counts_for_nothing(copy: Path):
@@ -330,7 +332,7 @@ def test_a_torn_last_line_is_noted_and_counts_for_nothing(copy: Path):
     with path.open("ab") as file:
         file.write(b'{"event":"request","flow":99,"meth')
     assert faults(copy) == {}
-    assert "last line is torn" in reconcile(Evidence.of(copy), path)[0].claim
+    assert "last line is torn" in reconcile(RunReader.strict(copy), path)[0].claim
 
 
 def test_a_capture_that_was_cut_short_is_told(copy: Path):

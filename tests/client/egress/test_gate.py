@@ -16,12 +16,13 @@ from pcevolve.errors import (
     ProviderRefusedError,
     ProviderReplyError,
     ProviderUnreachableError,
+    TranscriptError,
 )
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
-from pcevolve.providers.dialect import WireRequest
 from pcevolve.providers.getimg import GetimgDialect
-from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, PublicPrompt, Query
+from pcevolve.public.plan import Call
+from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, small_plan
@@ -42,8 +43,7 @@ def run(tmp_path, provider) -> SmallRun:
 def first_round(run: SmallRun) -> dict[str, tuple[Candidate, ...]]:
     made = dict.fromkeys(run.plan.labels, ())
     for call in run.plan.round(0):
-        request = DIALECT.encode(run.plan, call, PublicPrompt.of(run.plan, call.label), None)
-        made[call.label] += run.gate.exchange(request, call, None)
+        made[call.label] += run.gate.create(call)
     return made
 
 
@@ -53,65 +53,76 @@ def paid(run: SmallRun, candidate: Candidate, iteration: int = 1, label: str | N
     return run.account.pay(query, (Event("uniform"),), lambda: Paid((choice,)))
 
 
-def variation(run: SmallRun, image: bytes, iteration: int = 1):
-    call = next(iter(run.plan.round(iteration)))
-    return DIALECT.encode(run.plan, call, PublicPrompt.of(run.plan, call.label), image), call
+def variation(run: SmallRun, iteration: int = 1) -> Call:
+    return next(iter(run.plan.round(iteration)))
 
 
 def assert_refused(run: SmallRun, provider: FakeProvider, reason: str, attempt) -> None:
-    before = len(provider.requests)
+    before = len(provider.requests), len(run.transcript.entries)
     with pytest.raises(EgressError, match=reason):
         attempt()
-    assert len(provider.requests) == before
+    assert (len(provider.requests), len(run.transcript.entries)) == before
 
 
 def test_a_released_prototype_leaves_as_the_bytes_that_came(run, provider):
     candidate = first_round(run)["cut"][0]
-    image = run.transcript.bodies.file(candidate.digest)
-    request, call = variation(run, image)
-    made = run.gate.exchange(request, call, Prototype(candidate, paid(run, candidate)))
+    call = variation(run)
+    made = run.gate.vary(call, Prototype(candidate, paid(run, candidate)))
     assert [each.parent for each in made] == [candidate.id] * call.count
-    assert provider.requests[-1].body == request.body
+    received = run.transcript.bodies.file(candidate.digest)
+    assert provider.requests[-1].body == DIALECT.encode(run.plan, call, received).body
 
 
-def test_a_prototype_with_one_changed_pixel_stays(run, provider):
+def test_a_receipt_goes_on_record_before_the_first_request_that_it_allows(run):
     candidate = first_round(run)["cut"][0]
-    request, call = variation(run, png(99))
+    run.gate.vary(variation(run), Prototype(candidate, paid(run, candidate)))
+    kinds = [entry.record.kind for entry in run.transcript.entries]
+    assert kinds[-4:] == ["released", "sent", "answered", "received"]
+
+
+def test_a_call_that_was_answered_is_answered_again_without_a_request(run, provider):
+    made = first_round(run)
+    before = len(provider.requests), len(run.transcript.entries)
+    assert first_round(run) == made
+    assert (len(provider.requests), len(run.transcript.entries)) == before
+
+
+def test_an_image_that_was_changed_where_received_ones_are_kept_stays(run, provider):
+    candidate = first_round(run)["cut"][0]
     prototype = Prototype(candidate, paid(run, candidate))
-    assert_refused(run, provider, "differs from what", lambda: run.gate.exchange(request, call, prototype))
+    (run.transcript.bodies.folder / candidate.digest).write_bytes(png(99))
+    before = len(provider.requests)
+    with pytest.raises(TranscriptError, match="was changed"):
+        run.gate.vary(variation(run), prototype)
+    assert len(provider.requests) == before
 
 
 def test_an_image_that_the_provider_never_sent_stays(run, provider):
     candidate = first_round(run)["cut"][0]
-    private = dataclasses.replace(candidate, digest="f" * 64)
-    request, call = variation(run, png(99))
+    private = dataclasses.replace(candidate, digest=run.transcript.bodies.keep(png(99)))
     prototype = Prototype(private, paid(run, private))
-    assert_refused(
-        run, provider, "not what the API sent", lambda: run.gate.exchange(request, call, prototype)
-    )
+    assert_refused(run, provider, "not what the API sent", lambda: run.gate.vary(variation(run), prototype))
 
 
 def test_a_receipt_that_the_ledger_does_not_know_opens_nothing(run, provider):
     candidate = first_round(run)["cut"][0]
     forged = dataclasses.replace(paid(run, candidate), events=(Event("exponential", "1"),))
-    request, call = variation(run, run.transcript.bodies.file(candidate.digest))
     assert_refused(
         run,
         provider,
         "ledger knows no receipt",
-        lambda: run.gate.exchange(request, call, Prototype(candidate, forged)),
+        lambda: run.gate.vary(variation(run), Prototype(candidate, forged)),
     )
 
 
 def test_a_receipt_for_another_round_opens_nothing(run, provider):
     candidate = first_round(run)["cut"][0]
     receipt = paid(run, candidate, iteration=2)
-    request, call = variation(run, run.transcript.bodies.file(candidate.digest))
     assert_refused(
         run,
         provider,
         "another run, iteration or class",
-        lambda: run.gate.exchange(request, call, Prototype(candidate, receipt)),
+        lambda: run.gate.vary(variation(run), Prototype(candidate, receipt)),
     )
 
 
@@ -132,8 +143,14 @@ def test_a_prototype_cannot_be_older_than_the_round_that_made_it(run):
 def test_a_receipt_that_the_ledger_does_not_know_is_not_put_on_record(run):
     forged = dataclasses.replace(paid(run, first_round(run)["cut"][0]), events=(Event("exponential", "1"),))
     with pytest.raises(EgressError, match="ledger knows no receipt"):
-        run.gate.record(forged)
+        run.gate.record_receipt(forged)
     assert not run.transcript.has(forged)
+
+
+@pytest.mark.parametrize("nonsense", ["a receipt", None, ()], ids=str)
+def test_what_is_no_receipt_is_not_put_on_record(run, nonsense):
+    with pytest.raises(EgressError, match="not made of plain values"):
+        run.gate.record_receipt(nonsense)
 
 
 @pytest.fixture
@@ -145,48 +162,67 @@ def test_lookahead_sends_back_the_candidate_that_the_plan_names(looking, provide
     made = {each.id: each for of_class in first_round(looking).values() for each in of_class}
     for call in looking.plan.looks(0):
         candidate = made[call.source]
-        image = looking.transcript.bodies.file(candidate.digest)
-        request = DIALECT.encode(looking.plan, call, PublicPrompt.of(looking.plan, call.label), image)
-        seen = looking.gate.exchange(request, call, PublicEcho(candidate))
+        seen = looking.gate.vary(call, PublicEcho(candidate))
         assert {each.parent for each in seen} == {candidate.id}
+        image = looking.transcript.bodies.file(candidate.digest)
+        assert provider.requests[-1].body == DIALECT.encode(looking.plan, call, image).body
     assert len(provider.requests) == 1 + 4 + 6
 
 
 def test_lookahead_cannot_send_any_other_candidate(looking, provider):
     other = first_round(looking)["cut"][1]
     call = next(iter(looking.plan.looks(0)))
-    image = looking.transcript.bodies.file(other.digest)
-    request = DIALECT.encode(looking.plan, call, PublicPrompt.of(looking.plan, call.label), image)
     for source in (PublicEcho(other), Prototype(other, paid(looking, other)), None):
         assert_refused(
-            looking,
-            provider,
-            "the plan names",
-            lambda source=source: looking.gate.exchange(request, call, source),
+            looking, provider, "the plan names", lambda source=source: looking.gate.vary(call, source)
         )
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("seed", 5), ("prompt", "patient 17"), ("n", 1), ("user", "ward 3"), ("steps", 7)]
+    "changes",
+    [
+        {"domain": "patient 17"},
+        {"prompt_template": "ward 3: {label}"},
+        {"steps": 7},
+        {"run_seed": 5},
+        {"model": "ward 3"},
+    ],
+    ids=str,
 )
-def test_a_field_that_the_plan_does_not_give_stays(run, provider, field, value):
+def test_a_plan_that_is_changed_behind_the_gates_back_changes_nothing_that_leaves(run, provider, changes):
     call = next(iter(run.plan.round(0)))
-    request = DIALECT.encode(run.plan, call, PublicPrompt.of(run.plan, call.label), None)
-    body = json.dumps(json.loads(request.body) | {field: value}, separators=(",", ":")).encode()
-    changed = WireRequest(request.method, request.path, body)
-    assert_refused(run, provider, "differs from what", lambda: run.gate.exchange(changed, call, None))
+    due = DIALECT.encode(run.plan, call, None).body
+    run.plan.__dict__.update(changes)
+    run.transcript.plan().__dict__.update(changes)
+    run.gate.create(call)
+    assert provider.requests[-1].body == due
+
+
+def test_text_to_image_carries_no_image(run, provider):
+    made = first_round(run)["cut"][0]
+    call = next(iter(run.plan.round(0)))
+    assert_refused(run, provider, "must carry no image", lambda: run.gate.vary(call, PublicEcho(made)))
+
+
+def test_image_to_image_does_not_leave_without_an_image(run, provider):
+    first_round(run)
+    call = variation(run)
+    assert_refused(run, provider, "must carry a released prototype", lambda: run.gate.create(call))
 
 
 def test_requests_leave_in_the_order_of_the_plan(run, provider):
     later = list(run.plan.round(0))[1]
-    request = DIALECT.encode(run.plan, later, PublicPrompt.of(run.plan, later.label), None)
-    assert_refused(run, provider, "out of order", lambda: run.gate.exchange(request, later, None))
+    assert_refused(run, provider, "out of order", lambda: run.gate.create(later))
 
 
 def test_a_call_that_is_not_in_the_plan_stays(run, provider):
     call = dataclasses.replace(next(iter(run.plan.round(0))), count=3)
-    request = DIALECT.encode(run.plan, call, PublicPrompt.of(run.plan, call.label), None)
-    assert_refused(run, provider, "not in the public plan", lambda: run.gate.exchange(request, call, None))
+    assert_refused(run, provider, "not in the public plan", lambda: run.gate.create(call))
+
+
+@pytest.mark.parametrize("nonsense", ["i000/c000/n000000", None, ()], ids=str)
+def test_what_is_no_call_stays(run, provider, nonsense):
+    assert_refused(run, provider, "not made of plain values", lambda: run.gate.create(nonsense))
 
 
 def test_the_plan_of_a_run_cannot_change(run):
@@ -271,7 +307,7 @@ def test_an_absurd_retry_after_does_not_stop_the_run_for_long(tmp_path):
             raise answer
         return "ok"
 
-    assert patience.insist(attempt) == "ok"
+    assert patience.until_answered(attempt) == "ok"
     assert pauses[0] == 60
     assert pauses[1] == 7
     assert pauses[2] < 5
@@ -299,7 +335,7 @@ def test_retry_after_is_seconds_or_a_date_and_anything_else_is_not_believed(aske
             raise answer
         return "ok"
 
-    assert Patience(seconds=1e9, sleep=pauses.append).insist(attempt) == "ok"
+    assert Patience(seconds=1e9, sleep=pauses.append).until_answered(attempt) == "ok"
     assert least <= pauses[0] <= most
 
 
@@ -313,7 +349,7 @@ def test_a_date_in_retry_after_is_waited_for():
             raise answer
         return "ok"
 
-    Patience(seconds=1e9, sleep=pauses.append).insist(attempt)
+    Patience(seconds=1e9, sleep=pauses.append).until_answered(attempt)
     assert 28 <= pauses[0] <= 30
 
 

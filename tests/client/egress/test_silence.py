@@ -10,7 +10,6 @@ from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers.dialect import WireRequest
-from pcevolve.public.release import PublicPrompt
 from support import online
 from support.provider import FakeProvider, ok
 from support.runs import SmallRun, small_plan
@@ -74,9 +73,7 @@ def test_the_connection_stays_open_until_the_last_call_is_answered_by_something_
 
 
 def exchanged(run: SmallRun, call):
-    prompt = PublicPrompt.of(run.plan, call.label)
-    dialect = run.gate._dialect
-    return run.gate.exchange(dialect.encode(run.plan, call, prompt, None), call, None)
+    return run.gate.create(call)
 
 
 def test_a_resumed_run_whose_last_answer_is_on_record_never_opens_a_connection(tmp_path):
@@ -151,7 +148,7 @@ def test_a_receipt_that_was_changed_after_the_ledger_knew_it_is_asked_about_agai
     run = SmallRun.open(tmp_path)
     receipt = run.evolve().receipts[0]
     with pytest.raises(EgressError, match="the ledger knows no receipt"):
-        run.gate.record(replace(receipt, events=()))
+        run.gate.record_receipt(replace(receipt, events=()))
     object.__setattr__(receipt, "events", ())
     with pytest.raises(EgressError, match="the ledger knows no receipt"):
-        run.gate.record(receipt)
+        run.gate.record_receipt(receipt)

@@ -6,7 +6,7 @@ import pytest
 
 from pcevolve.privacy import Event
 from pcevolve.public.plan import Earlier
-from pcevolve.publish.dataset import in_all
+from pcevolve.publish import in_all
 from support.accounts import ONE, account, images, outcome, paid, patients, query
 from support.runs import small_plan
 

@@ -11,7 +11,6 @@ from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.methods import method
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
-from pcevolve.public.release import PublicPrompt
 from pcevolve_shared import wire
 from support.provider import png
 from support.runs import small_plan
@@ -19,13 +18,12 @@ from support.runs import small_plan
 PLAN = small_plan()
 CREATE = next(iter(PLAN.round(0)))
 VARY = next(iter(PLAN.round(1)))
-PROMPT = PublicPrompt.of(PLAN, "cut")
 B64 = base64.b64encode(png(1)).decode()
 
 
 def test_native_requests_satisfy_the_wire_contract():
-    created = dialect("getimg").encode(PLAN, CREATE, PROMPT, None)
-    varied = dialect("getimg").encode(PLAN, VARY, PROMPT, png(1))
+    created = dialect("getimg").encode(PLAN, CREATE, None)
+    varied = dialect("getimg").encode(PLAN, VARY, png(1))
     one = wire.TextToImageRequest.model_validate_json(created.body)
     two = wire.ImageToImageRequest.model_validate_json(varied.body)
     assert (created.path, varied.path) == (wire.TEXT_TO_IMAGE, wire.IMAGE_TO_IMAGE)
@@ -53,7 +51,7 @@ def test_openai_can_create():
     openai = dialect("openai")
     body = json.dumps({"created": 1, "data": [{"b64_json": B64}, {"b64_json": B64}]}).encode()
     assert openai.decode(CREATE, body) == [png(1), png(1)]
-    assert json.loads(openai.encode(PLAN, CREATE, PROMPT, None).body)["size"] == "16x16"
+    assert json.loads(openai.encode(PLAN, CREATE, None).body)["size"] == "16x16"
 
 
 def test_a_dialect_without_strength_refuses_to_evolve_before_anything_is_paid():

@@ -10,6 +10,7 @@ from pcevolve.audit import audit
 from pcevolve.egress.links import follow
 from pcevolve.errors import (
     EgressError,
+    ProviderRefusedError,
     ProviderReplyError,
     ProviderUnreachableError,
     UnlistedHostError,
@@ -76,6 +77,26 @@ def test_links_that_died_while_the_run_was_cut_off_are_asked_for_again(api, tmp_
     assert faults(tmp_path) == ""
 
 
+def test_dead_links_of_a_call_that_another_answer_served_are_not_followed_again(api, tmp_path):
+    dead = [{"url": f"{api.pictures.address}/dead{place}.png"} for place in range(2)]
+    alive = api.pictures.speak
+    api.pictures.speak = lambda heard: Reply(403, b"") if "dead" in heard.path else alive(heard)
+    api.server.instead.append(said(200, {"images": dead}))
+    first = api.open(tmp_path)
+    with pytest.raises(ProviderRefusedError, match="HTTP 403"):
+        first.evolve()
+    first.close()
+    second = api.open(tmp_path)
+    served = next(iter(second.plan.calls.values()))
+    second.gate.create(served)
+    second.close()
+    followed = len(api.pictures.heard)
+    api.open(tmp_path).gate.create(served)
+    assert len(api.pictures.heard) == followed
+    api.open(tmp_path).finish()
+    assert faults(tmp_path) == ""
+
+
 def test_an_image_that_was_fetched_before_the_cut_is_not_fetched_again(api, tmp_path):
     alive = api.pictures.speak
     api.pictures.speak = lambda heard: alive(heard) if len(api.pictures.heard) == 1 else Reply(503, b"")
@@ -106,7 +127,7 @@ def test_too_few_links_are_refused(api, tmp_path):
 
 def test_no_link_is_followed_before_there_is_a_plan(api, tmp_path):
     policy = api.open(tmp_path).gate._policy
-    policy._plan = None
+    policy._state = None
     with pytest.raises(EgressError, match="before the plan is fixed"):
         policy.link(f"{api.pictures.address}/1.png")
 

@@ -19,7 +19,8 @@ from pcevolve.private.dataset import load_folder, load_unlabelled
 from pcevolve.private.sources import parse_source
 from pcevolve.public.labels import RELEASE_FILES, SYSTEM_FILES, label_fault, label_faults
 from pcevolve.public.release import Candidate
-from pcevolve.publish.dataset import CARD, MANIFEST, Release, publish
+from pcevolve.publish import Release, publish
+from pcevolve.transcript.layout import CARD, MANIFEST
 from support.provider import png
 from support.runs import small_plan
 

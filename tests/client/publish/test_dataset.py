@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
@@ -9,10 +10,11 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.methods import method
+from pcevolve.modality.images.cleaning import clean_image
 from pcevolve.privacy import Event
 from pcevolve.public.plan import Earlier
 from pcevolve.public.release import Candidate, Receipt
-from pcevolve.publish.dataset import Release, assumptions, card, clean_image, publish
+from pcevolve.publish import Release, assumptions, card, publish
 from pcevolve_shared import images
 from support.provider import png
 from support.runs import RUN_ID, small_plan
@@ -28,12 +30,14 @@ def tagged() -> bytes:
     return buffer.getvalue()
 
 
-BYTES = {"a": tagged(), "b": png(1), "c": b"not an image"}
+SENT = {"a": tagged(), "b": png(1), "c": b"not an image"}
+DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in SENT.items()}
+BYTES = {DIGESTS[name]: data for name, data in SENT.items()}
 
 
 def release(**plan: object) -> Release:
     def one(name: str, label: str) -> Candidate:
-        return Candidate(f"i002-{name}", label, 2, None, name, "image/png")
+        return Candidate(f"i002-{name}", label, 2, None, DIGESTS[name], "image/png")
 
     population = {"cut": (one("a", "cut"), one("c", "cut")), "good": (one("b", "good"),)}
     events = (Event("exponential", "5/4", count=2),)
@@ -42,8 +46,8 @@ def release(**plan: object) -> Release:
 
 
 def test_metadata_that_the_provider_put_in_is_gone():
-    assert b"tracking-id-77" in BYTES["a"]
-    cleaned = clean_image(BYTES["a"])
+    assert b"tracking-id-77" in SENT["a"]
+    cleaned = clean_image(SENT["a"])
     assert b"tracking-id-77" not in cleaned
     assert images.decode(cleaned).getpixel((0, 0)) == (255, 0, 0)
 
@@ -60,7 +64,7 @@ def test_the_card_states_guarantee_and_assumptions():
     assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
     assert "class names: cut, good" in text
     assert "INSECURE" not in text
-    assert release().guarantee["epsilon_spent"] == 5
+    assert release().guarantee.epsilon_spent == 5
 
 
 def test_an_insecure_run_is_marked_everywhere(tmp_path):
@@ -74,7 +78,7 @@ def test_an_insecure_run_promises_nothing(tmp_path):
     publish(tmp_path / "release", insecure, BYTES.__getitem__)
     written = json.loads((tmp_path / "release" / "manifest.json").read_text())["guarantee"]
     text = (tmp_path / "release" / "README.md").read_text()
-    assert (insecure.guarantee["epsilon_spent"], written["epsilon_spent"]) == (None, None)
+    assert (insecure.guarantee.epsilon_spent, written["epsilon_spent"]) == (None, None)
     assert written["statement"].startswith("none: the noise came from a seed")
     assert "There is none: the noise came from a seed" in text
     assert "epsilon =" not in text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from leaks import secrets
 from leaks.attempts import Act, Attempt
 from leaks.families.images import FORGED
 from leaks.world import World
@@ -14,30 +13,30 @@ MOMENTS = ("vary-1", "vary-2", "look-0", "extend")
 
 
 def _overwritten(forge: Callable[[bytes], bytes]) -> Act:
-    """The file of the very image that may leave, with other content."""
+    """The file of the very image that may leave, with other content; the loop asks as an honest one does."""
 
     def act(world: World) -> object:
         path = world.run.transcript.bodies.folder / world.candidate.digest
-        forged = forge(path.read_bytes())
-        path.write_bytes(forged)
         world.spoilt = True
-        return world.send_image(forged, world.source)
+        path.write_bytes(forge(path.read_bytes()))
+        return world.ask()
 
     return act
 
 
-def _honest_request(world: World) -> object:
-    """The same, but the loop has noticed nothing."""
-    path = world.run.transcript.bodies.folder / world.candidate.digest
+def _exchanged(world: World) -> object:
+    """Two received images change places: a bit in which of them leaves."""
+    bodies = world.run.transcript.bodies
+    other = next(each for each in world.of_class(world.call.label) if each.digest != world.candidate.digest)
     world.spoilt = True
-    path.write_bytes(secrets.encoded(secrets.pixels()))
-    return world.exchange()
+    (bodies.folder / world.candidate.digest).write_bytes(bodies.file(other.digest))
+    return world.ask()
 
 
 def _removed(world: World) -> object:
     world.spoilt = True
     (world.run.transcript.bodies.folder / world.candidate.digest).unlink()
-    return world.exchange()
+    return world.ask()
 
 
 ATTEMPTS: list[Attempt] = [
@@ -47,7 +46,7 @@ ATTEMPTS: list[Attempt] = [
         for moment in ("vary-1", "look-1")
     ),
     *(
-        Attempt("files", "overwritten unnoticed", moment, _honest_request, "was changed", TranscriptError)
+        Attempt("files", "another received image", moment, _exchanged, "was changed", TranscriptError)
         for moment in MOMENTS
     ),
     *(Attempt("files", "removed", moment, _removed, "cannot be read", TranscriptError) for moment in MOMENTS),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import io
 import struct
 import zlib
@@ -13,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from leaks import secrets
-from leaks.attempts import Attempt, at_each
+from leaks.attempts import Act, Attempt, at_each
 from leaks.world import CREATES, ECHOES, VARIES, World
 from pcevolve.public.release import Candidate, Prototype, PublicEcho
 from support.provider import png
@@ -71,58 +70,41 @@ FORGED: dict[str, Forge] = {
 }
 
 
-def _in_body(forge: Forge) -> Callable[[World], object]:
-    """The request carries the image; call and reason are the honest ones."""
-    return lambda world: world.send_image(forge(world.bytes_of(world.candidate)), world.source)
-
-
-def _stored(world: World, forge: Forge) -> Candidate:
+def _stored(world: World, honest: Candidate, forge: Forge, received: bytes) -> Candidate:
     """A candidate that says what an image is, with the image where received ones are kept."""
-    data = forge(world.bytes_of(world.candidate))
-    world.run.transcript.bodies.keep(data)
-    return dataclasses.replace(world.candidate, digest=hashlib.sha256(data).hexdigest())
+    digest = world.run.transcript.bodies.keep(forge(received))
+    return dataclasses.replace(honest, digest=digest)
 
 
-def _in_candidate(forge: Forge) -> Callable[[World], object]:
-    """The candidate is the forged one too."""
+def _in_candidate(forge: Forge) -> Act:
+    """The loop hands over a candidate of its own making, for the honest reason."""
+    return lambda world: world.send(_stored(world, world.candidate, forge, world.bytes_of(world.candidate)))
+
+
+def _in_prototype(forge: Forge) -> Act:
+    """An honest prototype's constructor is asked."""
+    return lambda world: Prototype(
+        _stored(world, world.candidate, forge, world.bytes_of(world.candidate)), world.source.receipt
+    )
+
+
+def _attached(forge: Forge) -> Act:
+    """Text-to-image, but the loop says that the call varies something."""
 
     def act(world: World) -> object:
-        fake = _stored(world, forge)
-        source = (
-            PublicEcho(fake)
-            if isinstance(world.source, PublicEcho)
-            else unchecked_prototype(fake, world.source.receipt)
-        )
-        return world.send_image(world.bytes_of(fake), source)
+        call = world.call
+        honest = Candidate.received(call, 0, None, png(1), "image/png")
+        return world.ask(source=PublicEcho(_stored(world, honest, forge, png(1))))
 
     return act
-
-
-def _in_prototype(forge: Forge) -> Callable[[World], object]:
-    """An honest prototype's constructor is asked."""
-    return lambda world: Prototype(_stored(world, forge), world.source.receipt)
-
-
-def _attached(forge: Forge) -> Callable[[World], object]:
-    """Text-to-image, but with an image."""
-    return lambda world: world.send_image(forge(png(1)), None)
-
-
-def unchecked_prototype(candidate: Candidate, receipt: object) -> Prototype:
-    """A prototype whose constructor nobody ran."""
-    made = object.__new__(Prototype)
-    object.__setattr__(made, "candidate", candidate)
-    object.__setattr__(made, "receipt", receipt)
-    return made
 
 
 ATTEMPTS: list[Attempt] = [
     attempt
     for name, forge in FORGED.items()
     for attempt in (
-        *at_each((*VARIES, *ECHOES), "private pixels in a body", name, _in_body(forge), "differs from what"),
         *at_each(
-            ("vary-1", "vary-2", "look-0", "extend"),
+            (*VARIES, *ECHOES),
             "private pixels in a candidate",
             name,
             _in_candidate(forge),
@@ -135,6 +117,6 @@ ATTEMPTS: list[Attempt] = [
             _in_prototype(forge),
             "no receipt for its class and iteration",
         ),
-        *at_each(CREATES, "private pixels with a text prompt", name, _attached(forge), "differs from what"),
+        *at_each(CREATES, "private pixels with a text prompt", name, _attached(forge), "must carry no image"),
     )
 ]

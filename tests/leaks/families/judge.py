@@ -8,12 +8,12 @@ from contextlib import suppress
 
 from leaks import secrets
 from leaks.attempts import Act, Attempt
-from leaks.families.images import unchecked_prototype
 from leaks.families.receipts import named
-from leaks.world import World
+from leaks.world import World, unchecked_prototype
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, Query, Receipt
 
 LABEL, OTHER = "cut", "good"
+UNFIT = "has no receipt for its class and iteration|names an image that is not what the API sent"
 Forge = Callable[[World, Candidate], Candidate]
 Choices = Callable[[World, Candidate], tuple[tuple[str, tuple[Chosen, ...]], ...]]
 
@@ -61,7 +61,7 @@ def _paid_for(forge: Forge) -> Act:
         call = next(iter(world.run.plan.round(1)))
         fake = forge(world, world.of_class(LABEL)[0])
         receipt = world.pay(1, (LABEL, (named(fake),) * 2))
-        return world.send_image(world.bytes_of(fake), Prototype(fake, receipt), call)
+        return world.ask(call=call, source=Prototype(fake, receipt))
 
     return act
 
@@ -73,7 +73,7 @@ def _shaped(choices: Choices) -> Act:
         honest = world.of_class(LABEL)[0]
         receipt = world.pay(1, *choices(world, honest))
         call = next(iter(world.run.plan.round(1)))
-        return world.send_image(world.bytes_of(honest), unchecked_prototype(honest, receipt), call)
+        return world.ask(call=call, source=unchecked_prototype(honest, receipt))
 
     return act
 
@@ -91,7 +91,7 @@ def _uncommitted(world: World) -> object:
         world.run.account.pay(Query(world.run.plan.run_id, 1), (), draw)
     receipt = Receipt(world.run.plan.run_id, 1, drawn[0], (), world.run.plan.relation)
     call = next(iter(world.run.plan.round(1)))
-    return world.send_image(world.bytes_of(honest), Prototype(honest, receipt), call)
+    return world.ask(call=call, source=Prototype(honest, receipt))
 
 
 def _recorded(**changes: object) -> Act:
@@ -99,7 +99,7 @@ def _recorded(**changes: object) -> Act:
 
     def act(world: World) -> object:
         honest = world.pay(1, (LABEL, (named(world.of_class(LABEL)[0]),)))
-        return world.run.gate.record(dataclasses.replace(honest, **changes))
+        return world.run.gate.record_receipt(dataclasses.replace(honest, **changes))
 
     return act
 
@@ -113,11 +113,11 @@ RECORDED = {
 
 ATTEMPTS: list[Attempt] = [
     *(
-        Attempt("judges", name, "choose-1", _paid_for(forge), "is not what the API sent")
+        Attempt("judges", name, "choose-1", _paid_for(forge), "is not what the API sent|of another class")
         for name, forge in FORGED.items()
     ),
     *(
-        Attempt("judges", f"a receipt with {name}", "choose-1", _shaped(choices), "names another candidate")
+        Attempt("judges", f"a receipt with {name}", "choose-1", _shaped(choices), UNFIT)
         for name, choices in SHAPES.items()
     ),
     Attempt("judges", "a draw that was not committed", "choose-1", _uncommitted, "knows no receipt"),

@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 
 from leaks import secrets
-from leaks.attempts import Act, Attempt, at_each
-from leaks.world import CREATES, VARIES, World
+from leaks.attempts import Act, Attempt, at_each, behind_its_back
+from leaks.families.words import OTHER_PLAN, UNPLANNED, begun, in_plans
+from leaks.world import CALLS, World
 
 BITS = int.from_bytes(secrets.pixels().tobytes()[:4], "big")
-DIFFERS = "differs from what the plan and the release give"
-UNPLANNED = "is not in the public plan"
 
-NUMBERS: dict[str, Mapping[str, object]] = {
-    "the seed": {"seed": BITS},
-    "the seed's last bit": {"seed": -1},
+PLANS: dict[str, Mapping[str, object]] = {
+    "the seed": {"run_seed": BITS},
     "steps": {"steps": 51},
     "guidance": {"guidance": 7.5000001},
-    "the count": {"n": 63},
-    "no count": {"n": None},
-}
-SIZES: dict[str, Mapping[str, object]] = {
     "width": {"width": 24},
-    "height": {"height": BITS % 4096},
-    "a strength where there is none": {"strength": 0.5},
-}
-STRENGTHS: dict[str, Mapping[str, object]] = {
-    "strength": {"strength": 0.8000001},
-    "a size where there is none": {"width": 16, "height": 16},
-}
-EXTRA: dict[str, Mapping[str, object]] = {
-    "user": {"user": secrets.PERSON},
-    "metadata": {"metadata": {"file": secrets.FILE_NAME}},
-    "null": {"tag": None},
-    "an empty field": {"": ""},
-    "scheduler": {"scheduler": secrets.UNIT},
-    "adapter": {"adapter": "style", "scale": BITS / 2**32},
-    "a second image": {"image2": secrets.EXIF},
-    "a mask": {"mask_image": secrets.encoded(secrets.pixels()).hex()},
+    "height": {"height": 8 + BITS % 4000},
+    "the batch": {"batch": 1},
+    "strengths": {"strengths": (0.8000001, 0.78)},
 }
 CALL: dict[str, Mapping[str, object]] = {
     "seed": {"seed": BITS},
+    "the seed's last bit": {"seed": -1},
     "count": {"count": 63},
     "label": {"label": secrets.PERSON},
     "first image": {"first": BITS},
@@ -55,63 +36,54 @@ CALL: dict[str, Mapping[str, object]] = {
 }
 
 
-def _fields(changes: Mapping[str, object]) -> Act:
-    return lambda world: world.send_fields(**changes)
-
-
-def _without(field: str) -> Act:
-    def act(world: World) -> object:
-        fields = world.fields
-        del fields[field]
-        return world.send_body(_spelled(fields))
-
-    return act
-
-
-def _spelled(fields: object) -> bytes:
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 def _call(changes: Mapping[str, object]) -> Act:
-    """The call itself says so, and the request is spelled to match."""
+    """The call itself says so."""
+    return lambda world: world.ask(call=dataclasses.replace(world.call, **changes))
 
-    def act(world: World) -> object:
-        call = dataclasses.replace(world.call, **changes)
-        label = call.label if call.label in world.run.plan.labels else world.call.label
-        request = world.spelled(dataclasses.replace(call, label=label), world.image())
-        return world.exchange(request=request, call=call)
 
-    return act
+def _extra(of: str) -> Act:
+    """A field more than the type has."""
+
+    def change(world: World) -> None:
+        value = {"call": world.call, "source": world.source, "plan": world.run.plan}[of]
+        value.__dict__["user"] = secrets.PERSON
+        value.__dict__["image"] = secrets.encoded(secrets.pixels())
+
+    return change
 
 
 ATTEMPTS: list[Attempt] = [
     *(
         attempt
-        for moments, cases in (
-            (("create-1", "vary-1", "vary-2", "look-1", "extend"), NUMBERS),
-            (CREATES, SIZES),
-            (VARIES, STRENGTHS),
+        for name, changes in PLANS.items()
+        for attempt in (
+            *at_each(
+                ("create-1", "vary-1", "extend"),
+                "numbers",
+                f"{name}, in another plan",
+                begun(**changes),
+                OTHER_PLAN,
+            ),
+            *behind_its_back(
+                "numbers",
+                f"{name}, in a plan that is changed in place",
+                ("create-1", "vary-1"),
+                in_plans(**changes),
+            ),
         )
-        for name, changes in cases.items()
-        for attempt in at_each(moments, "numbers", name, _fields(changes), DIFFERS)
     ),
     *(
         attempt
-        for name, changes in EXTRA.items()
-        for attempt in at_each(
-            ("create-2", "vary-1", "look-0"), "extra fields", name, _fields(changes), DIFFERS
+        for of, moments in (
+            ("call", ("create-2", "vary-1", "look-0")),
+            ("source", ("vary-1", "look-0")),
+            ("plan", ("create-2", "vary-1", "look-0")),
         )
-    ),
-    *(
-        attempt
-        for field in ("negative_prompt", "steps", "seed", "n", "output_format")
-        for attempt in at_each(("create-1", "vary-1"), "missing fields", field, _without(field), DIFFERS)
+        for attempt in behind_its_back("extra fields", f"of a {of}", moments, _extra(of))
     ),
     *(
         attempt
         for name, changes in CALL.items()
-        for attempt in at_each(
-            ("create-1", "vary-2", "look-0", "extend"), "tampered calls", name, _call(changes), UNPLANNED
-        )
+        for attempt in at_each(CALLS, "tampered calls", name, _call(changes), UNPLANNED)
     ),
 ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import NoReturn
 
 from leaks import secrets
-from leaks.attempts import Act, Attempt, at_each
+from leaks.attempts import UNCHANGED, Act, Attempt, UnchangedError, at_each
 from leaks.families.receipts import named
-from leaks.world import CALLS, MOMENTS, World
+from leaks.world import CALLS, MOMENTS, World, asked
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
 from pcevolve.egress.retry import Patience
@@ -16,12 +17,10 @@ from pcevolve.egress.transport import Address
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Prototype, PublicEcho
 from pcevolve.transcript.log import Transcript
-from support.provider import png
 from support.runs import ADDRESS, small_plan
 
 EARLY = "is out of order"
 UNPLANNED = "is not in the public plan"
-DIFFERS = "differs from what the plan and the release give"
 OTHER_PLAN = "on record with another plan"
 
 
@@ -35,8 +34,7 @@ def _ahead(slot: str) -> Act:
 
     def act(world: World) -> object:
         call = world.run.plan.calls[slot]
-        image = None if call.purpose == "create" else png(1)
-        return world.send_image(image, _reason(world, call), call)
+        return world.ask(call=call, source=_reason(world, call))
 
     return act
 
@@ -57,17 +55,15 @@ def _later(moment: str) -> Iterator[str]:
     yield from slots[slots.index(MOMENTS[moment]) + 1 :]
 
 
-def _again(world: World) -> object:
-    """The first call once more, after it was answered, as other bytes."""
-    call = next(iter(world.run.plan.calls.values()))
-    request = world.spelled(call, None)
-    body = request.body.replace(b'"steps":50', b'"steps":51')
-    return world.exchange(request=dataclasses.replace(request, body=body), call=call, source=None)
+def _again(world: World) -> NoReturn:
+    """The first call once more, after it was answered: it is answered from memory."""
+    world.ask(call=next(iter(world.run.plan.calls.values())), source=None)
+    raise UnchangedError(UNCHANGED)
 
 
 def _again_with_image(world: World) -> object:
     call = next(iter(world.run.plan.calls.values()))
-    return world.send_image(world.bytes_of(world.candidate), PublicEcho(world.candidate), call)
+    return world.ask(call=call, source=PublicEcho(world.candidate))
 
 
 def _begun(plan: PublicPlan) -> Act:
@@ -78,7 +74,7 @@ def _before_a_plan(world: World) -> object:
     """A gate that has not been told of any plan."""
     transcript = Transcript(world.run.root / "other")
     gate = Gate(transcript, world.dialect, ADDRESS, world.provider, Patience(seconds=1, first=1))
-    return gate.exchange(world.request, world.call, world.source)
+    return asked(gate, world.call, world.source)
 
 
 def _closed_early(world: World) -> object:
@@ -94,7 +90,7 @@ def _believing(world: World) -> object:
 
 def _balance(world: World) -> object:
     """A question that is the same for everybody, but asked now: a bit in whether it is asked."""
-    return world.run.gate.credit()
+    return world.run.gate.balance()
 
 
 def _begun_without_a_greeting(world: World) -> object:
@@ -102,7 +98,7 @@ def _begun_without_a_greeting(world: World) -> object:
     address, patience = Address("http://evil.example:9"), Patience(seconds=1, first=1)
     gate = Gate(world.run.transcript, world.dialect, address, world.provider, patience)
     gate.begin(world.run.plan, world.run.account.committed, world.run.account.measured)
-    return gate.exchange(world.request, world.call, world.source)
+    return asked(gate, world.call, world.source)
 
 
 def _extra(**changes: object) -> Act:
@@ -110,7 +106,7 @@ def _extra(**changes: object) -> Act:
 
     def act(world: World) -> object:
         call = dataclasses.replace(world.call, **changes)
-        return world.exchange(request=world.spelled(call, world.image()), call=call)
+        return world.ask(call=call)
 
     return act
 
@@ -135,7 +131,10 @@ ATTEMPTS: list[Attempt] = [
         for moment in ("create-1", "look-0", "vary-1")
         for slot in _later(moment)
     ),
-    *at_each(("vary-1", "extend"), "order", "again, with other bytes", _again, DIFFERS),
+    *(
+        Attempt("order", "again", moment, _again, UNCHANGED, UnchangedError)
+        for moment in ("vary-1", "extend", "all-sent")
+    ),
     *at_each(("vary-1", "extend"), "order", "again, with an image", _again_with_image, "must carry no image"),
     *at_each(CALLS, "order", "begun again", _believing, "is fixed"),
     *at_each((*CALLS, "all-sent"), "order", "the balance asked for", _balance, "is fixed"),

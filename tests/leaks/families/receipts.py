@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 
 from leaks import secrets
 from leaks.attempts import Act, Attempt, at_each
-from leaks.families.images import unchecked_prototype
-from leaks.world import ECHOES, VARIES, World
+from leaks.world import ECHOES, VARIES, World, unchecked_prototype
 from pcevolve.ledger.ledger import Limits, Paid
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
@@ -30,7 +29,7 @@ def named(candidate: Candidate) -> Chosen:
 
 
 def _send(world: World, candidate: Candidate, receipt: Receipt) -> object:
-    return world.send_image(world.bytes_of(candidate), Prototype(candidate, receipt))
+    return world.ask(source=Prototype(candidate, receipt))
 
 
 def _unchosen(world: World) -> Candidate:
@@ -76,7 +75,7 @@ def _changed(**changes: object) -> Act:
 
 
 def _echoed(world: World) -> object:
-    return world.send_image(world.bytes_of(world.candidate), PublicEcho(world.candidate))
+    return world.ask(source=PublicEcho(world.candidate))
 
 
 def _forged_choice(world: World) -> object:
@@ -116,9 +115,8 @@ def _tampered(**changes: object) -> Act:
 
 def _smuggled(**changes: object) -> Act:
     """The same, past the constructor."""
-    return lambda world: world.send_image(
-        world.bytes_of(world.candidate),
-        unchecked_prototype(dataclasses.replace(world.candidate, **changes), world.receipt),
+    return lambda world: world.ask(
+        source=unchecked_prototype(dataclasses.replace(world.candidate, **changes), world.receipt)
     )
 
 
@@ -130,17 +128,25 @@ def _prototype_as_echo(world: World) -> object:
 
 def _other_echo(world: World) -> object:
     other = next(each for each in world.of_class(world.call.label) if each.id != world.call.source)
-    return world.send_image(world.bytes_of(other), PublicEcho(other))
+    return world.ask(source=PublicEcho(other))
 
 
-def _not_the_first(world: World) -> object:
-    """The image that the plan names, but the body carries another of the provider's."""
-    other = next(each for each in world.of_class(world.call.label) if each.id != world.candidate.id)
-    return world.send_image(world.bytes_of(other), world.source)
+def _described_echo(**changes: object) -> Act:
+    """The candidate that the plan names, under another description."""
+    return lambda world: world.ask(source=PublicEcho(dataclasses.replace(world.candidate, **changes)))
+
+
+def _without(world: World) -> object:
+    return world.run.gate.vary(world.call, None)
+
+
+def _created(world: World) -> object:
+    return world.run.gate.create(world.call)
 
 
 VARY = {
-    "none": (lambda world: world.send_image(world.bytes_of(world.candidate), None), PROTOTYPE),
+    "none": (_without, PROTOTYPE),
+    "none, as if it were text-to-image": (_created, PROTOTYPE),
     "an echo's, which is none": (_echoed, PROTOTYPE),
     "forged events": (_changed(events=(Event("exponential", "1"),)), UNKNOWN),
     "free events": (_changed(events=()), UNKNOWN),
@@ -159,17 +165,12 @@ VARY = {
         NO_RECEIPT,
     ),
     "the right one, past the constructor": (
-        lambda world: world.send_image(
-            world.bytes_of(_unchosen(world)), unchecked_prototype(_unchosen(world), world.receipt)
-        ),
+        lambda world: world.ask(source=unchecked_prototype(_unchosen(world), world.receipt)),
         OTHER,
     ),
     "swapped digests": (lambda world: Prototype(_swapped_digests(world), world.receipt), NO_RECEIPT),
     "swapped digests, past the constructor": (
-        lambda world: world.send_image(
-            world.bytes_of(_swapped_digests(world)),
-            unchecked_prototype(_swapped_digests(world), world.receipt),
-        ),
+        lambda world: world.ask(source=unchecked_prototype(_swapped_digests(world), world.receipt)),
         UNSENT,
     ),
     "a private id": (_tampered(id=secrets.UNIT), NO_RECEIPT),
@@ -180,13 +181,17 @@ VARY = {
     "a private parent": (_smuggled(parent=secrets.UNIT), UNSENT),
     "a private media type": (_smuggled(media_type=secrets.FILE_NAME), UNSENT),
     "an earlier birth, past the constructor": (_smuggled(iteration=-1), UNSENT),
-    "the right one, with another image in the body": (_not_the_first, "differs from what"),
 }
 ECHOED = {
-    "none": (lambda world: world.send_image(world.bytes_of(world.candidate), None), ECHO),
+    "none": (_without, ECHO),
+    "none, as if it were text-to-image": (_created, ECHO),
     "a receipt where none is due": (_prototype_as_echo, ECHO),
     "another image than the plan names": (_other_echo, ECHO),
-    "the right one, with another image in the body": (_not_the_first, "differs from what"),
+    "a private digest": (_described_echo(digest=secrets.UNIT), UNSENT),
+    "a private id": (_described_echo(id=secrets.UNIT), ECHO),
+    "a private label": (_described_echo(label=secrets.PERSON), UNSENT),
+    "a private parent": (_described_echo(parent=secrets.UNIT), UNSENT),
+    "a private media type": (_described_echo(media_type=secrets.EXIF), UNSENT),
 }
 
 ATTEMPTS: list[Attempt] = [

@@ -3,96 +3,70 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from typing import Any
 
 from leaks import secrets
-from leaks.attempts import Act, Attempt
+from leaks.attempts import Act, Attempt, behind_its_back
+from leaks.families.words import OTHER_PLAN, UNPLANNED, begun, in_plans
 from leaks.world import World
 from pcevolve.providers import DIALECTS
-from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import PublicPrompt
+from pcevolve.public.release import Candidate, PublicEcho
+from support.provider import png
 
-DIFFERS = "differs from what the plan and the release give"
-Respell = Callable[[bytes], bytes]
-
-
-def _changed_byte(place: float) -> Respell:
-    def respell(body: bytes) -> bytes:
-        index = int(place * (len(body) - 1))
-        return body[:index] + bytes([body[index] ^ 1]) + body[index + 1 :]
-
-    return respell
-
-
-BODIES: dict[str, Respell] = {
-    "one byte more": lambda body: body + b"\n",
-    "one byte less": lambda body: body[:-1],
-    "one byte before": lambda body: b" " + body,
-    "a private name behind it": lambda body: body + secrets.PERSON.encode(),
-    "private pixels behind it": lambda body: body + secrets.encoded(secrets.pixels()),
-    "its first bit": _changed_byte(0),
-    "a bit in the middle": _changed_byte(0.5),
-    "its last bit": _changed_byte(1),
-    "nothing": lambda body: b"",
-}
 PLANS: dict[str, dict[str, object]] = {
     "model": {"model": secrets.UNIT},
     "domain": {"domain": secrets.PERSON},
     "prompt": {"prompt_template": "{label} in " + secrets.FILE_NAME},
+    "negative prompt": {"negative_prompt": secrets.EXIF},
+    "steps": {"steps": 51},
+    "guidance": {"guidance": 7.5000001},
+    "size": {"width": 24, "height": 24},
+    "seed": {"run_seed": 417},
+}
+CALLS: dict[str, dict[str, Any]] = {
+    **{f"{words} as the label": {"label": words} for words in secrets.ALL},
+    "another class": {"label": "good"},
+    "another count": {"count": 1},
+    "another seed": {"seed": 417},
+    "another first image": {"first": 2},
+    "a strength": {"strength": 0.5},
 }
 
 
-def _body(respell: Respell) -> Act:
-    return lambda world: world.send_body(respell(world.request.body))
+def _call(changes: dict[str, Any]) -> Act:
+    return lambda world: world.ask(call=dataclasses.replace(world.call, **changes))
 
 
-def _plan(changes: dict[str, object]) -> Act:
-    """What an honest client would send for another plan."""
+def _image(world: World) -> object:
+    """Text-to-image, but the loop says that the call varies something."""
+    return world.ask(source=PublicEcho(Candidate.received(world.call, 0, None, png(1), "image/png")))
 
-    def act(world: World) -> object:
-        plan: PublicPlan = world.run.plan.model_copy(update=changes)
-        prompt = PublicPrompt.of(plan, world.call.label)
-        return world.exchange(request=world.dialect.encode(plan, world.call, prompt, None))
-
-    return act
-
-
-def _prompt(words: str) -> Act:
-    def act(world: World) -> object:
-        honest = PublicPrompt.of(world.run.plan, world.call.label)
-        prompt = PublicPrompt(f"{honest.text} {words}", honest.negative)
-        return world.exchange(request=world.spelled(world.call, None, prompt))
-
-    return act
-
-
-def _count(world: World) -> object:
-    """More images than the plan asks for; where a dialect has no count, another class's prompt."""
-    other: Call = dataclasses.replace(world.call, count=1, label="good")
-    return world.exchange(request=world.spelled(other, None))
-
-
-def _typed(world: World) -> object:
-    kind = f"{world.request.content_type}; name={secrets.UNIT}"
-    return world.exchange(request=dataclasses.replace(world.request, content_type=kind))
-
-
-def _path(world: World) -> object:
-    path = f"{world.request.path}?{secrets.UNIT}"
-    return world.exchange(request=dataclasses.replace(world.request, path=path))
-
-
-ACTS: dict[str, Act] = {
-    **{f"a body with {name}": _body(respell) for name, respell in BODIES.items()},
-    **{f"another plan's {name}": _plan(changes) for name, changes in PLANS.items()},
-    **{f"{words} in the prompt": _prompt(words) for words in secrets.ALL},
-    "another class and count": _count,
-    "a media type's parameter": _typed,
-    "a query": _path,
-}
 
 ATTEMPTS: list[Attempt] = [
-    Attempt("dialects", name, "create-1", act, DIFFERS, spoken=each)
+    attempt
     for each in sorted(DIALECTS)
-    for name, act in ACTS.items()
+    for attempt in (
+        *(
+            Attempt("dialects", f"a call with {name}", "create-1", _call(changes), UNPLANNED, spoken=each)
+            for name, changes in CALLS.items()
+        ),
+        *(
+            Attempt(
+                "dialects", f"another plan's {name}", "create-1", begun(**changes), OTHER_PLAN, spoken=each
+            )
+            for name, changes in PLANS.items()
+        ),
+        *(
+            attempt
+            for name, changes in PLANS.items()
+            for attempt in behind_its_back(
+                "dialects",
+                f"a plan whose {name} is changed in place",
+                ("create-1",),
+                in_plans(**changes),
+                each,
+            )
+        ),
+        Attempt("dialects", "an image", "create-1", _image, "must carry no image", spoken=each),
+    )
 ]

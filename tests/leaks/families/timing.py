@@ -24,8 +24,6 @@ from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import HttpTransport, Incoming, Outgoing
 from pcevolve.errors import BudgetError, ClientError, ProviderRefusedError
 from pcevolve.evolve import Evolved, Judge, Pool, evolve
-from pcevolve.providers import dialect
-from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.release import Query, Receipt
 from pcevolve.transcript.records import Released
 from support.provider import FakeProvider
@@ -126,9 +124,7 @@ class Played:
 
     def evolve(self, judge: Judge | None = None) -> Evolved:
         run = self.run
-        spoken = dialect(run.plan.dialect)
-        generator = RemoteGenerator(run.plan, spoken, run.gate, run.transcript.bodies.file)
-        return evolve(run.plan, generator, judge or self.judge, Silent())
+        return evolve(run.plan, run.gate, judge or self.judge, Silent())
 
     def end(self) -> list[tuple[str, float]]:
         """What the provider saw, the process being over now."""
@@ -257,9 +253,7 @@ def _within_a_round(root: Path, took: float) -> list[tuple[str, float]]:
             if played.run.account.receipts():
                 asked.append(played.judge.release(Query(played.run.plan.run_id, 1), Pool({})))
 
-    spoken = dialect(played.run.plan.dialect)
-    generator = RemoteGenerator(played.run.plan, spoken, played.run.gate, played.run.transcript.bodies.file)
-    evolve(played.run.plan, generator, played.judge, Watching())
+    evolve(played.run.plan, played.run.gate, played.judge, Watching())
     assert asked
     return played.end()
 
@@ -334,13 +328,13 @@ def _on_a_closed_transport(world: World) -> object:
 
 def _call(world: World, place: int) -> object:
     call = list(world.run.plan.calls.values())[place]
-    return world.exchange(request=world.spelled(call, None), call=call, source=None)
+    return world.ask(call=call, source=None)
 
 
 def _one_more(world: World) -> object:
     call = next(iter(world.run.plan.calls.values()))
     extra = type(call)(**{**vars(call), "slot": "x009/c000/n000000"})
-    return world.exchange(request=world.spelled(extra, None), call=extra, source=None)
+    return world.ask(call=extra, source=None)
 
 
 NO_ROUNDS = {"iterations": 0, "strengths": (), "keep": "selected", "pool": "all"}

@@ -1,13 +1,13 @@
-"""Private words in the public text of a request."""
+"""Private words where a request has public ones: they come from the plan, so a call or a plan has to bring them."""
 
 from __future__ import annotations
 
 import base64
+import dataclasses
 
 from leaks import secrets
-from leaks.attempts import Act, Attempt, at_each
-from leaks.world import World
-from pcevolve.public.release import PublicPrompt
+from leaks.attempts import Act, Attempt, at_each, behind_its_back
+from leaks.world import CALLS, World
 
 WORDS = {
     "a person's name": secrets.PERSON,
@@ -22,59 +22,91 @@ HIDDEN = {
     "a soft hyphen": "\u00ad",
     "a combining accent": "\u0301",
 }
-FIELDS = ("prompt", "negative_prompt", "model", "output_format", "response_format")
+IN_CALL = ("label", "slot", "source", "purpose")
+IN_PLAN = ("domain", "prompt_template", "negative_prompt", "model")
 MOMENTS = ("create-1", "vary-2", "look-0", "extend")
+UNPLANNED = "is not in the public plan"
+OTHER_PLAN = "on record with another plan"
 
 
-def _in_field(field: str, words: str) -> Act:
-    return lambda world: world.send_fields(**{field: words})
+def _in_call(field: str, words: str) -> Act:
+    return lambda world: world.ask(call=dataclasses.replace(world.call, **{field: words}))
 
 
 def _behind(field: str, words: str) -> Act:
     """The honest words, and more."""
-    return lambda world: world.send_fields(**{field: f"{world.fields[field]}{words}"})
-
-
-def _in_prompt(words: str) -> Act:
-    """Through the type that prompts are made of, in whatever way the dialect spells it."""
-
-    def act(world: World) -> object:
-        honest = PublicPrompt.of(world.run.plan, world.call.label)
-        prompt = PublicPrompt(f"{honest.text} {words}", honest.negative)
-        return world.exchange(request=world.spelled(world.call, world.image(), prompt))
-
-    return act
+    return lambda world: _in_call(field, f"{getattr(world.call, field)}{words}")(world)
 
 
 def _other_class(world: World) -> object:
     """One class's prompt in the request of the other: one bit."""
     label = next(each for each in world.run.plan.labels if each != world.call.label)
-    return world.exchange(
-        request=world.spelled(world.call, world.image(), PublicPrompt.of(world.run.plan, label))
-    )
+    return world.ask(call=dataclasses.replace(world.call, label=label))
 
 
-DIFFERS = "differs from what the plan and the release give"
+def begun(**changes: object) -> Act:
+    """The gate is told another plan."""
+
+    def act(world: World) -> object:
+        plan, account = world.run.plan, world.run.account
+        return world.run.gate.begin(plan.model_copy(update=changes), account.committed, account.measured)
+
+    return act
+
+
+def _begun_behind(field: str, words: str) -> Act:
+    """The gate is told another plan, with words behind the honest ones."""
+    return lambda world: begun(**{field: f"{getattr(world.run.plan, field)} {words}"})(world)
+
+
+def in_plans(**changes: object) -> Act:
+    """The plan that the gate was told, and the one that the transcript holds, are changed in place."""
+
+    def change(world: World) -> None:
+        for plan in (world.run.plan, world.run.transcript.plan()):
+            plan.__dict__.pop("calls", None)
+            plan.__dict__.update(changes)
+
+    return change
+
+
 ATTEMPTS: list[Attempt] = [
     *(
         attempt
-        for field in FIELDS
+        for field in IN_CALL
         for name, words in WORDS.items()
         for attempt in at_each(
-            ("create-1", "vary-1"), "private words", f"{name} as {field}", _in_field(field, words), DIFFERS
+            MOMENTS, "private words", f"{name} as a call's {field}", _in_call(field, words), UNPLANNED
         )
     ),
     *(
         attempt
         for name, words in HIDDEN.items()
         for attempt in at_each(
-            MOMENTS, "hidden words", f"{name} behind the prompt", _behind("prompt", words), DIFFERS
+            MOMENTS, "hidden words", f"{name} behind the label", _behind("label", words), UNPLANNED
         )
     ),
     *(
         attempt
+        for field in IN_PLAN
         for name, words in WORDS.items()
-        for attempt in at_each(MOMENTS, "private prompts", name, _in_prompt(words), DIFFERS)
+        for attempt in at_each(
+            ("create-1", "vary-1"),
+            "private prompts",
+            f"{name} in a plan's {field}",
+            _begun_behind(field, words),
+            OTHER_PLAN,
+        )
     ),
-    *at_each(MOMENTS, "private prompts", "another class's", _other_class, DIFFERS),
+    *at_each(CALLS, "private prompts", "another class's", _other_class, UNPLANNED),
+    *(
+        attempt
+        for field in IN_PLAN
+        for attempt in behind_its_back(
+            "private prompts",
+            f"in the {field} of a plan that is changed in place",
+            MOMENTS,
+            in_plans(**{field: f"{{label}} {secrets.PERSON}"}),
+        )
+    ),
 ]

@@ -14,9 +14,9 @@ from leaks.forgeries.honest import faults
 from pcevolve.audit.populations import Populations
 from pcevolve.errors import ClientError
 from pcevolve.methods import method
-from pcevolve.publish.dataset import Release, publish
+from pcevolve.publish import Release, publish
+from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.evidence import Evidence
 from pcevolve.transcript.records import GENESIS, Line, digest
 from support.forge import Event, forge, reissue
 
@@ -148,12 +148,12 @@ def stored(root: Path, data: bytes) -> str:
 
 def republished(root: Path) -> None:
     """Make the release anew from a forged record, its images too, as ``publish`` does, and all that follows."""
-    evidence = Evidence.of(root)
+    evidence = RunReader.strict(root)
     plan, receipts = evidence.plan, evidence.receipts
     assert plan is not None
     due = Populations(plan, evidence.outputs).dataset(receipts)
     shutil.rmtree(root / "release")
-    last = evidence.entries[-1].digest
+    last = evidence.head
     made = Release(plan, method(plan.method), due, receipts, last, len(evidence.entries))
     publish(root / "release", made, evidence.bodies.file)
     prune(root)
@@ -170,7 +170,7 @@ def made_to_fit(root: Path) -> None:
 def prune(root: Path) -> None:
     """Remove stored files that no line names, so that a forgery leaves no leftovers."""
     try:
-        named = Evidence.of(root).files
+        named = RunReader.strict(root).files
     except ClientError:  # a record that our own code does not read
         return
     for path in (root / "transcript" / "bodies").iterdir():

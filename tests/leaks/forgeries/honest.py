@@ -15,6 +15,7 @@ from pcevolve.audit import audit, wire_page_finding
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import Encoder
 from pcevolve.public.plan import PublicPlan
+from pcevolve.transcript import RunReader
 from support.paid import encoder, paid_run
 from support.provider import FakeProvider, linking
 from support.runs import ADDRESS, small_plan
@@ -96,7 +97,8 @@ def remembered() -> Encoder:
 def faults(root: Path) -> list[str]:
     """What the audit says against a run."""
     findings = audit(root, lambda name: remembered())
-    return [fault for finding in (*findings, *wire_page_finding(root, findings)) for fault in finding.faults]
+    page = wire_page_finding(RunReader.lenient(root), findings)
+    return [fault for finding in (*findings, *page) for fault in finding.faults]
 
 
 @dataclass(frozen=True)

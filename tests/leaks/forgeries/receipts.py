@@ -23,7 +23,7 @@ from leaks.forgeries.forging import (
 )
 from pcevolve.audit.populations import Populations
 from pcevolve.public.release import Receipt
-from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript import RunReader
 
 Values = dict[str, object]
 WHERE = r"receipt for iteration \d+: "
@@ -124,7 +124,7 @@ def from_round(iteration: int, of: int) -> Act:
     """A candidate of a round that this receipt does not choose from, and the requests that send it back."""
 
     def act(root: Path) -> None:
-        evidence = Evidence.of(root)
+        evidence = RunReader.strict(root)
         pool = Populations(evidence.plan, evidence.outputs).pool(of)
         first = pool.candidates["cut"][0]
         receipted(lambda receipt: chosen(receipt)[0].update(id=first.id, digest=first.digest), iteration)(
@@ -138,7 +138,7 @@ def other_of_pool(receipt_of: int, republish: bool) -> Act:
     """One chosen candidate exchanged for another that could have been chosen."""
 
     def act(root: Path) -> None:
-        evidence = Evidence.of(root)
+        evidence = RunReader.strict(root)
         pool = Populations(evidence.plan, evidence.outputs).pool(receipt_of).candidates["cut"]
 
         def exchange(receipt: Values) -> None:
@@ -155,7 +155,7 @@ def remeasured(change: MEASURED, *iterations: int, metadata: dict[str, str] | No
     """Another measurement in the place of the one that was paid for; the choices stay."""
 
     def act(root: Path) -> None:
-        bodies = Evidence.of(root).bodies
+        bodies = RunReader.strict(root).bodies
 
         def edit(events: list[Event]) -> list[Event]:
             for iteration in iterations or (1,):
@@ -184,7 +184,7 @@ def stored_as(data: bytes) -> Act:
 
 def with_padding(root: Path) -> None:
     """The same arrays, spelled with more room between header and data."""
-    bodies = Evidence.of(root).bodies
+    bodies = RunReader.strict(root).bodies
     plain = bodies.file(_receipt(root, 1).measured)
     length = int.from_bytes(plain[:8], "little")
     padded = (length + 64).to_bytes(8, "little") + plain[8 : 8 + length] + b" " * 64 + plain[8 + length :]
@@ -193,7 +193,7 @@ def with_padding(root: Path) -> None:
 
 
 def _receipt(root: Path, iteration: int) -> Receipt:
-    return next(each for each in Evidence.of(root).receipts if each.iteration == iteration)
+    return next(each for each in RunReader.strict(root).receipts if each.iteration == iteration)
 
 
 def with_array(name: str, array: np.ndarray) -> MEASURED:

@@ -27,15 +27,15 @@ from urllib.parse import urlsplit
 
 from pcevolve.audit.flows import Answer, Flow, Request, read_flows
 from pcevolve.public.finding import Finding
-from pcevolve.transcript.evidence import Evidence
-from pcevolve.transcript.records import Answered, Header, Sent
+from pcevolve.transcript import Attempt, RunReader
+from pcevolve.transcript.records import Header, Sent
 
 RECORDERS_OWN: Final = frozenset({400, 413, 502})
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """One request as the transcript has it.
+class Recorded:
+    """One attempt at a request, as the transcript has it.
 
     Attributes:
         where: For messages: its slot and line.
@@ -49,16 +49,24 @@ class Attempt:
     request: Request
     answer: Answer | None = None
 
+    @classmethod
+    def of(cls, attempt: Attempt) -> Recorded:
+        """Put an attempt beside what a recorder may have seen."""
+        sent, came = attempt.sent, attempt.answer
+        where = f"request {sent.slot} (line {attempt.line})"
+        answer = None if came is None else Answer(came.status, came.headers, came.body.sha256)
+        return cls(where, urlsplit(sent.url).netloc, _request(sent), answer)
 
-def reconcile(evidence: Evidence, capture: Path) -> list[Finding]:
+
+def reconcile(run: RunReader, capture: Path) -> list[Finding]:
     """Compare a run's record with an independent capture of its traffic.
 
     Raises:
         TranscriptError: The capture cannot be read, or is damaged.
     """
     flows, torn = read_flows(capture)
-    everything = _attempts(evidence)
-    attempts = [each for each in everything if each.host == urlsplit(evidence.opened.api).netloc]
+    everything = [Recorded.of(each) for each in run.traffic.attempts]
+    attempts = [each for each in everything if each.host == urlsplit(run.opened.api).netloc]
     told = _Comparison()
     for ours, theirs in _aligned(attempts, _completed(flows, attempts)):
         told.compare(ours, theirs)
@@ -74,27 +82,13 @@ def reconcile(evidence: Evidence, capture: Path) -> list[Finding]:
     ]
 
 
-def _attempts(evidence: Evidence) -> list[Attempt]:
-    """Every request on record, with what became of it."""
-    made: list[Attempt] = []
-    for entry in evidence.entries:
-        record = entry.record
-        if isinstance(record, Sent):
-            where = f"request {record.slot} (line {entry.seq + 1})"
-            made.append(Attempt(where, urlsplit(record.url).netloc, _request(record)))
-        elif isinstance(record, Answered) and made:
-            answer = Answer(record.status, record.headers, record.body.sha256)
-            made[-1] = replace(made[-1], answer=answer)
-    return made
-
-
 def _request(sent: Sent) -> Request:
     parts = urlsplit(sent.url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Request(sent.method, target, "HTTP/1.1", sent.headers, sent.body.sha256)
 
 
-def _completed(flows: Sequence[Flow], attempts: Sequence[Attempt]) -> list[Flow]:
+def _completed(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]:
     """Take each request that broke off for the next attempt without an answer that begins in the same way."""
     completed, after = [], 0
     for flow in flows:
@@ -108,17 +102,17 @@ def _completed(flows: Sequence[Flow], attempts: Sequence[Attempt]) -> list[Flow]
     return completed
 
 
-def _is_whole(attempt: Attempt, flow: Flow) -> bool:
+def _is_whole(attempt: Recorded, flow: Flow) -> bool:
     return attempt.request == flow.request and _same_answer(attempt, flow)
 
 
-def _may_have_broken_off(attempt: Attempt, flow: Flow) -> bool:
+def _may_have_broken_off(attempt: Recorded, flow: Flow) -> bool:
     return attempt.request._replace(sha256=None) == flow.request and (
         attempt.answer is None or attempt.answer.status in RECORDERS_OWN
     )
 
 
-def _same_answer(attempt: Attempt, flow: Flow) -> bool:
+def _same_answer(attempt: Recorded, flow: Flow) -> bool:
     """Whether what the client took for an answer is what went back to it."""
     if attempt.answer is None or flow.answer is None:
         return attempt.answer is None or attempt.answer.status in RECORDERS_OWN
@@ -126,8 +120,8 @@ def _same_answer(attempt: Attempt, flow: Flow) -> bool:
 
 
 def _aligned(
-    attempts: Sequence[Attempt], flows: Sequence[Flow]
-) -> Iterator[tuple[list[Attempt], list[Flow]]]:
+    attempts: Sequence[Recorded], flows: Sequence[Flow]
+) -> Iterator[tuple[list[Recorded], list[Flow]]]:
     """Runs of the same request on both sides, in order; what has no counterpart stands beside what is in its place."""
     ours = [list(group) for _, group in groupby(attempts, key=lambda each: each.request)]
     theirs = [list(group) for _, group in groupby(flows, key=lambda each: each.request)]
@@ -138,7 +132,7 @@ def _aligned(
         yield from zip_longest(ours[start:end], theirs[from_:to], fillvalue=[])
 
 
-def _answered(attempts: Sequence[Attempt]) -> int:
+def _answered(attempts: Sequence[Recorded]) -> int:
     return sum(each.answer is not None for each in attempts)
 
 
@@ -149,9 +143,9 @@ class _Comparison:
     unrecorded: list[str] = field(default_factory=list)
     unsent: list[str] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
-    apart: list[tuple[Attempt | None, Flow | None]] = field(default_factory=list)
+    apart: list[tuple[Recorded | None, Flow | None]] = field(default_factory=list)
 
-    def compare(self, ours: Sequence[Attempt], theirs: Sequence[Flow]) -> None:
+    def compare(self, ours: Sequence[Recorded], theirs: Sequence[Flow]) -> None:
         """Compare the attempts at one request with what came of them, or with what came in their place."""
         due = [each for each in ours if each.answer is not None]
         if not ours or not theirs or ours[0].request != theirs[0].request:
@@ -187,7 +181,7 @@ class _Comparison:
                 self.unsent.append(f"{lost.where} is on record as answered, and was not sent")
 
 
-def _unlike(due: Sequence[Attempt], flows: Sequence[Flow]) -> Iterator[str]:
+def _unlike(due: Sequence[Recorded], flows: Sequence[Flow]) -> Iterator[str]:
     """Answers on record that are not, in this order, among those that came."""
     coming = iter(flows)
     for attempt in due:

@@ -38,7 +38,13 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer in full; see ``Request``."""
+    """An answer in full.
+
+    Attributes:
+        status: Of HTTP.
+        headers: In the order and spelling of the wire.
+        sha256: Of the exact body.
+    """
 
     status: int
     headers: tuple[Header, ...]
@@ -69,7 +75,7 @@ class _Body(_Model):
     base64: str
 
     def digest(self) -> str:
-        """Of the bytes themselves."""
+        """SHA-256 of the bytes that are written down, whatever the line says it is."""
         return hashlib.sha256(base64.b64decode(self.base64, validate=True)).hexdigest()
 
 
@@ -88,7 +94,7 @@ class _Head(_Model):
     body: _Body | None
 
     def request(self) -> Request:
-        """Without the line that it stands in."""
+        """The request alone, as it is compared with the record."""
         digest = self.body.sha256 if self.body else None
         return Request(self.method, self.target, self.version, self.headers, digest)
 

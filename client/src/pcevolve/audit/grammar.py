@@ -25,8 +25,8 @@ from pcevolve.egress.transport import Incoming
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.transcript.log import Entry
 from pcevolve.transcript.records import (
-    ACCOUNT,
-    HELLO,
+    BALANCE_SLOT,
+    GREETING_SLOT,
     Answered,
     Failed,
     Finished,
@@ -47,7 +47,7 @@ class _Broken(Exception):  # noqa: N818 - it never leaves this module
 
 
 class _Over(Exception):  # noqa: N818
-    """The record ends here."""
+    """The record ends before the grammar does: the run is under way, which is no fault."""
 
 
 def grammar_faults(entries: Sequence[Entry], plan: PublicPlan | None) -> Iterator[str]:
@@ -76,16 +76,27 @@ def steps(plan: PublicPlan) -> Iterator[Call | int]:
 
 @dataclass
 class _Parser:
-    """Recursive descent; ``place`` is the next line."""
+    """Recursive descent over the lines.
+
+    Attributes:
+        entries: All lines of the record.
+        place: Of the next line to be read.
+    """
 
     entries: Sequence[Entry]
     place: int = 0
 
     def transcript(self, plan: PublicPlan | None) -> None:
+        """Read the whole record.
+
+        Raises:
+            _Broken: A line stands where another one is due.
+            _Over: There are no more lines, and more are due.
+        """
         self._take(Opened, "the opening line")
-        self._attempts(lambda slot: slot == HELLO, until=_succeeded, due="the greeting")
-        while self._at(Sent, ACCOUNT):
-            self._exchange(lambda slot: slot == ACCOUNT, "a question for the balance")
+        self._attempts(lambda slot: slot == GREETING_SLOT, until=_succeeded, due="the greeting")
+        while self._at(Sent, BALANCE_SLOT):
+            self._exchange(lambda slot: slot == BALANCE_SLOT, "a question for the balance")
         self._take(Planned, "the plan")
         for step in () if plan is None else steps(plan):
             if isinstance(step, Call):
@@ -95,7 +106,7 @@ class _Parser:
         self._finish()
 
     def _call(self, call: Call) -> None:
-        """At least one attempt, and what came of them in the end."""
+        """Read at least one attempt at a call, and the outputs that they brought in the end."""
         due = f"request {call.slot}"
         self._exchange(lambda slot: slot == call.slot, due)
         while not isinstance(self._peek(), Received):
@@ -105,11 +116,13 @@ class _Parser:
             raise self._broken(f"what {call.slot} brought", back=1)
 
     def _release(self, iteration: int) -> None:
+        """Read the receipt for an iteration."""
         released = self._take(Released, f"the receipt for iteration {iteration}")
         if released.receipt.iteration != iteration:
             raise self._broken(f"the receipt for iteration {iteration}", back=1)
 
     def _finish(self) -> None:
+        """Read the closing line, and make sure that its count is right and that nothing follows."""
         finished = self._take(Finished, "the closing line")
         sent = sum(isinstance(each.record, Sent) for each in self.entries)
         if finished.sent != sent:
@@ -122,7 +135,7 @@ class _Parser:
             pass
 
     def _exchange(self, slot: Callable[[str], bool], due: str) -> Record:
-        """A request and what came of it."""
+        """Read one attempt: a request of a fitting slot, and its answer or failure, which is returned."""
         sent = self._take(Sent, due)
         if not slot(sent.slot):
             raise self._broken(due, back=1)
@@ -131,11 +144,11 @@ class _Parser:
             raise self._broken(f"what came of request {sent.slot}")
         self.place += 1
         if isinstance(outcome, Answered):
-            self._count(outcome)
+            self._require_length(outcome)
         return outcome
 
-    def _count(self, answer: Answered) -> None:
-        """An answer's length is that of its headers and body."""
+    def _require_length(self, answer: Answered) -> None:
+        """Make sure that an answer's recorded length is that of its headers and body."""
         frame = Incoming(answer.status, answer.headers, b"").wire_bytes
         if answer.wire_bytes != frame + answer.body.size:
             raise _Broken(f"answer {answer.slot} (line {self.place}): its recorded length is wrong")

@@ -3,52 +3,47 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from pcevolve.pages.report.page import REPORT, render
-from pcevolve.pages.report.records import RunRecords
-from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.summary import SUMMARY, spelled, summary
-from pcevolve.transcript.evidence import Evidence
-from pcevolve.transcript.tree import KINDS, kind_of
-
-WIRE = "wire.html"
-OWN = {
-    "config.toml": stat.S_IFREG,
-    ".lock": stat.S_IFREG,
-    "private": stat.S_IFDIR,
-    "release": stat.S_IFDIR,
-    "transcript": stat.S_IFDIR,
-    SUMMARY: stat.S_IFREG,
-    REPORT: stat.S_IFREG,
-    WIRE: stat.S_IFREG,
-}
-"""All that lies in a run's folder. Options, lock and ``private/`` are the owner's and are not looked into."""
+from pcevolve.audit.rebuilt import RebuiltRelease
+from pcevolve.pages.report import FinishedRun, render
+from pcevolve.pages.wire import rendered_viewer
+from pcevolve.public.finding import Finding
+from pcevolve.publish.summary import encoded, summary
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.files import KIND_NAMES, kind_of
+from pcevolve.transcript.layout import KINDS
 
 
-def page_faults(evidence: Evidence, plan: PublicPlan, released: int) -> Iterator[str]:
+def page_faults(released: RebuiltRelease) -> Iterator[str]:
     """What lies in the run's folder and is no part of a run, and pages that say something else than the record.
 
+    Options, lock and ``private/`` are the owner's and are not looked into.
+
     Args:
-        evidence: The record.
-        plan: The public plan.
-        released: Images in the dataset.
+        released: The release as the record gives it, whose images have been compared.
     """
-    for path in sorted(evidence.root.iterdir()):
+    run, plan = released.run, released.plan
+    for path in sorted(run.layout.root.iterdir()):
         kind = kind_of(path)
-        if path.name not in OWN:
+        if path.name not in KINDS:
             yield f"{path.name!a} belongs to no run"
-        elif kind != OWN[path.name]:
-            yield f"{path.name} is {KINDS.get(kind or 0, 'no plain file')}"
-    values = summary(plan, evidence.receipts, evidence.entries, released)
-    yield from _same(evidence.root / SUMMARY, lambda: spelled(values))
-    yield from _same(evidence.root / REPORT, lambda: render(RunRecords.of(evidence.root), ()).encode())
+        elif kind != KINDS[path.name]:
+            yield f"{path.name} is {KIND_NAMES.get(kind or 0, 'no plain file')}"
+    values = summary(run, plan, len(released.files))
+    yield from _same(run.layout.summary, lambda: encoded(values))
+    finished = FinishedRun(run, plan, released.manifest())
+    yield from _same(run.layout.report, lambda: render(finished, ()).encode())
 
 
-def wire_faults(root: Path, rendered: Callable[[], bytes]) -> Iterator[str]:
-    """Whether the wire page, if there is one, is the one that the audit makes of this record."""
-    yield from _same(root / WIRE, rendered)
+def wire_page_finding(run: RunReader, findings: Sequence[Finding]) -> list[Finding]:
+    """Whether ``wire.html`` is the page that these findings and the record give; nothing where there is none."""
+    page = run.layout.wire_page
+    if kind_of(page) != stat.S_IFREG:
+        return []
+    faults = tuple(_same(page, lambda: rendered_viewer(run, findings)))
+    return [Finding("so is the wire page (of an audit with the same --capture, if any)", faults, 1)]
 
 
 def _same(path: Path, expected: Callable[[], bytes]) -> Iterator[str]:

@@ -2,6 +2,12 @@
 
 It goes through the record as the provider saw it and predicts every request from public facts: the plan, the
 receipts, and the provider's own earlier answers.
+
+This is a second implementation, on purpose, of the rules by which the gate lets requests out (``pcevolve.rules`` and
+``egress.policy``): an auditor does not take the gate's word. It imports nothing of either, and an import contract keeps
+it so. Both stand on the same primitives, which decide nothing: the dialects, ``Address`` and ``Outgoing``, what a link
+may lead to (``egress.links``), how large an answer may be (``egress.bounds``), and the public types. A test runs both
+on generated records, honest and forged, and compares what they say.
 """
 
 from __future__ import annotations
@@ -19,12 +25,12 @@ from pcevolve.egress.transport import HIDDEN, Address, Outgoing
 from pcevolve.errors import ClientError, ProviderReplyError
 from pcevolve.providers.dialect import Dialect, WireRequest
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import Candidate, Chosen, PublicPrompt, Receipt
+from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.records import (
-    ACCOUNT,
-    HELLO,
+    BALANCE_SLOT,
+    GREETING_SLOT,
     Answered,
     Failed,
     Planned,
@@ -62,7 +68,7 @@ class Replay:
         failed: Whether the last request, if there was one, brought no success: only then may a key be exchanged.
     """
 
-    evidence: Evidence
+    run: RunReader
     plan: PublicPlan
     dialect: Dialect
     begun: bool = False
@@ -79,12 +85,12 @@ class Replay:
     @property
     def bodies(self) -> Bodies:
         """What crossed the wire."""
-        return self.evidence.bodies
+        return self.run.bodies
 
     def faults(self) -> Iterator[str]:
         """Every request that is not what it should have been, in order."""
         slots = list(self.plan.calls)
-        for entry in self.evidence.entries:
+        for entry in self.run.entries:
             record = entry.record
             if isinstance(record, Answered | Failed):
                 self.failed = not isinstance(record, Answered) or record.status != HTTPStatus.OK
@@ -101,7 +107,7 @@ class Replay:
                 fault = self._fault(record, slots)
                 if fault is not None:
                     yield f"request {record.slot} (line {entry.seq + 1}): {fault}"
-        if self.evidence.finished and self.answered != len(slots):
+        if self.run.finished and self.answered != len(slots):
             yield f"{self.answered} of {len(slots)} planned requests were answered, yet the run was closed"
 
     def _learn(self, answer: Answered, slots: list[str]) -> None:
@@ -138,7 +144,9 @@ class Replay:
         return self.answered < len(slots) and slots[self.answered] == slot
 
     def _fault(self, sent: Sent, slots: list[str]) -> str | None:
-        question = {HELLO: self.dialect.hello(), ACCOUNT: self.dialect.account()}.get(sent.slot)
+        question = {GREETING_SLOT: self.dialect.hello(), BALANCE_SLOT: self.dialect.balance_request()}.get(
+            sent.slot
+        )
         if question is not None:
             return "asked after the plan was fixed" if self.begun else self._compare(sent, question)
         call = self.plan.calls.get(planned_slot(sent.slot))
@@ -163,18 +171,21 @@ class Replay:
         return self._differs(sent, expected) or self._too_long(sent.wire_bytes - expected.wire_bytes, 1)
 
     def _expected(self, call: Call) -> WireRequest:
-        prompt = PublicPrompt.of(self.plan, call.label)
         image = None if call.purpose == "create" else self.bodies.file(self._source(call).digest)
-        return self.dialect.encode(self.plan, call, prompt, image)
+        return self.dialect.encode(self.plan, call, image)
 
     def _source(self, call: Call) -> Chosen:
         """The image that a call has to carry."""
-        named = self._echoed(call.source) if call.source is not None else self._released(call)
+        if call.source is not None:
+            return self._echoed(call.source)
+        named = self._released(call)
         known = self.received.get(named.id)
         if known is None or known.digest != named.digest:
             raise ProviderReplyError("its receipt names an image that the provider had not sent")
         if known.label != call.label:
             raise ProviderReplyError("its receipt names an image of another class")
+        if known.iteration >= call.iteration:
+            raise ProviderReplyError("its receipt names an image of no earlier iteration")
         return named
 
     def _echoed(self, source: str) -> Chosen:
@@ -189,6 +200,8 @@ class Replay:
         chosen = () if receipt is None else receipt.of(call.label)
         if call.parent is None or call.parent >= len(chosen):
             raise ProviderReplyError("its image has no receipt for this class and iteration")
+        if receipt is not None and receipt.run_id != self.plan.run_id:
+            raise ProviderReplyError("its receipt is of another run")
         return chosen[call.parent]
 
     def _compare(self, sent: Sent, expected: WireRequest) -> str | None:

@@ -22,7 +22,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.selectors import SELECTORS, Measurement
 from pcevolve.selectors.choosing import Chooser, looks_of
 from pcevolve.selectors.scene import united
-from pcevolve.transcript.evidence import Evidence
+from pcevolve.transcript.reader import RunReader
 
 LoadEncoder = Callable[[PublicPlan], Encoder]
 """Finds the encoder that a plan names; raises a ClientError where it cannot be had."""
@@ -53,12 +53,12 @@ class Selections:
     """All choices of a run.
 
     Attributes:
-        evidence: The record.
+        run: The record.
         load: Finds the encoder.
         room: Bits that rounding leaves to a forger in what was derived; known once ``faults`` was asked.
     """
 
-    evidence: Evidence
+    run: RunReader
     load: LoadEncoder
     room: int = 0
 
@@ -68,20 +68,18 @@ class Selections:
         Raises:
             ModelError: The encoder's weights are not at hand, so nothing can be said.
         """
-        plan = self.evidence.plan
+        plan = self.run.plan
         method = None if plan is None else methods.method(plan.method)
-        if plan is None or method is None or method.selector is None or not self.evidence.finished:
+        if plan is None or method is None or method.selector is None or not self.run.finished:
             return
-        asked = [each for each in self.evidence.receipts if each.iteration]
+        asked = [each for each in self.run.receipts if each.iteration]
         selector = SELECTORS[method.selector]()
-        yield from self._derived(
-            plan, Chooser(plan, self.load(plan), self.evidence.bodies.file, selector), asked
-        )
+        yield from self._derived(plan, Chooser(plan, self.load(plan), self.run.bodies.file, selector), asked)
 
     def _derived(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
         """Go through the receipts in order: a free choice follows from the last measurement before it."""
-        looks = looks_of(plan, next((each for each in self.evidence.receipts if not each.iteration), None))
-        populations = Populations(plan, self.evidence.outputs)
+        looks = looks_of(plan, next((each for each in self.run.receipts if not each.iteration), None))
+        populations = Populations(plan, self.run.outputs)
         measured: Measurement | None = None
         for receipt in receipts:
             where = f"receipt for iteration {receipt.iteration}"
@@ -99,7 +97,7 @@ class Selections:
 
     def _measured(self, digest: str) -> Measurement | None:
         """A measurement in its one spelling; None for anything else."""
-        data = self.evidence.bodies.file(digest)
+        data = self.run.bodies.file(digest)
         try:
             found = parsed(data)
         except (SafetensorError, ValueError, KeyError):

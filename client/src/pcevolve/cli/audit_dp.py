@@ -9,49 +9,79 @@ from contextlib import contextmanager
 from typing import Annotated
 
 import typer
+from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from pcevolve.cli.options import Json, given, takes
 from pcevolve.dp_audit.claim import Claim, Verdict
-from pcevolve.privacy import Budget, Relation
+from pcevolve.privacy import Budget
+from pcevolve.public import settings
+from pcevolve.public.figures import parse_epsilon
+from pcevolve.public.options import Panel, Setting, checked
 
 LINE_SECONDS = 10.0
+DECLARED = Setting(Panel.MOST_USED)
 
 
+class AuditedClaim(BaseModel):
+    """The claim that ``audit-dp`` puts to the test, and how hard it tries; δ and relation are declared as a run's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epsilon: Annotated[str, Field(description="What a whole run claims, > 0."), DECLARED]
+    delta: settings.Delta | None = None
+    relation: settings.Relation = "replace-one"
+    images_per_unit: Annotated[
+        int, Field(ge=1, description="Images in the privacy unit that changes (--unit-map)."), DECLARED
+    ] = 1
+    rounds: Annotated[int, Field(ge=1, le=100, description="Rounds of the run, T."), DECLARED] = 1
+    runs: Annotated[
+        int,
+        Field(ge=100, description="Simulated runs on each of two datasets: half a minute for 20000."),
+        DECLARED,
+    ] = 20_000
+    confidence: Annotated[
+        float, Field(description="Probability that the bound is right, at least 0.95 and below 1."), DECLARED
+    ] = 0.95
+    seed: Annotated[
+        int | None,
+        Field(ge=0, description="Repeatable, with seeded noise in place of a real run's."),
+        DECLARED,
+    ] = None
+
+    def of(self, method: str) -> Claim:
+        """The claim, about a method.
+
+        Raises:
+            UsageError: There is no such method, or the claim cannot be tested.
+        """
+        from pcevolve.methods import default_delta
+
+        delta = default_delta(method) if self.delta is None else self.delta
+        budget = Budget(parse_epsilon(self.epsilon), delta)
+        return Claim(
+            method, budget, self.relation, self.images_per_unit, self.rounds, self.runs, self.confidence
+        )
+
+
+@takes(AuditedClaim)
 def audit_dp(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="Whose claim to test: pcevolve, pe, ...")],
-    epsilon: Annotated[str, typer.Option(help="What a whole run claims, > 0.")],
-    delta: Annotated[
-        float | None, typer.Option(help="δ of the claim, >= 0 and < 1; the method's own if not given.")
-    ] = None,
-    relation: Annotated[Relation, typer.Option(help="Neighbour relation.")] = "replace-one",
-    images_per_unit: Annotated[
-        int, typer.Option(min=1, help="Images in the privacy unit that changes (--unit-map).")
-    ] = 1,
-    rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds of the run, T.")] = 1,
-    runs: Annotated[
-        int, typer.Option(min=100, help="Simulated runs on each of two datasets: half a minute for 20000.")
-    ] = 20_000,
-    confidence: Annotated[float, typer.Option(help="Probability that the bound is right, >= 0.95.")] = 0.95,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Repeatable, with seeded noise in place of a real run's.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")] = False,
+    *,
+    as_json: Json = False,
+    **options: object,
 ) -> None:
     """Try to tell two neighbouring datasets apart by what a method releases; exit 1 if it leaks more than it claims.
 
     Reads no private data and spends no budget: the datasets are made up, the mechanisms are those of a real run.
     """
-    from pcevolve.dp.calibration import parse_delta, parse_epsilon
-    from pcevolve.dp_audit.audit import (
-        audit_method,  # SciPy takes a second to load; --help should not
-    )
-    from pcevolve.methods import default_delta
+    from pcevolve.dp_audit.audit import audit_method  # SciPy takes a second to load; --help should not
 
-    budget = Budget(parse_epsilon(epsilon), parse_delta(default_delta(method) if delta is None else delta))
-    claim = Claim(method, budget, relation, images_per_unit, rounds, runs, confidence)
-    with _progress(f"Audit of {method}", 2 * runs) as tick:
-        verdict = audit_method(claim, seed, tick)
+    asked = checked(AuditedClaim, given(options))
+    claim = asked.of(method)
+    with _progress(f"Audit of {method}", 2 * claim.runs) as tick:
+        verdict = audit_method(claim, asked.seed, tick)
     _show(verdict, as_json)
     if not verdict.holds:
         raise typer.Exit(1)

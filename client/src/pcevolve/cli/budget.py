@@ -10,98 +10,123 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.cli.tables import Json, print_table
+from pcevolve.cli.help import CommandWithPanels, GroupWithPanels
+from pcevolve.cli.options import Json, LedgerFile, given, takes
+from pcevolve.cli.tables import print_table
 from pcevolve.errors import UsageError
-from pcevolve.privacy import Budget, Relation
-from pcevolve.public.figures import loss
+from pcevolve.privacy import Budget
+from pcevolve.public import settings
+from pcevolve.public.figures import loss, parse_epsilon, parse_noise_multiplier
+from pcevolve.public.options import Panel, Setting, checked
 from pcevolve.run.settings import default_ledger
 
 if TYPE_CHECKING:
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
     from pcevolve.methods.planner import BudgetPlan
 
-budget_app = typer.Typer(
-    help="What a run would cost, what was spent, and on which data.", no_args_is_help=True
-)
 DEFAULT_EPSILON = "10"
+DECLARED = Setting(Panel.MOST_USED)
+
+budget = typer.Typer(
+    cls=GroupWithPanels,
+    help="What a run would cost, what was spent, and on which data.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
-@budget_app.command("plan")
-def budget_plan(
-    method: Annotated[str, typer.Option(help="Method to plan for, or auto.")],
+class PlannedRun(BaseModel):
+    """What ``budget plan`` is asked about; the options of a run are declared where the run's are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: Annotated[str, Field(description="Method to plan for, or auto."), DECLARED]
     epsilon: Annotated[
-        str | None, typer.Option(help="Total privacy budget, > 0; 10 if neither this nor noise is given.")
-    ] = None,
+        str | None,
+        Field(description="Total privacy budget, > 0; 10 if neither this nor noise is given."),
+        DECLARED,
+    ] = None
     noise_multiplier: Annotated[
         str | None,
-        typer.Option(
-            help="Instead of --epsilon: Gaussian noise of selections over L2 sensitivity; prints the epsilon it costs."
+        Field(
+            description="Instead of --epsilon: Gaussian noise of selections over L2 sensitivity; prints the epsilon it "
+            "costs."
         ),
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="δ of the guarantee, in [0, 1); the method's own if not given.")
-    ] = None,
-    iterations: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Rounds, T; the method's own if not given.")
-    ] = None,
-    classes: Annotated[int, typer.Option(min=1, max=1000, help="Number of classes, C.")] = 2,
-    shots: Annotated[int, typer.Option(min=1, max=1_000_000, help="Private units per class, K.")] = 10,
-    candidates: Annotated[int, typer.Option(min=1, max=10_000, help="Candidates per class, N.")] = 100,
-    relation: Annotated[Relation, typer.Option(help="Neighbour relation.")] = "replace-one",
-    calibration: Annotated[
-        Literal["tight", "published"], typer.Option(help="published: the paper's own, where it differs.")
-    ] = "tight",
-    appearance: Annotated[
-        Literal["matched", "as-is", "auto"] | None,
-        typer.Option(
-            help="Whether the private images' appearance is released too; the method's own if not given."
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
+        DECLARED,
+    ] = None
+    delta: settings.Delta | None = None
+    iterations: settings.Iterations | None = None
+    classes: Annotated[int, Field(ge=1, le=1000, description="Number of classes, C."), DECLARED] = 2
+    shots: settings.Shots = 10
+    candidates: settings.Candidates = 100
+    relation: settings.Relation = "replace-one"
+    calibration: settings.Calibration = "tight"
+    appearance: settings.Appearance | None = None
+
+    def require_one_question(self) -> None:
+        """Refuse options that answer each other.
+
+        Raises:
+            UsageError: ε and noise are both given, or the noise and what would choose it.
+        """
+        if self.noise_multiplier is None:
+            return
+        if self.epsilon is not None:
+            raise UsageError("--epsilon and --noise-multiplier say the same thing twice: give one of them")
+        if self.method == "auto" or self.calibration != "tight":
+            raise UsageError(
+                "--noise-multiplier leaves nothing to choose: name a method, and leave --calibration out"
+            )
+
+
+@budget.command("plan", cls=CommandWithPanels)
+@takes(PlannedRun)
+def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
+    planned, reason = _planned(checked(PlannedRun, given(options)))
+    if as_json:
+        typer.echo(json.dumps({**planned.as_dict(), "reason": reason}, indent=1))
+    else:
+        print_table(f"Plan of {planned.method}", ("what", "value"), _plan_rows(planned, reason))
+        typer.echo(f"Selection: {planned.verdict}.")
+
+
+def _planned(asked: PlannedRun) -> tuple[BudgetPlan, str]:
+    """The plan, and why ``auto`` chose its method."""
     # SciPy takes a second to load; --help should not
-    from pcevolve.dp.calibration import Scope, parse_epsilon, parse_noise_multiplier
-    from pcevolve.methods import resolved
+    from pcevolve.dp.calibration import Scope
+    from pcevolve.methods import default_delta, resolved
     from pcevolve.methods.planner import plan, plan_for_noise
 
-    if epsilon is not None and noise_multiplier is not None:
-        raise UsageError("--epsilon and --noise-multiplier say the same thing twice: give one of them")
-    if noise_multiplier is not None and (method == "auto" or calibration != "tight"):
-        raise UsageError(
-            "--noise-multiplier leaves nothing to choose: name a method, and leave --calibration out"
-        )
-    sizes = Scope(relation, iterations or 1, classes, shots, candidates)
-    budget = Budget(parse_epsilon(DEFAULT_EPSILON if epsilon is None else epsilon), _delta(method, delta))
-    chosen, reason = resolved(method, budget, sizes)
-    scope = replace(sizes, iterations=chosen.iterations(iterations, budget, sizes))
-    if appearance == "auto" and chosen.keep != "selected":
+    asked.require_one_question()
+    sizes = Scope(asked.relation, asked.iterations or 1, asked.classes, asked.shots, asked.candidates)
+    delta = default_delta(asked.method) if asked.delta is None else asked.delta
+    budget = Budget(parse_epsilon(asked.epsilon or DEFAULT_EPSILON), delta)
+    chosen, reason = resolved(asked.method, budget, sizes)
+    scope = replace(sizes, iterations=chosen.iterations(asked.iterations, budget, sizes))
+    if asked.appearance == "auto" and chosen.keep != "selected":
         raise UsageError(
             f"method '{chosen.name}' does not select its dataset, which is what settles --appearance auto: say matched "
             "or as-is"
         )
-    if noise_multiplier is None:
-        planned = plan(budget, chosen, scope, calibration, appearance)
-    else:
-        noise = parse_noise_multiplier(noise_multiplier)
-        planned = plan_for_noise(noise, budget.delta, chosen, scope, appearance)
-    _show_plan(planned, reason, as_json)
+    if asked.noise_multiplier is None:
+        return plan(budget, chosen, scope, asked.calibration, asked.appearance), reason
+    noise = parse_noise_multiplier(asked.noise_multiplier)
+    return plan_for_noise(noise, budget.delta, chosen, scope, asked.appearance), reason
 
 
-LedgerFile = Annotated[Path | None, typer.Option(help="Privacy ledger; the default one if not given.")]
-
-
-@budget_app.command("show")
+@budget.command("show", cls=CommandWithPanels)
 def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List all runs in the ledger and what each has spent, at its own delta."""
     with _opened(ledger) as opened:
         rows = opened.runs()
     if as_json:
-        typer.echo(json.dumps([_plain(row) for row in rows], indent=1))
+        typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
     headings = ("run", "relation", "units", "images", "rounds", "draws", "noise", "epsilon spent", "delta")
     numbers = [(_units(row), str(row.images), str(row.rounds), str(row.draws)) for row in rows]
@@ -112,7 +137,7 @@ def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     print_table("Privacy ledger", headings, cells)
 
 
-@budget_app.command("history")
+@budget.command("history", cls=CommandWithPanels)
 def budget_history(
     run: Annotated[str | None, typer.Option(help="Only this run; 'pcevolve budget show' lists them.")] = None,
     ledger: LedgerFile = None,
@@ -122,7 +147,7 @@ def budget_history(
     with _opened(ledger) as opened:
         rows = opened.history(run)
     if as_json:
-        typer.echo(json.dumps([_plain(row) for row in rows], indent=1))
+        typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
     headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "noise", "epsilon so far")
     cells = [
@@ -135,7 +160,7 @@ def budget_history(
     print_table("Accesses to private data", headings, cells)
 
 
-@budget_app.command("export")
+@budget.command("export", cls=CommandWithPanels)
 def budget_export(
     out: Annotated[Path | None, typer.Option(help="File to write; stdout if not given.")] = None,
     ledger: LedgerFile = None,
@@ -162,7 +187,7 @@ def _opened(path: Path | None) -> Iterator[Ledger]:
         yield ledger
 
 
-def _plain(row: RunRow | HistoryRow) -> dict[str, Any]:
+def _as_json(row: RunRow | HistoryRow) -> dict[str, Any]:
     """A row for JSON, which has no infinity: an unbounded ε is null."""
     return {**asdict(row), "epsilon": row.epsilon if math.isfinite(row.epsilon) else None}
 
@@ -187,21 +212,6 @@ def _date(seconds: float) -> str:
 def _short(parameter: str) -> str:
     """An exact fraction, or its value where it would fill the table."""
     return parameter if len(parameter) <= 12 else f"{float(Fraction(parameter)):.6g}"
-
-
-def _delta(method: str, given: float | None) -> float:
-    from pcevolve.dp.calibration import parse_delta
-    from pcevolve.methods import default_delta
-
-    return default_delta(method) if given is None else parse_delta(given)
-
-
-def _show_plan(planned: BudgetPlan, reason: str, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps({**planned.as_dict(), "reason": reason}, indent=1))
-    else:
-        print_table(f"Plan of {planned.method}", ("what", "value"), _plan_rows(planned, reason))
-        typer.echo(f"Selection: {planned.verdict}.")
 
 
 def _plan_rows(planned: BudgetPlan, reason: str) -> Iterator[tuple[str, str]]:

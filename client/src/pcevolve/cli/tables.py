@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
 WIDE = 200
 """Columns of a table that goes into a file or a pipe, where no screen has an edge."""
-Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
 
 
 def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

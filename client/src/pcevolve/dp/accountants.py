@@ -16,7 +16,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from pcevolve.privacy import Budget, Event, MechanismName
 
@@ -292,6 +291,10 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
 
 def _gaussian_delta(mu: float, epsilon: float) -> float:
     """δ of μ-GDP at ε, rounded up; logarithms, because both of its terms can be far below or above the floats."""
+    from scipy.special import (
+        log_ndtr,  # a quarter of a second, which a command that is refused need not wait for
+    )
+
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     tail = float(log_ndtr(-mu / 2 - epsilon / mu))
     gap = min(epsilon + tail - first, 0.0) - 0.01 * SLACK * (1 + epsilon - tail)

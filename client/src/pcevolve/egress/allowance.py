@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from http import HTTPStatus
 
 from pcevolve.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.plan import PublicPlan
-from pcevolve.transcript.log import Transcript
-from pcevolve.transcript.records import Answered, Record, Sent
+from pcevolve.transcript import Attempt, Traffic, Transcript
+from pcevolve.transcript.records import Answered, Record
 
 _ROUNDING = 1e-9
 """Sums of prices may miss a limit by this much."""
@@ -55,18 +54,22 @@ class Meter:
     allowance: Allowance
     dialect: Dialect
     transcript: Transcript
-    requests: int = field(default=0, init=False)
     cost: float = field(default=0.0, init=False)
     dearest: float = field(default=0.0, init=False)
     """Highest reported cost of one image so far."""
     _open: float = field(default=0.0, init=False)
-    _plan: PublicPlan | None = field(default=None, init=False)
+    _traffic: Traffic = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take up what the record holds."""
-        self._plan = self.transcript.plan()
+        """Count what earlier processes of the run used up, as the record has it."""
+        self._traffic = Traffic(self.transcript.plan())
         for entry in self.transcript.entries:
             self.note(entry.record)
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent so far."""
+        return len(self._traffic.attempts)
 
     @property
     def knows_cost(self) -> bool:
@@ -74,8 +77,8 @@ class Meter:
         return self.allowance.price is not None or self.dialect.reports_cost
 
     def fix(self, plan: PublicPlan) -> None:
-        """Say how many images each request asks for."""
-        self._plan = plan
+        """Take the plan, which says how many images each request asks for."""
+        self._traffic.plan = plan
 
     def require(self, slot: str) -> None:
         """Refuse a request that would exceed a limit.
@@ -96,13 +99,15 @@ class Meter:
             )
 
     def note(self, record: Record) -> None:
-        """Count a line of the record."""
-        if isinstance(record, Sent):
-            self.requests += 1
-            self._open = self._expected(record.slot)
+        """Count a line that was appended to the record."""
+        attempt = self._traffic.take(record, line=len(self.transcript.entries))
+        if attempt is None:
+            return
+        if attempt.outcome is None:
+            self._open = self._expected(attempt.sent.slot)
             self.cost += self._open
-        elif isinstance(record, Answered):
-            self.cost += self._charged(record) - self._open
+        elif attempt.answer is not None:
+            self.cost += self._charged(attempt) - self._open
             self._open = 0.0
 
     def forecast(self, plan: PublicPlan) -> Forecast:
@@ -138,25 +143,30 @@ class Meter:
             raise UsageError(f"this run would cost {forecast.cost:g}, and the account holds {credit:g}")
 
     def _images(self, slot: str) -> int:
-        call = None if self._plan is None else self._plan.calls.get(slot)
+        """How many images the request of a slot asks for; none where it only follows a link or asks about the API."""
+        plan = self._traffic.plan
+        call = None if plan is None else plan.calls.get(slot)
         return 0 if call is None else call.count
 
     def _expected(self, slot: str) -> float:
+        """What a request will cost: by the price, or else as much as the dearest image so far."""
         each = self.dearest if self.allowance.price is None else self.allowance.price
         return each * self._images(slot)
 
-    def _charged(self, answer: Answered) -> float:
+    def _charged(self, attempt: Attempt) -> float:
         """What an answer cost: as it says, or else by the price; an error costs nothing."""
-        images = self._images(answer.slot)
-        if answer.status != HTTPStatus.OK or not images:
+        slot, answer = attempt.sent.slot, attempt.answer
+        images = self._images(slot)
+        if answer is None or not attempt.usable or not images:
             return 0.0
         reported = self._reported(answer)
         if reported is None:
-            return self._expected(answer.slot)
+            return self._expected(slot)
         self.dearest = max(self.dearest, reported / images)
         return reported
 
     def _reported(self, answer: Answered) -> float | None:
+        """What an answer says that it cost; None where it does not say."""
         text = answer.body.text  # the images are no part of it, which spares reading them
         body = self.transcript.bodies.get(answer.body) if text is None else text.encode()
         try:

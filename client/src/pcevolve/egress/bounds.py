@@ -11,7 +11,7 @@ from pcevolve.errors import ProviderReplyError
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import containers, images, limits
 
-MAX_PLAIN_BYTES: Final = 2**20
+MAX_TEXT_BYTES: Final = 2**20
 """Of an answer without its images, and of any answer that is no success: two bytes of JSON may become 300 in memory."""
 MIN_SIDE: Final = 1024
 """Pixels; so large an image may always be, for an API that makes no smaller ones."""
@@ -34,23 +34,25 @@ def bounded(parts: Iterable[bytes], most: int) -> bytes:
     return b"".join(kept)
 
 
-def lean(body: bytes) -> bytes:
-    """Pass on a successful answer whose bulk is images.
+def mostly_images(body: bytes) -> bytes:
+    """Pass on a successful answer that holds at most ``MAX_TEXT_BYTES`` beside its images.
 
     Raises:
         ProviderReplyError: There is too much beside them: a parser would need many times its length.
     """
-    if len(body) > MAX_PLAIN_BYTES and not _is_image(body):
-        held = sum(len(found[0]) for found in islice(_LONG.finditer(body), limits.MAX_BATCH))
-        if len(body) - held > MAX_PLAIN_BYTES:
+    if len(body) > MAX_TEXT_BYTES and not _is_image(body):
+        held = sum(len(match[0]) for match in islice(_LONG.finditer(body), limits.MAX_BATCH))
+        if len(body) - held > MAX_TEXT_BYTES:
             raise ProviderReplyError(
-                f"the API's answer is longer than {MAX_PLAIN_BYTES >> 20} MiB without its images"
+                f"the API's answer is longer than {MAX_TEXT_BYTES >> 20} MiB without its images"
             )
     return body
 
 
 def of_asked_size(plan: PublicPlan, made: Sequence[bytes]) -> list[bytes]:
-    """Pass on images that are not much larger than what was asked for; what is no image is for the judge to say.
+    """Pass on images that are not much larger than what was asked for.
+
+    What is no image at all passes too: the judge gives it the lowest utility.
 
     Raises:
         ProviderReplyError: One would take many times the memory and time that the owner planned for.

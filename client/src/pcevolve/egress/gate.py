@@ -1,7 +1,9 @@
-"""The gate: the one door through which bytes leave.
+"""The gate: the one door through which bytes leave, and the run's ``Generator``.
 
-What may leave is for the policy to say, which builds every request itself. The gate puts it on record, waits for its
-turn, lets it go, and names what comes back. Retries resend the recorded bytes.
+It is told which call of the plan is next and what the call varies, and builds the request itself: the rulebook says
+which bytes, a dialect spells them, the address says where to. No method takes bytes, a prompt or a request. The gate
+puts each request on record, waits for its turn, lets it go, and names what comes back. Retries resend the recorded
+bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Final
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.links import of_bearable_size
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.policy import Policy, Source
+from pcevolve.egress.policy import Policy, Source, own_copy
 from pcevolve.egress.retry import Busy, Patience
 from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import (
@@ -24,14 +26,14 @@ from pcevolve.errors import (
     TranscriptError,
     UnlistedHostError,
 )
-from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import Candidate, Prototype, Receipt
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
-    ACCOUNT,
-    HELLO,
+    BALANCE_SLOT,
+    GREETING_SLOT,
     Answered,
     Failed,
     Finished,
@@ -53,7 +55,7 @@ HINTS: Final[dict[Reason | None, str]] = {
 
 
 class Gate:
-    """The one module that lets bytes out."""
+    """``Generator`` over HTTP that lets nothing out but what the plan and the record give."""
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class Gate:
         self._pace = pace or Pace()
         self._meter = meter or Meter(Allowance(), dialect, transcript)
         self._policy = Policy(dialect, address, transcript.bodies.file)
+        self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._round: int | None = None
         self._measured: Callable[[int], bytes] = lambda iteration: b""
         self._closed = False
@@ -88,11 +91,11 @@ class Gate:
             self._transcript.append(opened)
         elif self._transcript.entries[0].record != opened:
             raise EgressError("this run is on record with another API: start a new one with another --out")
-        for known in self._transcript.answers(HELLO):
+        for known in self._transcript.answers(GREETING_SLOT):
             return self._transcript.bodies.get(known.body)
-        return self._post(HELLO, self._policy.greeting(), self._patience.briefly()).body
+        return self._post(GREETING_SLOT, self._policy.greeting(), self._patience.briefly()).body
 
-    def credit(self) -> float | None:
+    def balance(self) -> float | None:
         """Ask what is left on the account, where the API can be asked; None if it does not say.
 
         Asked before the plan is on record and never again: a run that is continued is not new.
@@ -101,11 +104,11 @@ class Gate:
             EgressError: The plan is fixed: whether one asks in the middle of a run would tell something.
         """
         self._require_beginning()
-        question = self._policy.account()
+        question = self._policy.balance_request()
         if question is None or self._transcript.plan() is not None:
             return None
         try:
-            return self._dialect.credit(self._post(ACCOUNT, question, self._patience.briefly()).body)
+            return self._dialect.balance(self._post(BALANCE_SLOT, question, self._patience.briefly()).body)
         except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
             return None
 
@@ -124,43 +127,54 @@ class Gate:
 
         Raises:
             EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate has begun:
-                who knows what was paid for cannot change.
+                who knows what was paid for cannot change. Or this is no public plan.
         """
+        own = own_copy(plan)
         known = self._transcript.plan()
-        if type(plan) is not PublicPlan or known not in (None, plan):
+        if known not in (None, own):
             raise EgressError("this run is on record with another plan: start a new one with another --out")
         self._require_beginning()
         if known is None:
-            self._transcript.append(Planned(plan=plan))
+            self._transcript.append(Planned(plan=own))
         self._measured = measured
-        self._policy.fix(plan, committed)
+        self._policy.fix(own, committed)
         for entry in self._transcript.entries:
             if isinstance(entry.record, Released):
                 self._policy.require_committed(entry.record.receipt)
-        self._meter.fix(plan)
+        self._meter.fix(own)
 
-    def exchange(self, request: WireRequest, call: Call, source: Source) -> tuple[Candidate, ...]:
-        """Let one call of the plan out and name what comes back.
+    def create(self, call: Call) -> tuple[Candidate, ...]:
+        """Text-to-image: send the plan's prompt for a class and name what comes back.
 
         A call that was answered before is answered from the record; nothing is sent. When the last call of the plan
         is answered, all connections are closed: how long the client works after that is nobody's to see.
 
+        Args:
+            call: The next call of the plan.
+
         Raises:
-            EgressError: These are not the bytes that plan and release give; nothing was sent.
+            EgressError: The plan has no such call now, or it carries an image; nothing was sent.
             ProviderError: No usable answer.
         """
-        outgoing = self._policy.permit(request, call, source)
-        if isinstance(source, Prototype):
-            self.record(source.receipt)
-        made = self._replayed(call)
-        if made is None:
-            self._pace.await_turn(opens_round=call.iteration != self._round)
-            made = self._made(call, self._post(call.slot, outgoing, self._patience).body)
-        self._round = call.iteration
-        named = self._named(call, made, None if source is None else source.candidate.id)
-        self._policy.learn(call, named)
-        self._close_after_the_last()
-        return named
+        return self._answer(call, None)
+
+    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
+        """Image-to-image: send a received image back, as it came, and name what comes back.
+
+        The image's receipt, if it has one, goes on record before the first request that it allows. Answers from the
+        record, and the end of the plan, are as in ``create``.
+
+        Args:
+            call: The next call of the plan.
+            source: The candidate that rulebook and record name for this call, and the reason that they give; the
+                bytes are the gate's own.
+
+        Raises:
+            EgressError: The plan has no such call now, or no reason lets this candidate leave; nothing was sent.
+            ProviderError: No usable answer.
+            TranscriptError: The stored bytes are no longer what the API had sent; nothing was sent.
+        """
+        return self._answer(call, source)
 
     @contextmanager
     def private_section(self) -> Iterator[None]:
@@ -176,8 +190,8 @@ class Gate:
         released = (entry.record for entry in self._transcript.entries if isinstance(entry.record, Released))
         return any(record.receipt.iteration == iteration for record in released)
 
-    def record(self, receipt: Receipt) -> None:
-        """Put a committed receipt on record, with what was measured for it.
+    def record_receipt(self, receipt: Receipt) -> None:
+        """Put a committed receipt on record, with what was measured for it; one that is on record stays as it is.
 
         Raises:
             EgressError: The ledger does not know it.
@@ -206,6 +220,24 @@ class Gate:
             self._transcript.prune()
             self._transcript.append(Finished(sent=len(self._transcript.sent())))
 
+    def _answer(self, call: Call, source: Source) -> tuple[Candidate, ...]:
+        """Answer a call: out of memory, from the record, or by sending what the policy builds for it."""
+        outgoing = self._policy.request_for(call, source)
+        if call.slot in self._answers:
+            return self._answers[call.slot]
+        if isinstance(source, Prototype):
+            self.record_receipt(source.receipt)
+        made = self._replayed(call)
+        if made is None:
+            self._pace.await_turn(opens_round=call.iteration != self._round)
+            made = self._made(call, self._post(call.slot, outgoing, self._patience).body)
+        self._round = call.iteration
+        named = self._named(call, made, None if source is None else source.candidate.id)
+        self._policy.note_answer(call, named)
+        self._answers[call.slot] = named
+        self._close_after_the_last()
+        return named
+
     def _close_after_the_last(self) -> None:
         """Close all connections once the plan's last call is answered; nothing is sent from then on."""
         if self._policy.complete and not self._closed:
@@ -217,7 +249,12 @@ class Gate:
             raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")
 
     def _replayed(self, call: Call) -> list[bytes] | None:
-        """What an answer on record brought; an unusable one does not count and is asked for again."""
+        """What an answer on record brought; an unusable one does not count and is asked for again.
+
+        Raises:
+            TranscriptError: A usable one was on record, for its outputs are, and there is none now: it is not asked
+                for again, for the call was answered.
+        """
         for answer in self._transcript.answers(call.slot):
             try:
                 return self._made(call, self._transcript.bodies.get(answer.body))
@@ -225,19 +262,28 @@ class Gate:
                 raise
             except (ProviderReplyError, ProviderRefusedError):  # links die after a while
                 continue
+        if self._transcript.outputs(call.slot) is not None:
+            raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
         return None
 
     def _made(self, call: Call, body: bytes) -> list[bytes]:
         """The images of an answer, wherever they are."""
         links = [self._policy.link(link) for link in self._dialect.links(call, body)]
-        fetched = [self._fetched(link_slot(call.slot, place), link) for place, link in enumerate(links)]
+        fetched = [self._fetched(call, place, link) for place, link in enumerate(links)]
         return self._policy.admit(self._dialect.decode(call, body, fetched))
 
-    def _fetched(self, slot: str, link: Outgoing) -> bytes:
-        """What lies behind a link; from the record, if it was fetched before."""
-        known = self._transcript.found(slot, link.url)
+    def _fetched(self, call: Call, place: int, link: Outgoing) -> bytes:
+        """What lies behind a link; from the record, if it was fetched before.
+
+        Raises:
+            ProviderReplyError: It is not on record, and the call was answered without it: nothing is sent for it now.
+        """
+        slot = link_slot(call.slot, place)
+        known = self._transcript.answer_from(slot, link.url)
         if known is not None:
             return of_bearable_size(self._transcript.bodies.get(known.body))
+        if self._transcript.outputs(call.slot) is not None:
+            raise ProviderReplyError("the call was answered without what lies behind this link")
         self._pace.await_turn(opens_round=False)
         return of_bearable_size(self._post(slot, link, self._patience).body)
 
@@ -262,7 +308,7 @@ class Gate:
         """
         if self._closed:
             raise EgressError("the last request of the plan was answered: nothing more is sent")
-        return patience.insist(lambda: self._once(slot, outgoing))
+        return patience.until_answered(lambda: self._once(slot, outgoing))
 
     def _once(self, slot: str, outgoing: Outgoing) -> Incoming:
         """One attempt, on record before it leaves and after it came back."""

@@ -22,13 +22,13 @@ class PacedJudge:
     gate: Gate
 
     def show(self, query: Query, pool: Pool) -> None:
-        """See ``Judge.show``; a release that is on record needs no showing."""
+        """Let the judge do its public work, unless the release is on record already and needs none."""
         if not self.gate.has_receipt(query.iteration):
             self.judge.show(query, pool)
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """See ``Judge.release``."""
+        """Let the judge choose in a private section, and put its receipt on record before the section ends."""
         with self.gate.private_section():
             receipt = self.judge.release(query, pool)
-            self.gate.record(receipt)
+            self.gate.record_receipt(receipt)
         return receipt

@@ -1,37 +1,41 @@
-"""What may leave, and why; default-deny. Decides and builds, sends nothing.
+"""Builds what leaves, for the gate: the rulebook's verdict, spelled in a dialect and addressed. Sends nothing.
 
-A request is not looked through for what must not be in it. It is built anew from the public plan, from the committed
-receipt and from what the API itself sent, and what was handed in has to be the same bytes (docs/decisions/0001).
+A request is not looked through for what must not be in it, and nobody hands one in. It is built from the policy's own
+copies of the public plan, of committed receipts and of what the API itself sent (docs/decisions/0001).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Final
+from types import NoneType
+from typing import Final, TypeAlias
 
 from pcevolve.egress.bounds import of_asked_size
 from pcevolve.egress.links import follow
-from pcevolve.egress.plain import require_plain
+from pcevolve.egress.own_types import require_own_type
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError
-from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.providers.dialect import Dialect
 from pcevolve.public.plan import Call, PublicPlan, Purpose
-from pcevolve.public.release import Candidate, Chosen, Prototype, PublicEcho, PublicPrompt, Receipt
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
+from pcevolve.rules import CARRIES, NoImage, Refusal, RunState
 
-Source = Prototype | PublicEcho | None
-_CARRIES: Final[dict[Purpose, str]] = {
-    "create": "no image",
-    "vary": "a released prototype",
-    "look": "the candidate that the plan names, and nothing else",
-    "extend": "the candidate that the plan names, and nothing else",
+Source: TypeAlias = Prototype | PublicEcho | None
+"""What a call is said to vary, and why it may; nothing for text-to-image."""
+_KINDS: Final[dict[Purpose, type]] = {
+    "create": NoneType,
+    "vary": Prototype,
+    "look": PublicEcho,
+    "extend": PublicEcho,
 }
 
 
 class Policy:
-    """The rules of one run.
+    """What may leave in one run.
 
-    Until ``fix`` has given it a plan, nothing may leave but the greeting, which is the same for everybody.
+    Until ``fix`` has given it a plan, nothing may leave but the greeting, which is the same for everybody, and the
+    question for the balance.
     """
 
     def __init__(self, dialect: Dialect, address: Address, received: Callable[[str], bytes]) -> None:
@@ -40,48 +44,48 @@ class Policy:
         Args:
             dialect: How calls are spelled.
             address: Where they go.
-            received: Bytes that the API sent, by digest.
+            received: Bytes that the API sent, by digest; raises if they are not those that the digest names.
         """
         self._dialect = dialect
         self._address = address
         self._received = received
-        self._plan: PublicPlan | None = None
+        self._state: RunState | None = None
         self._committed: Callable[[Receipt], bool] = lambda _: False
-        self._order: dict[str, int] = {}
-        self._next = 0
         self._known: dict[str, Candidate] = {}
         self._paid: set[str] = set()
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Say once and for all what the run will send, and who knows what was paid for.
 
+        Args:
+            plan: Every call of the run; the policy keeps a copy of its own.
+            committed: Asks the ledger whether it has committed exactly this receipt.
+
         Raises:
             EgressError: The plan is for another API.
         """
         if (plan.api, plan.dialect) != (self._address.base_url, self._dialect.name):
             raise EgressError("the plan is for another API than the one that this run is on record with")
-        # A copy of our own: whoever holds the plan can change it behind our back, its table of calls above all.
-        self._plan = PublicPlan.model_validate_json(plan.model_dump_json())
+        self._state = RunState(own_copy(plan))
         self._committed = committed
-        self._order = {slot: place for place, slot in enumerate(self._plan.calls)}
 
     @property
     def fixed(self) -> bool:
         """Whether there is a plan."""
-        return self._plan is not None
+        return self._state is not None
 
     @property
     def complete(self) -> bool:
         """Whether every call of the plan was answered."""
-        return self._plan is not None and self._next == len(self._order)
+        return self._state is not None and self._state.complete
 
     def greeting(self) -> Outgoing:
         """The first request of every run."""
         return self._address.outgoing(self._dialect.hello())
 
-    def account(self) -> Outgoing | None:
+    def balance_request(self) -> Outgoing | None:
         """The question for what is left on the account; the same for everybody, where the API can be asked."""
-        question = self._dialect.account()
+        question = self._dialect.balance_request()
         return None if question is None else self._address.outgoing(question)
 
     def link(self, link: str) -> Outgoing:
@@ -91,9 +95,9 @@ class Policy:
             EgressError: There is no plan yet.
             ProviderReplyError: The plan does not let it be followed.
         """
-        if self._plan is None:
+        if self._state is None:
             raise EgressError("no link is followed before the plan is fixed")
-        return follow(self._plan, link)
+        return follow(self._state.plan, link)
 
     def admit(self, made: list[bytes]) -> list[bytes]:
         """Pass on what an answer brought, if it is of a bearable size.
@@ -101,25 +105,32 @@ class Policy:
         Raises:
             ProviderReplyError: It is not.
         """
-        return made if self._plan is None else of_asked_size(self._plan, made)
+        return made if self._state is None else of_asked_size(self._state.plan, made)
 
-    def permit(self, request: WireRequest, call: Call, source: Source) -> Outgoing:
-        """The request that may leave for a call, built here; the one that was handed in has to be the same.
+    def request_for(self, call: Call, source: Source) -> Outgoing:
+        """Build the one request that may leave for a call.
+
+        For a call that was answered, which never leaves again, it is the request that had left.
+
+        Args:
+            call: A call of the plan.
+            source: What the caller takes the call to vary; has to be what the rulebook says.
 
         Raises:
-            EgressError: Why it may not leave.
+            EgressError: Why nothing may leave for this call, or not from this source.
+            TranscriptError: The received bytes are no longer what the API had sent.
         """
-        require_plain(request, call, source)
-        plan = self._plan
-        if plan is None or plan.calls.get(call.slot) != call:
-            raise EgressError(f"request {call.slot} is not in the public plan")
-        if self._order[call.slot] > self._next:
-            raise EgressError(f"request {call.slot} is out of order")
-        image = self._image(plan, call, source)
-        allowed = self._dialect.encode(plan, call, PublicPrompt.of(plan, call.label), image)
-        if allowed != request:
-            raise EgressError(f"request {call.slot} differs from what the plan and the release give")
-        return self._address.outgoing(allowed)
+        require_own_type(call, Call)
+        require_own_type(source, NoneType, Prototype, PublicEcho)
+        state = self._state
+        if state is None:
+            raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
+        refusal = None if state.has_answer(call) else state.turn_of(call)
+        if refusal is not None:
+            raise EgressError(f"request {call.slot} {refusal.why}")
+        self._require_reason(state, call, source)
+        image = self._image(state, call, source)
+        return self._address.outgoing(self._dialect.encode(state.plan, state.plan.calls[call.slot], image))
 
     def require_committed(self, receipt: Receipt) -> None:
         """Refuse a receipt that nobody paid for.
@@ -127,16 +138,20 @@ class Policy:
         Raises:
             EgressError: The ledger does not know it.
         """
-        require_plain(receipt)
+        require_own_type(receipt, Receipt)
         if not self._is_paid(receipt):
             raise EgressError(
                 f"the ledger knows no receipt for iteration {receipt.iteration}: is it the one that the run began with?"
             )
+        if self._state is not None:
+            self._state.note_receipt(receipt)
 
-    def learn(self, call: Call, brought: Iterable[Candidate]) -> None:
+    def note_answer(self, call: Call, brought: Iterable[Candidate]) -> None:
         """Take note that a call was answered, and by what."""
-        self._known.update((each.id, replace(each)) for each in brought)  # copies, for the same reason
-        self._next = max(self._next, self._order[call.slot] + 1)
+        own = [replace(each) for each in brought]  # copies: whoever holds the others can change them
+        self._known.update((each.id, each) for each in own)
+        if self._state is not None:
+            self._state.note_outputs(call.slot, [each.digest for each in own])
 
     def _is_paid(self, receipt: Receipt) -> bool:
         """Whether the ledger knows exactly this receipt.
@@ -148,26 +163,51 @@ class Policy:
             self._paid.add(receipt.id)
         return receipt.id in self._paid
 
-    def _image(self, plan: PublicPlan, call: Call, source: Source) -> bytes | None:
-        """The received bytes that a call may carry: they have a reason to leave, or the call carries none."""
-        if call.purpose == "create" and source is None:
-            return None
-        if call.purpose == "vary" and isinstance(source, Prototype):
-            self._allow(plan, call, source)
-        elif call.source is None or not isinstance(source, PublicEcho) or source.candidate.id != call.source:
-            raise EgressError(f"request {call.slot} must carry {_CARRIES[call.purpose]}")
-        candidate = source.candidate
-        if self._known.get(candidate.id) != candidate:
-            raise EgressError(f"request {call.slot}: {candidate.id} is not what the API sent")
-        return self._received(candidate.digest)
+    def _require_reason(self, state: RunState, call: Call, source: Source) -> None:
+        """Refuse a source of another kind than the call's purpose has, and a receipt that nobody paid for this call.
 
-    def _allow(self, plan: PublicPlan, call: Call, prototype: Prototype) -> None:
-        """Refuse a prototype that no committed receipt allows for this call."""
-        candidate, receipt = prototype.candidate, prototype.receipt
+        A receipt that was paid for counts for the rulebook from here on.
+        """
+        if type(source) is not _KINDS[call.purpose]:
+            raise EgressError(f"request {call.slot} must carry {CARRIES[call.purpose]}")
+        if not isinstance(source, Prototype):
+            return
+        receipt = source.receipt
         if not self._is_paid(receipt):
-            raise EgressError(f"request {call.slot}: the ledger knows no receipt for {candidate.id}")
-        if (receipt.run_id, receipt.iteration, candidate.label) != (plan.run_id, call.iteration, call.label):
+            raise EgressError(f"request {call.slot}: the ledger knows no receipt for its image")
+        if (receipt.run_id, receipt.iteration, source.candidate.label) != (
+            state.plan.run_id,
+            call.iteration,
+            call.label,
+        ):
             raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
-        place = call.parent or 0
-        if receipt.of(call.label)[place : place + 1] != (Chosen(candidate.id, candidate.digest),):
-            raise EgressError(f"request {call.slot}: the receipt names another candidate")
+        state.note_receipt(receipt)
+
+    def _image(self, state: RunState, call: Call, source: Source) -> bytes | None:
+        """The received bytes that the rulebook lets a call carry, if the source is the image that it names."""
+        verdict = state.image_of(call)
+        if isinstance(verdict, Refusal):
+            raise EgressError(f"request {call.slot} {verdict.why}")
+        if isinstance(verdict, NoImage) or source is None:
+            return None
+        if source.candidate.id != verdict.image.id:
+            names = "the receipt names another candidate"
+            carries = f"it must carry {CARRIES[call.purpose]}"
+            raise EgressError(f"request {call.slot}: {names if isinstance(source, Prototype) else carries}")
+        if source.candidate != self._known[verdict.image.id]:
+            raise EgressError(f"request {call.slot}: {verdict.image.id} is not what the API sent")
+        return self._received(verdict.image.digest)
+
+
+def own_copy(plan: PublicPlan) -> PublicPlan:
+    """A plan that nobody else holds: whoever holds the other can change it, its table of calls above all.
+
+    Raises:
+        EgressError: It is no plan, or none that could be read back.
+    """
+    if type(plan) is not PublicPlan:
+        raise EgressError("what was handed to the gate is no public plan")
+    try:
+        return PublicPlan.model_validate_json(plan.model_dump_json())
+    except ValueError:  # its text would repeat what stands in the plan
+        raise EgressError("what was handed to the gate is no public plan that can be written down") from None

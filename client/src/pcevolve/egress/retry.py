@@ -49,7 +49,7 @@ class Patience:
         """Patience for the first contact."""
         return replace(self, seconds=self.first)
 
-    def insist(self, attempt: Callable[[], Result]) -> Result:
+    def until_answered(self, attempt: Callable[[], Result]) -> Result:
         """Call until it succeeds or patience ends.
 
         Raises:

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from pcevolve.egress.bounds import MAX_PLAIN_BYTES, bounded, lean
+from pcevolve.egress.address import require_address
+from pcevolve.egress.bounds import MAX_TEXT_BYTES, bounded, mostly_images
 from pcevolve.egress.deadline import Deadline
 from pcevolve.errors import EgressError, UsageError
 from pcevolve.providers.dialect import Scheme, WireRequest
@@ -103,23 +104,12 @@ class Address:
     scheme: Scheme = "Bearer"
 
     def __post_init__(self) -> None:
-        """Refuse what is not a plain http(s) address.
+        """Refuse what is not a plain http(s) address, and keys that cannot be sent to it.
 
         Raises:
-            UsageError: Not an address, or one that carries a user name, a query or a fragment.
+            UsageError: As ``require_address``; or the key has odd characters, or is not what the scheme wants.
         """
-        if not (self.base_url.isascii() and self.base_url.isprintable()) or set(self.base_url) & set(" \\?#"):
-            raise UsageError(
-                "--api must be scheme, host, port and path only, in plain letters: "
-                "give the key with --api-key-file"
-            )
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise UsageError(f"--api '{self.base_url}' is not an address such as http://127.0.0.1:8000")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise UsageError(
-                "--api must be scheme, host, port and path only: give the key with --api-key-file"
-            )
+        require_address(self.base_url)
         if self.key is not None and not (
             self.key.isascii() and self.key.isprintable() and " " not in self.key
         ):
@@ -189,10 +179,12 @@ class HttpTransport:
         self._closed = False
 
     def send(self, request: Outgoing) -> Incoming:
-        """See ``Transport.send``.
+        """Send exactly these bytes, with nothing added, and wait for the answer.
 
         Raises:
             EgressError: The transport was closed.
+            ConnectionTroubleError: No complete answer came in time.
+            ProviderReplyError: The answer is larger than any honest one.
         """
         if self._closed:
             raise EgressError("the connections of this run were closed for good: nothing more can be sent")
@@ -213,14 +205,14 @@ class HttpTransport:
             try:
                 answer = self._received(sending)
             except httpx.HTTPError as error:
-                reason = _TOO_LONG if self._deadline.passed else _plain(error)
+                reason = _TOO_LONG if self._deadline.passed else _reason(error)
                 raise ConnectionTroubleError(reason) from error
         if self._deadline.passed:  # what was cut off may look like an answer that ends with its connection
             raise ConnectionTroubleError(_TOO_LONG)
         return answer
 
     def close(self) -> None:
-        """See ``Transport.close``."""
+        """Close every connection for good; to send afterwards is an error."""
         self._closed = True
         self._http.close()
 
@@ -228,14 +220,14 @@ class HttpTransport:
         answer = self._http.handle_request(sending)
         try:
             success = answer.status_code == HTTPStatus.OK
-            body = bounded(answer.iter_raw(), limits.MAX_RESPONSE_BYTES if success else MAX_PLAIN_BYTES)
+            body = bounded(answer.iter_raw(), limits.MAX_RESPONSE_BYTES if success else MAX_TEXT_BYTES)
         finally:
             answer.close()
         headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
-        return Incoming(answer.status_code, headers, lean(body))
+        return Incoming(answer.status_code, headers, mostly_images(body))
 
 
-def _plain(error: httpx.HTTPError) -> FailureReason:
+def _reason(error: httpx.HTTPError) -> FailureReason:
     """A short reason without addresses or payload."""
     if isinstance(error, httpx.ConnectTimeout):
         return "no connection in time"

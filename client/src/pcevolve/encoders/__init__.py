@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
+from typing import TYPE_CHECKING, Protocol
 
 from pcevolve.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from PIL import Image
 
 ENCODERS = ("bundled", "resnet18", "clip", "inception", "vit")
 

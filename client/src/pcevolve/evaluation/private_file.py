@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from pcevolve.durable import write_durably
 from pcevolve.errors import DataError
 
 
@@ -25,9 +24,6 @@ def write_private(path: Path, result: Mapping[str, object]) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.chmod(0o700)
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(part).replace(path)
+        write_durably(path, text.encode(), 0o600)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}") from None

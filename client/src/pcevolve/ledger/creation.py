@@ -34,11 +34,7 @@ def open_book(path: Path, create: bool) -> Book:
     Raises:
         LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
     """
-    if not path.name:
-        raise LedgerError(f"'{path}' is a folder and no file: name a file in it with --ledger")
-    key = path.with_suffix(".key")
-    if key == path:
-        raise LedgerError(f"{path} is the name of a ledger's key: choose another with --ledger")
+    key = key_beside(path)
     try:
         if not key.exists():
             _complete(path, key, create)
@@ -49,6 +45,20 @@ def open_book(path: Path, create: bool) -> Book:
         return Book(path, Key.load(key))
     except (OSError, sqlite3.Error) as error:
         raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
+
+
+def key_beside(path: Path) -> Path:
+    """Where the key of a ledger lies; nothing is opened.
+
+    Raises:
+        LedgerError: The path cannot be a ledger's.
+    """
+    if not path.name:
+        raise LedgerError(f"'{path}' is a folder and no file: name a file in it with --ledger")
+    key = path.with_suffix(".key")
+    if key == path:
+        raise LedgerError(f"{path} is the name of a ledger's key: choose another with --ledger")
+    return key
 
 
 def require_volume(path: Path, volume: Path | None) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from pcevolve.durable import write_durably
 from pcevolve.errors import LedgerError
 
 SIZE = 32
@@ -46,11 +46,7 @@ class Key:
 
     def save(self, path: Path) -> None:
         """Write the key, for the owner alone, down to the disk."""
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(self.secret)
-            file.flush()
-            os.fsync(file.fileno())
+        write_durably(path, self.secret, 0o600)
 
     def fingerprint(self, digest: bytes) -> bytes:
         """What the ledger knows of an image: 32 bytes, the same for the same image."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri
 
 from pcevolve.dp.calibration import (
     Scope,
@@ -95,6 +94,8 @@ def noisy_argmax_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
     With m of the best and n of the rest: ``∫ m φ(x) Φ(x)^(m-1) Φ(x + 1/σ)^n dx``.
     """
+    from scipy.special import log_ndtr  # loaded where a lift is asked for, and not by whoever names a method
+
     best = best_tenth(scope.candidates)
     rest = scope.candidates - best
     sigma = float(events[0].value) * utility_sensitivity(scope.candidates)
@@ -111,6 +112,8 @@ def means_lift(events: tuple[Event, ...], scope: Scope) -> float:
     chosen is the share of the chosen that are best. With noise s·R on each coordinate of the mean, the projection of
     a candidate on the released mean is normal, shifted by 1/s for the best: ``Φ(1/s - Φ⁻¹(0.9))``.
     """
+    from scipy.special import ndtr, ndtri
+
     noise = float(events[0].value) * mean_sensitivity(scope.relation) / scope.shots
     share = best_tenth(scope.candidates) / scope.candidates
     return float(ndtr(1 / noise - ndtri(1 - share)))
@@ -118,6 +121,8 @@ def means_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 def kept_votes(votes: float, sigma: float) -> float:
     """``E max(v + N(0, σ²), 0) = v Φ(v/σ) + σ φ(v/σ)``."""
+    from scipy.special import ndtr
+
     ratio = votes / sigma
     return float(votes * ndtr(ratio) + sigma * math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi))
 

@@ -1,8 +1,11 @@
-"""What the self-contained pages share: one file each, escaped, with a strict policy and small re-encoded pictures."""
+"""Self-contained pages for people: the report, and everything that left.
+
+One file each, escaped, with a strict policy and small re-encoded pictures; made from public records alone. May import
+what is public, ``transcript``, ``publish`` and ``rules``. May be imported by ``audit``, ``cli`` and ``run``.
+"""
 
 from __future__ import annotations
 
-from pcevolve.pages.rendering import Inline, base_style, inline, own_file, rendered, size
-from pcevolve.pages.thumbnails import SIDE, data_uri, jpeg
+from pcevolve.pages.rendering import Inline, base_style, data_uri, inline, own_file, rendered, size
 
-__all__ = ["SIDE", "Inline", "base_style", "data_uri", "inline", "jpeg", "own_file", "rendered", "size"]
+__all__ = ["Inline", "base_style", "data_uri", "inline", "own_file", "rendered", "size"]

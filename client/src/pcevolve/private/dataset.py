@@ -17,6 +17,7 @@ from PIL import Image
 from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import IMAGE, PrivateUnit
 from pcevolve.modality.images.files import SUFFIXES, RejectedImageError, read_image
+from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, require_folder
 from pcevolve.public.labels import SYSTEM_FILES, label_fault, label_faults
 
 IntArray = NDArray[np.int64]
@@ -162,8 +163,7 @@ def load_unlabelled(path: Path, label: str) -> PrivateDataset:
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
-    if not path.is_dir():
-        raise DataError(f"{path}: no such folder; give a folder of images")
+    require_folder(path, OF_IMAGES)
     fault = label_fault(label)
     if fault is not None:
         raise DataError(f"{label!r} cannot be used as a label, because {fault}: choose other --domain words")
@@ -194,8 +194,7 @@ def _load(
 
 
 def _class_folders(path: Path) -> list[Path]:
-    if not path.is_dir():
-        raise DataError(f"{path}: no such folder; give a folder with one subfolder of images per class")
+    require_folder(path, OF_CLASSES)
     entries = _visible(path)
     folders = [entry for entry in entries if entry.is_dir()]
     loose = [entry for entry in entries if not entry.is_dir() and entry.suffix.lower() in SUFFIXES]

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pcevolve.errors import UsageError
+from pcevolve.errors import DataError, UsageError
 from pcevolve.public.labels import label_faults
 
+OF_CLASSES = "with one subfolder of images per class"
+OF_IMAGES = "of images"
 _DIGIT = re.compile(r"\s*([0-9])\s*(?:=\s*(.*?)\s*)?")
 
 
@@ -57,3 +59,17 @@ def parse_source(text: str) -> FolderSource | DigitsSource:
     if faults := label_faults(names.values()):
         raise UsageError(f"{text!r}: a label must be visible text that can name a folder: {faults[0]}")
     return DigitsSource(names)
+
+
+def require_folder(path: Path, wanted: str) -> None:
+    """Refuse a path that is no folder, before anything of it is read.
+
+    Args:
+        path: Where images should be.
+        wanted: What kind of folder it should be: ``OF_CLASSES`` or ``OF_IMAGES``.
+
+    Raises:
+        DataError: There is no such folder.
+    """
+    if not path.is_dir():
+        raise DataError(f"{path}: no such folder; give a folder {wanted}")

@@ -1,14 +1,20 @@
-"""Remote APIs: one dialect per file, pure functions between public calls and wire bytes."""
+"""Remote APIs: one dialect per file, pure functions between public calls and wire bytes. No sockets, no record.
+
+May import: ``public`` and the wire contract of ``pcevolve_shared``. May be imported by: ``egress``, which sends what a
+dialect spells, ``audit``, which spells it again, and ``run``, which finds a dialect by name.
+"""
 
 from __future__ import annotations
 
 from pcevolve.errors import UsageError
 from pcevolve.providers.a1111 import A1111Dialect
-from pcevolve.providers.dialect import Dialect
+from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest, require
 from pcevolve.providers.getimg import GetimgDialect
 from pcevolve.providers.openai import OpenAIDialect, PlainOpenAIDialect
 from pcevolve.providers.siliconflow import SiliconFlowDialect
 from pcevolve.providers.stability import StabilityDialect
+
+__all__ = ["DIALECTS", "Dialect", "ModelSize", "WireRequest", "dialect", "require"]
 
 _ALL: tuple[Dialect, ...] = (
     GetimgDialect(),
@@ -19,6 +25,7 @@ _ALL: tuple[Dialect, ...] = (
     A1111Dialect(),
 )
 DIALECTS: dict[str, Dialect] = {each.name: each for each in _ALL}
+"""Every dialect, by the name that ``--dialect`` calls it."""
 
 
 def dialect(name: str) -> Dialect:

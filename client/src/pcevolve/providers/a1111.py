@@ -17,7 +17,6 @@ from pcevolve.providers.dialect import (
     received_images,
 )
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import PublicPrompt
 from pcevolve_shared import images, limits
 
 TEXT_TO_IMAGE = "/sdapi/v1/txt2img"
@@ -56,11 +55,11 @@ class A1111Dialect(Dialect):
     most = 8
     reports_cost = True
 
-    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
-        """See ``Dialect.encode``."""
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call as JSON for ``txt2img``, or for ``img2img`` where there is an image."""
         fields: dict[str, Any] = {
-            "prompt": prompt.text,
-            "negative_prompt": prompt.negative,
+            "prompt": plan.prompt(call.label),
+            "negative_prompt": plan.negative_prompt,
             "seed": call.seed,
             "steps": plan.steps,
             "cfg_scale": plan.guidance,
@@ -77,7 +76,7 @@ class A1111Dialect(Dialect):
         return WireRequest("POST", IMAGE_TO_IMAGE, json_body(fields | source))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """See ``Dialect.decode``."""
+        """The base64 images of an answer."""
         return received_images(call, parsed(_Answer, body).images)
 
     def hello(self) -> WireRequest:

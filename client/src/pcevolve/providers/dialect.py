@@ -13,7 +13,6 @@ from pydantic import BaseModel, ValidationError
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import PublicPrompt
 from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -69,8 +68,17 @@ class Dialect(Protocol):
     reports_cost: ClassVar[bool] = False
     reasons: ClassVar[Mapping[str, Reason]] = {}
 
-    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
-        """Spell a call; ``image`` is the prototype's received bytes for a variation, else None."""
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call.
+
+        Args:
+            plan: Gives the prompt, and everything else that all calls have in common.
+            call: One of the plan's.
+            image: For a variation the bytes that are varied, as the API had sent them; else None.
+
+        Returns:
+            The same bytes for the same arguments, whoever asks and whenever.
+        """
         ...
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
@@ -87,7 +95,7 @@ class Dialect(Protocol):
         Args:
             call: What was asked for.
             body: The answer.
-            linked: What was found at ``links``, in their order.
+            linked: What lay at ``links``, in their order.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
@@ -107,12 +115,12 @@ class Dialect(Protocol):
         """
         return None
 
-    def account(self) -> WireRequest | None:
+    def balance_request(self) -> WireRequest | None:
         """A free request for what is left on the account, where the API tells it."""
         return None
 
-    def credit(self, body: bytes) -> float | None:
-        """What is left, from the answer to ``account``; None when the API does not bill.
+    def balance(self, body: bytes) -> float | None:
+        """What is left, from the answer to ``balance_request``; None when the API does not bill.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
@@ -161,15 +169,15 @@ def require(dialect: Dialect, needed: AbstractSet[str]) -> None:
         )
 
 
-def counted(call: Call, found: Sequence[str]) -> Sequence[str]:
+def counted(call: Call, received: Sequence[str]) -> Sequence[str]:
     """Pass on what an answer holds for each image.
 
     Raises:
         ProviderReplyError: Not as many as were asked for.
     """
-    if len(found) != call.count:
-        raise ProviderReplyError(f"the API sent {len(found)} images where {call.count} were asked for")
-    return found
+    if len(received) != call.count:
+        raise ProviderReplyError(f"the API sent {len(received)} images where {call.count} were asked for")
+    return received
 
 
 def received_images(call: Call, encoded: Sequence[str]) -> list[bytes]:

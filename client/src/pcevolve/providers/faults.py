@@ -37,10 +37,10 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
         body: As it came.
         reasons: What the API's own error codes mean.
     """
-    found = _parsed(body)
-    known = (reasons[code] for code in _codes(found) if code in reasons)
+    answer = _parsed(body)
+    known = (reasons[code] for code in _codes(answer) if code in reasons)
     by_status: dict[int, Reason] = {401: "key", 402: "credit"}
-    return Fault(_message(found), next(known, by_status.get(status)))
+    return Fault(_message(answer), next(known, by_status.get(status)))
 
 
 def _parsed(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
@@ -52,24 +52,24 @@ def _parsed(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
         return None
 
 
-def _layers(found: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - whatever JSON holds
+def _layers(answer: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - whatever JSON holds
     """The error itself and what wraps it, the innermost first."""
-    if isinstance(found, dict):
-        if isinstance(found.get("error"), dict):
-            yield found["error"]
-        yield found
+    if isinstance(answer, dict):
+        if isinstance(answer.get("error"), dict):
+            yield answer["error"]
+        yield answer
 
 
-def _codes(found: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
-    for layer in _layers(found):
+def _codes(answer: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
+    for layer in _layers(answer):
         for name in _CODES:
             if isinstance(layer.get(name), str | int):
                 yield str(layer[name])
 
 
-def _message(found: Any) -> str:  # noqa: ANN401 - whatever JSON holds
-    texts = [found] if isinstance(found, str) else []
-    for layer in _layers(found):
+def _message(answer: Any) -> str:  # noqa: ANN401 - whatever JSON holds
+    texts = [answer] if isinstance(answer, str) else []
+    for layer in _layers(answer):
         for name in _MESSAGES:
             value = layer.get(name)
             first = value[0] if isinstance(value, list) and value else value

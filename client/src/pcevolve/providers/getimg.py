@@ -18,7 +18,6 @@ from pcevolve.providers.dialect import (
 )
 from pcevolve.providers.faults import Reason
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import PublicPrompt
 from pcevolve_shared import images, limits, wire
 
 
@@ -68,12 +67,12 @@ class GetimgDialect(Dialect):
     reports_cost = True
     reasons: ClassVar[Mapping[str, Reason]] = {"content_rejected": "content"}
 
-    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
-        """See ``Dialect.encode``."""
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call as JSON: text-to-image, or image-to-image where there is an image."""
         fields: dict[str, Any] = {
             "model": plan.model,
-            "prompt": prompt.text,
-            "negative_prompt": prompt.negative,
+            "prompt": plan.prompt(call.label),
+            "negative_prompt": plan.negative_prompt,
             "steps": plan.steps,
             "guidance": plan.guidance,
             "seed": call.seed,
@@ -89,7 +88,7 @@ class GetimgDialect(Dialect):
         return WireRequest("POST", wire.IMAGE_TO_IMAGE, json_body(fields | source))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """See ``Dialect.decode``."""
+        """The base64 images of an answer, one or a batch."""
         if call.count == 1:
             return received_images(call, [parsed(_Single, body).image])
         return received_images(call, [each.image for each in parsed(_Batch, body).images])
@@ -99,21 +98,26 @@ class GetimgDialect(Dialect):
         return WireRequest("GET", wire.MODELS)
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """See ``Dialect.native_size``."""
+        """The model's base resolution, from the list of models.
+
+        Raises:
+            UsageError: The API does not have the model.
+            ProviderReplyError: The answer breaks the API's contract.
+        """
         known = {each.id: each for each in parsed(_Models, body).root}
         if model not in known:
             raise no_model(model, known)
         size = known[model].base_resolution
         return ModelSize(size.width, size.height)
 
-    def account(self) -> WireRequest:
-        """See ``Dialect.account``."""
+    def balance_request(self) -> WireRequest:
+        """The question for what is left on the account."""
         return WireRequest("GET", wire.BALANCE)
 
-    def credit(self, body: bytes) -> float | None:
-        """See ``Dialect.credit``."""
+    def balance(self, body: bytes) -> float | None:
+        """What is left on the account, in its currency."""
         return parsed(_Balance, body).balance
 
     def cost(self, body: bytes) -> float | None:
-        """See ``Dialect.cost``."""
+        """What the answer says it cost."""
         return parsed(_Cost, body).cost

@@ -11,7 +11,6 @@ from pcevolve.providers.dialect import Dialect, WireRequest, json_body, parsed, 
 from pcevolve.providers.faults import Reason
 from pcevolve.providers.multipart import form
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import PublicPrompt
 from pcevolve_shared import limits, wire
 
 
@@ -41,25 +40,25 @@ class OpenAIDialect(Dialect):
         "content_rejected": "content",
     }
 
-    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
-        """See ``Dialect.encode``."""
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call: a JSON generation, or an edit as a form where there is an image."""
         fields: dict[str, Any] = {
             "model": plan.model,
-            "prompt": prompt.text,
+            "prompt": plan.prompt(call.label),
             "n": call.count,
             "size": f"{plan.width}x{plan.height}",
-            **self._more(plan, call, prompt),
+            **self._more(plan, call),
         }
         if image is None:
             return WireRequest("POST", wire.OPENAI_GENERATIONS, json_body(fields))
         kind, body = form({name: str(value) for name, value in fields.items()}, image)
         return WireRequest("POST", wire.OPENAI_EDITS, body, kind)
 
-    def _more(self, plan: PublicPlan, call: Call, prompt: PublicPrompt) -> dict[str, Any]:
+    def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:
         """What Stable Diffusion servers understand beyond OpenAI's own fields."""
         fields: dict[str, Any] = {
             "response_format": "b64_json",
-            "negative_prompt": prompt.negative,
+            "negative_prompt": plan.negative_prompt,
             "num_inference_steps": plan.steps,
             "guidance_scale": plan.guidance,
             "seed": call.seed,
@@ -67,7 +66,7 @@ class OpenAIDialect(Dialect):
         return fields if call.strength is None else fields | {"strength": call.strength}
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """See ``Dialect.decode``."""
+        """The base64 images of an answer."""
         return received_images(call, [each.b64_json for each in parsed(_Answer, body).data])
 
     def hello(self) -> WireRequest:
@@ -81,6 +80,6 @@ class PlainOpenAIDialect(OpenAIDialect):
     name = "openai-plain"
     capabilities = frozenset({"create", "vary", "size", "batch"})
 
-    def _more(self, plan: PublicPlan, call: Call, prompt: PublicPrompt) -> dict[str, Any]:
+    def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:
         """The GPT image models always answer in base64 and refuse ``response_format``."""
         return {"output_format": "png"}

@@ -11,7 +11,6 @@ from pcevolve.errors import ProviderReplyError
 from pcevolve.providers.dialect import Dialect, WireRequest, counted, json_body, parsed, shifted
 from pcevolve.providers.faults import Reason
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import PublicPrompt
 from pcevolve_shared import images, wire
 
 USER_INFO = "/v1/user/info"
@@ -49,29 +48,33 @@ class SiliconFlowDialect(Dialect):
     links_images = True
     reasons: ClassVar[Mapping[str, Reason]] = {"30001": "credit"}
 
-    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
-        """See ``Dialect.encode``."""
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call as JSON; an image goes in as a data URL."""
         fields: dict[str, Any] = {
             "model": plan.model,
-            "prompt": prompt.text,
+            "prompt": plan.prompt(call.label),
             "image_size": f"{plan.width}x{plan.height}",
             "batch_size": call.count,
             "seed": shifted(call.seed, _LARGEST_SEED),
             "num_inference_steps": plan.steps,
             "guidance_scale": plan.guidance,
         }
-        if prompt.negative:
-            fields["negative_prompt"] = prompt.negative
+        if plan.negative_prompt:
+            fields["negative_prompt"] = plan.negative_prompt
         if image is not None:
             fields["image"] = data_url(image)
         return WireRequest("POST", wire.OPENAI_GENERATIONS, json_body(fields))
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """See ``Dialect.links``."""
+        """The address of each image."""
         return tuple(counted(call, [each.url for each in parsed(_Answer, body).images]))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """See ``Dialect.decode``."""
+        """The images that were found behind the links.
+
+        Raises:
+            ProviderReplyError: Some are missing, or the answer breaks the API's contract.
+        """
         if len(linked) != len(self.links(call, body)):
             raise ProviderReplyError("the images behind the API's links are missing")
         return list(linked)
@@ -80,12 +83,12 @@ class SiliconFlowDialect(Dialect):
         """List the models."""
         return WireRequest("GET", wire.MODELS)
 
-    def account(self) -> WireRequest:
-        """See ``Dialect.account``."""
+    def balance_request(self) -> WireRequest:
+        """The question for what is left on the account."""
         return WireRequest("GET", USER_INFO)
 
-    def credit(self, body: bytes) -> float | None:
-        """See ``Dialect.credit``."""
+    def balance(self, body: bytes) -> float | None:
+        """What is left on the account, in its currency."""
         return parsed(_UserInfo, body).data.totalBalance
 
 

@@ -20,7 +20,6 @@ from pcevolve.providers.dialect import (
 from pcevolve.providers.faults import Reason
 from pcevolve.providers.multipart import form
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import PublicPrompt
 from pcevolve_shared import limits
 
 GENERATE = "/v2beta/stable-image/generate/sd3"
@@ -47,17 +46,17 @@ class StabilityDialect(Dialect):
     capabilities = frozenset({"create", "vary", "strength", "seed", "negative_prompt"})
     reasons: ClassVar[Mapping[str, Reason]] = {"content_moderation": "content"}
 
-    def encode(self, plan: PublicPlan, call: Call, prompt: PublicPrompt, image: bytes | None) -> WireRequest:
-        """See ``Dialect.encode``."""
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call as a form; an image is its last part."""
         fields = {
             "model": plan.model,
-            "prompt": prompt.text,
+            "prompt": plan.prompt(call.label),
             "seed": str(shifted(call.seed, _LARGEST_SEED)),
             "cfg_scale": str(plan.guidance),
             "output_format": "png",
         }
-        if prompt.negative:
-            fields["negative_prompt"] = prompt.negative
+        if plan.negative_prompt:
+            fields["negative_prompt"] = plan.negative_prompt
         if image is None:
             fields |= {"mode": "text-to-image", "aspect_ratio": _ratio(plan)}
         else:
@@ -66,7 +65,11 @@ class StabilityDialect(Dialect):
         return WireRequest("POST", GENERATE, body, kind)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """See ``Dialect.decode``."""
+        """The one base64 image of an answer.
+
+        Raises:
+            ProviderReplyError: Moderation withheld it, or the answer breaks the API's contract.
+        """
         answer = parsed(_Answer, body)
         if answer.finish_reason != "SUCCESS":  # what a filter let through is blurred
             raise ProviderReplyError("the API's moderation withheld the image: change the prompt")
@@ -80,12 +83,12 @@ class StabilityDialect(Dialect):
         """All models of this endpoint make one million pixels."""
         return ModelSize(1024, 1024)
 
-    def account(self) -> WireRequest:
-        """See ``Dialect.account``."""
+    def balance_request(self) -> WireRequest:
+        """The question for what is left on the account."""
         return WireRequest("GET", BALANCE)
 
-    def credit(self, body: bytes) -> float:
-        """See ``Dialect.credit``."""
+    def balance(self, body: bytes) -> float:
+        """What is left on the account, in its currency."""
         return parsed(_Balance, body).credits
 
 

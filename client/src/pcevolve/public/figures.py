@@ -1,28 +1,80 @@
-"""Figures of a promise as people read them: rounded, and never to less than they stand for."""
+"""Figures of a promise, as people write them and as they read them.
+
+What is written is taken exactly. What is shown is rounded, and never to less than it stands for.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 
+from pcevolve.errors import UsageError
+
+LARGEST = 10**9
+"""Most that a user can ask for as ε or noise, and one over the least."""
 SLACK = 1e-12
 """Share of an ε that is rounding in float64, and no loss of privacy: what is exactly 10 is not loss as 10.0001."""
 
 
 def upwards(value: float, digits: int = 6) -> str:
-    """A number in few digits that are not below it."""
+    """A number rounded up to ``digits`` significant digits."""
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
     return f"{rounded.normalize():f}"
 
 
 def loss(epsilon: float, digits: int = 6) -> str:
-    """An ε for people."""
+    """An ε in few digits that are not below it; words where it is infinite."""
     return upwards(epsilon * (1 - SLACK), digits) if math.isfinite(epsilon) else "no finite number"
 
 
 def factor(epsilon: float) -> str:
-    """The e^ε by which a probability may change."""
+    """The factor e^ε by which one privacy unit may change a probability, in few digits that are not below it."""
     if epsilon > 20:
         return f"10^{math.ceil(epsilon / math.log(10))}"
     value = math.exp(epsilon * (1 - SLACK))
     return upwards(value, 3) if value < 1000 else f"{math.ceil(value):,}"
+
+
+def parse_epsilon(text: str | float) -> Fraction:
+    """Read ε as the exact decimal or fraction that the user wrote.
+
+    Raises:
+        UsageError: Not a finite number above zero, or beyond what makes sense as a guarantee.
+    """
+    return _exact("epsilon", text, "10")
+
+
+def parse_noise_multiplier(text: str | float) -> Fraction:
+    """Read a noise multiplier (standard deviation over L2 sensitivity) as the exact number that the user wrote.
+
+    Raises:
+        UsageError: Not a finite number above zero, or beyond what makes sense as noise.
+    """
+    return _exact("noise-multiplier", text, "2")
+
+
+def parse_delta(value: float) -> float:
+    """Check δ; 0 is pure differential privacy.
+
+    Raises:
+        UsageError: Not a number in [0, 1).
+    """
+    if not 0 <= value < 1:
+        raise UsageError(f"delta must be at least 0 and below 1, not {value:g}: try --delta 1e-5")
+    return value
+
+
+def _exact(name: str, text: str | float, example: str) -> Fraction:
+    # The pattern bounds the length and the exponent: a fraction of 1e999999999 would take for ever to write out.
+    known = re.fullmatch(r"[0-9.]{1,60}(e[+-]?[0-9]{1,3}|/[0-9]{1,60})?", str(text).strip().lower(), re.ASCII)
+    try:
+        number = Fraction(known.string) if known else Fraction(0)
+    except (ValueError, ZeroDivisionError):
+        number = Fraction(0)
+    if number <= 0:
+        raise UsageError(f"{name} must be a finite number above 0, not {text}: try --{name} {example}")
+    if not Fraction(1, LARGEST) <= number <= LARGEST:
+        raise UsageError(f"{name} must lie between 1e-9 and 1e9, not at {text}: try --{name} {example}")
+    return number

@@ -16,7 +16,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.privacy import Budget, Event
+from pcevolve.public import settings
 from pcevolve.public.labels import label_faults
 
 TEMPLATE = "A {domain} image with {label}"
@@ -26,7 +27,6 @@ STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x"}
 _NAMED = 5  # labels named in one error
 
 ExactEpsilon = Annotated[str, Field(pattern=r"^\d{1,60}(/[1-9]\d{0,59})?$")]
-ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
 Purpose = Literal["create", "vary", "look", "extend"]
 
 
@@ -93,41 +93,41 @@ class PublicPlan(BaseModel):
 
     format: Literal["pcevolve-plan/3"] = "pcevolve-plan/3"
     run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
-    run_seed: Annotated[int, Field(ge=0, lt=2**32)]
+    run_seed: settings.PublicSeed
     api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
     dialect: str
-    model: Annotated[str, Field(min_length=1, max_length=200)]
+    model: settings.Model
     method: str
-    domain: Annotated[str, Field(min_length=1, max_length=200)]
+    domain: settings.Domain
     labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=1000)]
-    prompt_template: Annotated[str, Field(max_length=1000)] = TEMPLATE
-    negative_prompt: Annotated[str, Field(max_length=1000)] = ""
-    candidates: Annotated[int, Field(ge=1, le=10_000)] = 100
-    initial: Annotated[int, Field(ge=1, le=100_000)]
-    prototypes: Annotated[int, Field(ge=1, le=10_000)] = 1
-    lookahead: Annotated[int, Field(ge=0, le=100)] = 0
-    more: Annotated[int, Field(ge=0, le=1000)] = 0
-    pool: Literal["latest", "all"] = "latest"
-    keep: Literal["last", "selected"] = "last"
-    appearance: Literal["as-is", "matched", "auto"] = "as-is"
-    threshold: Annotated[float, Field(ge=0, le=1e6)] = 0.0
-    calibration: Literal["tight", "published"] = "tight"
-    iterations: Annotated[int, Field(ge=0, le=1000)] = 20
-    strengths: tuple[Annotated[float, Field(ge=0, le=1)], ...]
-    guidance: Annotated[float, Field(ge=0, le=50)] = 7.5
-    steps: Annotated[int, Field(ge=1, le=150)] = 50
-    width: Annotated[int, Field(ge=8, le=4096)]
-    height: Annotated[int, Field(ge=8, le=4096)]
-    batch: Annotated[int, Field(ge=1, le=64)] = 32
-    relation: Relation = "replace-one"
+    prompt_template: settings.PromptTemplate = TEMPLATE
+    negative_prompt: settings.NegativePrompt = ""
+    candidates: settings.Candidates = 100
+    initial: settings.Initial
+    prototypes: settings.Prototypes = 1
+    lookahead: settings.Lookahead = 0
+    more: settings.More = 0
+    pool: settings.Pool = "latest"
+    keep: settings.Keep = "last"
+    appearance: settings.Appearance = "as-is"
+    threshold: settings.Threshold = 0.0
+    calibration: settings.Calibration = "tight"
+    iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
+    strengths: tuple[settings.Strength, ...]
+    guidance: settings.Guidance = 7.5
+    steps: settings.Steps = 50
+    width: settings.Pixels
+    height: settings.Pixels
+    batch: settings.Batch = 32
+    relation: settings.Relation = "replace-one"
     unit: str = "image"
-    unit_size: Annotated[int, Field(ge=1)] | None = None
-    shots: Annotated[int, Field(ge=1)]
+    unit_size: settings.UnitSize | None = None
+    shots: settings.Shots
     epsilon: ExactEpsilon
-    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    delta: settings.Delta = 0.0
     encoder: str
     weights: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    image_hosts: Annotated[tuple[ImageHost, ...], Field(max_length=20)] = ()
+    image_hosts: settings.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
     earlier: Earlier = Earlier()

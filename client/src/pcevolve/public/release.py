@@ -1,4 +1,8 @@
-"""The types that may leave the client. Code that talks to a provider accepts these and nothing else."""
+"""What crosses from the private side to the public one: candidates by name, receipts, and the reasons to send one back.
+
+None of these types holds bytes. The gate takes them, looks the bytes up in its own record of what the provider sent,
+and builds every request itself.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,7 @@ from typing import Any, Self
 
 from pcevolve.errors import EgressError
 from pcevolve.privacy import Event, Relation
-from pcevolve.public.plan import Call, PublicPlan
-
-
-@dataclass(frozen=True)
-class PublicPrompt:
-    """A text prompt made of public words only."""
-
-    text: str
-    negative: str
-
-    @classmethod
-    def of(cls, plan: PublicPlan, label: str) -> Self:
-        """The prompt that the public plan gives to a class."""
-        return cls(plan.prompt(label), plan.negative_prompt)
+from pcevolve.public.plan import Call
 
 
 @dataclass(frozen=True)
@@ -99,7 +90,7 @@ class Receipt:
 
     Attributes:
         run_id: Run it belongs to.
-        iteration: Round whose requests it allows; see ``Query``.
+        iteration: Round whose requests it allows (1..T); T+1 for the choice of the dataset, 0 for the appearance.
         choices: The prototypes, class by class, in the plan's order of classes.
         events: What was done to the private data for it; the accountants say what that costs.
         relation: Neighbour relation under which the events' parameters hold.

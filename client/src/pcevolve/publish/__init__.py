@@ -1,0 +1,26 @@
+"""What a run hands out: the release folder with manifest and card, and the summary; all of it follows from the record.
+
+May import what is public, ``transcript``, ``modality`` for pixels, and ``methods`` and ``dp`` for what is promised. May
+be imported by ``audit``, ``pages`` and ``run``.
+"""
+
+from __future__ import annotations
+
+from pcevolve.publish.card import card
+from pcevolve.publish.dataset import publish
+from pcevolve.publish.promises import NO_GUARANTEE, assumptions, in_all, marks
+from pcevolve.publish.release import Release, image_paths, released_image
+from pcevolve.publish.summary import write_summary
+
+__all__ = [
+    "NO_GUARANTEE",
+    "Release",
+    "assumptions",
+    "card",
+    "image_paths",
+    "in_all",
+    "marks",
+    "publish",
+    "released_image",
+    "write_summary",
+]

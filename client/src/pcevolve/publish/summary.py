@@ -3,52 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
+from pcevolve.durable import write_durably
+from pcevolve.methods import method
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Receipt
-from pcevolve.publish.dataset import guarantee, marks
-from pcevolve.transcript.bodies import write_durably
-from pcevolve.transcript.log import Entry, counted
-
-SUMMARY = "summary.json"
+from pcevolve.publish.promises import guarantee, marks
+from pcevolve.transcript.reader import RunReader
+from pcevolve.transcript.traffic import Counts
 
 
-def summary(
-    plan: PublicPlan, receipts: Sequence[Receipt], entries: Iterable[Entry], released: int
-) -> dict[str, Any]:
+def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
     """What a run was, promised and sent.
 
     Args:
-        plan: What was planned.
-        receipts: What was paid for.
-        entries: The whole transcript.
+        run: The whole record.
+        plan: Its plan.
         released: Images in the dataset.
     """
-    promised = {name: value for name, value in guarantee(plan, receipts).items() if name != "events"}
+    promised = guarantee(plan, method(plan.method), run.receipts)
+    sent = Counts.of(run.traffic.attempts)
     return {
         "method": plan.method,
         "marks": marks(plan),
-        **promised,
+        **promised.model_dump(include={"epsilon_budget", "epsilon_spent", "delta", "relation", "unit"}),
         "iterations": plan.iterations,
         "classes": len(plan.labels),
         "images_released": released,
-        **counted(entries),
+        "requests": sent.attempts,
+        "bytes_sent": sent.bytes_sent,
+        "bytes_received": sent.bytes_received,
     }
 
 
-def write_summary(
-    root: Path, plan: PublicPlan, receipts: Sequence[Receipt], entries: Iterable[Entry]
-) -> dict[str, Any]:
-    """Write ``summary.json`` of a run whose release is there, and return what it says."""
-    released = sum(1 for _ in (root / "release").glob("*/*.png"))
-    values = summary(plan, receipts, entries, released)
-    write_durably(root / SUMMARY, spelled(values))
+def write_summary(run: RunReader) -> dict[str, Any]:
+    """Write ``summary.json`` of a run whose release is there, and return what it says.
+
+    Raises:
+        UsageError: The run is unfinished.
+    """
+    values = summary(run, run.require_plan(), len(run.manifest().files))
+    write_durably(run.layout.summary, encoded(values))
     return values
 
 
-def spelled(values: dict[str, Any]) -> bytes:
+def encoded(values: dict[str, Any]) -> bytes:
     """The one spelling of ``summary.json``."""
     return json.dumps(values, indent=1).encode() + b"\n"

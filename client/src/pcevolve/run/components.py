@@ -1,4 +1,4 @@
-"""The parts of a run, checked before anybody is asked and anything is spent."""
+"""What a run is made of: method, mechanisms, private data, encoder, and how its API is spoken to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pcevolve import methods
-from pcevolve.dp.calibration import Scope, parse_epsilon
+from pcevolve.dp.calibration import Scope
 from pcevolve.dp.mechanisms import Noise, SecureNoise, SeededNoise
 from pcevolve.egress.transport import Address
 from pcevolve.encoders import Encoder, load_encoder
@@ -15,7 +15,6 @@ from pcevolve.errors import UsageError
 from pcevolve.evolve import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.methods.method import Look, Method
-from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset, load_folder, load_unlabelled
 from pcevolve.private.judge import PrivateJudge, UniformJudge
 from pcevolve.private.sources import DigitsSource, parse_source
@@ -24,6 +23,7 @@ from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.plan import PublicPlan
+from pcevolve.run.checks import CheckedRun
 from pcevolve.run.settings import RunSettings
 from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.choosing import Chooser
@@ -34,10 +34,11 @@ SPLIT_SEED = 0
 
 
 @dataclass(frozen=True, repr=False)
-class Parts:
-    """What a run is made of.
+class Components:
+    """What a run is made of; nobody was asked for anything and nothing was spent.
 
     Attributes:
+        settings: The options that all of it follows from.
         method: How prototypes are chosen.
         reason: Why ``auto`` chose it; empty when the user did.
         iterations: T.
@@ -48,10 +49,10 @@ class Parts:
         data: The private images.
         test: Held-out images, if there are any.
         test_is_public: Whether figures about them may be shown.
-        encoder: Embeds both sides.
         limits: What may be spent.
     """
 
+    settings: RunSettings
     method: Method
     reason: str
     iterations: int
@@ -62,20 +63,18 @@ class Parts:
     data: PrivateDataset
     test: PrivateDataset | None
     test_is_public: bool
-    encoder: Encoder
     limits: Limits
 
     @classmethod
-    def of(cls, settings: RunSettings) -> Parts:
-        """Check every option, load the private data and the encoder.
+    def of(cls, run: CheckedRun) -> Components:
+        """Load the private data, and choose what their public sizes call for.
 
         Raises:
-            UsageError, DataError, ModelError: What is wrong, in one line.
+            DataError: The private or the test data cannot be used.
+            UsageError: The API's dialect lacks what the run needs, or the options do not go together.
         """
-        limits = _limits(settings)
-        methods.default_delta(settings.method)  # refuses an unknown method before anything is loaded
+        settings, limits = run.settings, Limits(run.budget, run.lifetime)
         spoken = find_dialect(settings.dialect)
-        address = Address(settings.api, settings.key(), spoken.scheme)
         data, test, public = _load(settings)
         scope = Scope(
             relation=settings.relation,
@@ -88,21 +87,28 @@ class Parts:
         iterations = method.iterations(settings.iterations, limits.run, scope)
         require(spoken, method.needs_for(iterations) | _asked_for(settings))
         return cls(
+            settings=settings,
             method=method,
             reason=reason,
             iterations=iterations,
             appearance=method.appearance_for(limits.run, scope, settings.calibration),
-            noise=SecureNoise()
-            if settings.insecure_noise_seed is None
-            else SeededNoise(settings.insecure_noise_seed),
+            noise=_noise(settings.insecure_noise_seed),
             dialect=spoken,
-            address=address,
+            address=Address(settings.api, settings.key(), spoken.scheme),
             data=data,
             test=test,
             test_is_public=public,
-            encoder=load_encoder(settings.encoder, settings.encoder_weights, settings.device),
             limits=limits,
         )
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """What embeds images; its library takes seconds to load, so it is loaded when first asked for.
+
+        Raises:
+            ModelError: Its weights cannot be had.
+        """
+        return load_encoder(self.settings.encoder, self.settings.encoder_weights, self.settings.device)
 
     @cached_property
     def views(self) -> PrivateViews:
@@ -110,13 +116,15 @@ class Parts:
         return PrivateViews(self.data, self.encoder)
 
     def prepare(self, plan: PublicPlan) -> None:
-        """Do all that a plan will need of the private images and that does not wait for the API's answers.
+        """Do all that a plan will need of encoder and private images and that does not wait for the API's answers.
 
         Raises:
             DataError: A private image has no embedding.
+            ModelError: The encoder cannot be loaded.
         """
+        views = self.views  # loads the encoder, even for a control that looks at nothing
         if self.method.selector is not None:
-            self.views.prepare(with_appearances=0 in plan.releases)
+            views.prepare(with_appearances=0 in plan.releases)
 
     def judge(self, plan: PublicPlan, account: Account, transcript: Transcript) -> Judge:
         """The side that looks at candidates: the private one, or the control's blind one."""
@@ -142,21 +150,17 @@ def _asked_for(settings: RunSettings) -> set[str]:
     return {capability for capability, wish in wishes.items() if wish}
 
 
-def _limits(settings: RunSettings) -> Limits:
-    epsilon = parse_epsilon(settings.epsilon)
-    delta = settings.delta if settings.delta is not None else methods.default_delta(settings.method)
-    lifetime = parse_epsilon(settings.lifetime_epsilon) if settings.lifetime_epsilon else epsilon
-    lifetime_delta = settings.lifetime_delta if settings.lifetime_delta is not None else delta
-    return Limits(run=Budget(epsilon, delta), lifetime=Budget(lifetime, lifetime_delta))
+def _noise(seed: int | None) -> Noise:
+    """The operating system's randomness, unless a seed makes the run INSECURE."""
+    return SecureNoise() if seed is None else SeededNoise(seed)
 
 
 def _load(settings: RunSettings) -> tuple[PrivateDataset, PrivateDataset | None, bool]:
+    """The private data, the test data if there are any, and whether the latter are public."""
     source = parse_source(settings.private)
     if isinstance(source, DigitsSource):
         from pcevolve.private.digits import load_digits  # scikit-learn takes seconds to load
 
-        if settings.unit_map or settings.unlabelled:
-            raise UsageError("--unit-map and --unlabelled are for a folder of images, not for the digits")
         data, rest = load_digits(settings.shots, source.names, SPLIT_SEED)
         return data, rest, True
     data = load_unlabelled(source.path, settings.domain) if settings.unlabelled else load_folder(source.path)
@@ -168,6 +172,7 @@ def _load(settings: RunSettings) -> tuple[PrivateDataset, PrivateDataset | None,
 
 
 def _load_test(path: str | None, data: PrivateDataset) -> PrivateDataset | None:
+    """Held-out images of the same classes."""
     if path is None:
         return None
     if len(data.labels) == 1:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -20,18 +19,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pcevolve.errors import UsageError
+from pcevolve.errors import ProviderUnreachableError, UsageError
 from pcevolve.evaluation.accuracy import AccuracyTest
 from pcevolve.pages.report import AccuracyPoint, write_report
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.run.checks import CheckedRun, checked
 from pcevolve.run.execution import Outcome, execute
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.progress import error_console
-from pcevolve.run.scoring import Scores, record
+from pcevolve.run.scoring import Scores, keep_accuracy
 from pcevolve.run.settings import RunSettings
 
 SERVER = "pcevolve-server"
+START_SECONDS = 120.0
 STOP_SECONDS = 10.0
+POLL_SECONDS = 0.05
 OPTIONS: dict[str, Any] = {
     "private": "digits:3=type A,8=type B",
     "domain": "handwritten mark",
@@ -63,30 +65,31 @@ def demonstrate(out: Path) -> dict[str, Any]:
             f"{out} holds a finished demonstration: here it is again; remove the folder to run it anew"
         )
         return done
-    with _server(out, _port(out)) as address:
+    with _server(out) as address:
         console.print(f"API server at {address}, a process of its own; it logs to {_log(out)}")
-        main = execute(_settings(out, out, address, "auto"), resume=True)
+        main = execute(_checked(out, out, address, "auto"))
         console.print("\nThe same once more without looking at the private data, for comparison:")
-        control = execute(_settings(out, _beside(out, "random"), address, "random"), resume=True)
+        control = execute(_checked(out, _beside(out, "random"), address, "random"))
     console.print("Measuring both on held-out real digits ...")
-    test = AccuracyTest.on(_public_test(main), main.parts.encoder)
+    test = AccuracyTest.on(_public_test(main), main.components.encoder)
     scores, blind = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
     points = [*_points(main.plan.method, scores), *_points("random control", blind)]
-    page = write_report(out, points, main.folder.private / "report.html")
+    page = write_report(out, points, main.folder.private_report)
     accuracy = scores.as_json() | {"random": blind.as_json()["final"]}
     told = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
-    return record(replace(main, summary=main.summary | told), accuracy)
+    return keep_accuracy(replace(main, summary=main.summary | told), accuracy)
 
 
-def _settings(root: Path, out: Path, address: str, method: str) -> RunSettings:
-    ledger = root / "private" / "ledger.sqlite"
-    return RunSettings.of(OPTIONS | {"out": out, "api": address, "method": method, "ledger": ledger})
+def _checked(root: Path, out: Path, address: str, method: str) -> CheckedRun:
+    """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
+    own = {"out": out, "api": address, "method": method, "ledger": RunFolder(root).private / "ledger.sqlite"}
+    return checked(RunSettings.of(OPTIONS | own), resume=True)
 
 
 def _public_test(outcome: Outcome) -> PrivateDataset:
-    if outcome.parts.test is None or not outcome.parts.test_is_public:
+    if outcome.components.test is None or not outcome.components.test_is_public:
         raise UsageError("the demonstration shows figures about its test data, so these must be public")
-    return outcome.parts.test
+    return outcome.components.test
 
 
 def _points(name: str, scores: Scores) -> list[AccuracyPoint]:
@@ -101,15 +104,10 @@ def _shown_before(out: Path) -> dict[str, Any] | None:
 
 
 def _port(out: Path) -> int:
-    """The port of a demonstration that was cut off, because its plan names it; else any free one."""
+    """The port of a demonstration that was cut off, because its plan names it; else 0, for any free one."""
     config = RunFolder(out).config
     stored = urlsplit(RunSettings.load(config).api).port if config.exists() else None
-    if stored is not None:
-        return stored
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return stored or 0
 
 
 def _log(out: Path) -> Path:
@@ -122,8 +120,8 @@ def _beside(out: Path, name: str) -> Path:
 
 
 @contextmanager
-def _server(out: Path, port: int) -> Iterator[str]:
-    """Start the API server on loopback and stop it in the end."""
+def _server(out: Path) -> Iterator[str]:
+    """Start the API server on loopback, yield its address, and stop it in the end."""
     command = shutil.which(SERVER, path=str(Path(sys.executable).parent)) or shutil.which(SERVER)
     if command is None:
         raise UsageError(
@@ -131,13 +129,35 @@ def _server(out: Path, port: int) -> Iterator[str]:
         )
     out.parent.mkdir(parents=True, exist_ok=True)
     with _log(out).open("ab") as sink:
-        arguments = [command, "serve", "--model", "bundled", "--host", "127.0.0.1", "--port", str(port)]
+        begin = sink.tell()
+        arguments = [command, "serve", "--model", "bundled", "--host", "127.0.0.1", "--port", str(_port(out))]
         process = subprocess.Popen(arguments, stdout=sink, stderr=sink)  # noqa: S603 - our own command
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{_announced_port(process, _log(out), begin)}"
     finally:
         process.terminate()
         try:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
+
+
+def _announced_port(process: subprocess.Popen[bytes], log: Path, begin: int) -> int:
+    """Wait until the server says where it listens.
+
+    Args:
+        process: The server.
+        log: Where it writes lines of JSON.
+        begin: Where its own lines begin, in bytes.
+
+    Raises:
+        ProviderUnreachableError: It ended, or it took too long.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        whole_lines = log.read_bytes()[begin:].rpartition(b"\n")[0].splitlines()
+        ports = [json.loads(line)["port"] for line in whole_lines if b'"event": "listening"' in line]
+        if ports:
+            return int(ports[-1])
+        time.sleep(POLL_SECONDS)
+    raise ProviderUnreachableError(f"{SERVER} does not listen: {log} says why")

@@ -11,53 +11,16 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from pcevolve.errors import UsageError
-from pcevolve.publish.summary import SUMMARY
-from pcevolve.transcript.log import LOG, plan_of, read
+from pcevolve.transcript import RunLayout
+from pcevolve.transcript.layout import not_a_run
+from pcevolve.transcript.log import plan_of, read
 
 
 @dataclass(frozen=True)
-class RunFolder:
-    """Paths of one run."""
-
-    root: Path
-
-    @property
-    def config(self) -> Path:
-        """The resolved options."""
-        return self.root / "config.toml"
-
-    @property
-    def transcript(self) -> Path:
-        """Everything that crossed the wire."""
-        return self.root / "transcript"
-
-    @property
-    def release(self) -> Path:
-        """The synthetic dataset."""
-        return self.root / "release"
-
-    @property
-    def private(self) -> Path:
-        """What must never be shared."""
-        return self.root / "private"
-
-    @property
-    def summary(self) -> Path:
-        """Figures of the run, for programs: a function of the transcript."""
-        return self.root / SUMMARY
-
-    @property
-    def result(self) -> Path:
-        """What the owner was told in the end, accuracy on private data included; never shared."""
-        return self.private / "result.json"
-
-    @property
-    def report(self) -> Path:
-        """Pictures and figures of the run, for people: a function of the transcript."""
-        return self.root / "report.html"
+class RunFolder(RunLayout):
+    """The folder of a run that is made or taken over here."""
 
     @property
     def finished(self) -> bool:
@@ -71,9 +34,9 @@ class RunFolder:
         Raises:
             UsageError: Something is there that must not be overwritten, or another process is at work.
         """
-        self._refuse_overwriting(resume)
+        self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._clear_false_start()
@@ -84,17 +47,21 @@ class RunFolder:
         finally:
             os.close(descriptor)
 
-    def _refuse_overwriting(self, resume: bool) -> None:
+    def refuse_overwriting(self, resume: bool) -> None:
+        """Refuse a folder that holds something else, or a run that is not to be resumed.
+
+        Raises:
+            UsageError: Something is there that must not be overwritten.
+        """
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
-            raise UsageError(f"{self.root} is not a folder: choose another --out")
+            raise UsageError(not_a_run(self.root, "it is not a folder: choose another --out"))
         if not self.root.is_dir() or not any(self.root.iterdir()):
             return
-        ours = self.config.exists() or (self.root / ".lock").exists()
+        ours = self.config.exists() or self.lock.exists()
         if not ours:
-            raise UsageError(
-                f"{self.root} holds something else: choose another --out; nothing was overwritten"
-            )
-        if not resume and self._has_plan():
+            why = "it holds something else: choose another --out; nothing was overwritten"
+            raise UsageError(not_a_run(self.root, why))
+        if not resume and self.has_plan():
             state = (
                 "is a finished run:"
                 if self.finished
@@ -102,13 +69,15 @@ class RunFolder:
             )
             raise UsageError(f"{self.root} {state} choose another --out; nothing was overwritten")
 
-    def _has_plan(self) -> bool:
-        if not (self.transcript / LOG).exists():
-            return False
-        return plan_of(read(self.transcript)) is not None
+    def has_plan(self) -> bool:
+        """Whether the run in it has begun: its plan is fixed, and it may have paid for something.
+
+        What stands behind the plan is not read, for a crash may have torn off the end.
+        """
+        return self.log.exists() and plan_of(read(self.transcript)) is not None
 
     def _clear_false_start(self) -> None:
         """A run that never fixed its plan has sent no prompt and paid nothing: begin afresh."""
-        if not self._has_plan():
+        if not self.has_plan():
             shutil.rmtree(self.transcript, ignore_errors=True)
             self.config.unlink(missing_ok=True)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from pydantic import ValidationError
-
 from pcevolve.encoders import weights_digest
 from pcevolve.errors import UsageError
 from pcevolve.methods.method import Look, Method, Schedule
 from pcevolve.providers.dialect import ModelSize
+from pcevolve.public.options import checked
 from pcevolve.public.plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
-from pcevolve.run.components import Parts
-from pcevolve.run.settings import RunSettings, first_fault
+from pcevolve.run.components import Components
+from pcevolve.run.settings import RunSettings
 
 NOTHING_EARLIER = Earlier()
 
 
 def resolved_plan(
-    settings: RunSettings, parts: Parts, run_id: str, size: ModelSize, earlier: Earlier = NOTHING_EARLIER
+    components: Components, run_id: str, size: ModelSize, earlier: Earlier = NOTHING_EARLIER
 ) -> PublicPlan:
     """Resolve the options into the public plan, from public facts only.
 
     Args:
-        settings: The options.
-        parts: What the run is made of.
+        components: What the run is made of, its options among it.
         run_id: Public id of the run.
         size: Pixels of the API's images.
         earlier: What the provider had seen when the run began; no part of any price.
@@ -30,47 +28,45 @@ def resolved_plan(
     Raises:
         UsageError: An option is out of bounds.
     """
-    if not parts.iterations and (settings.lookahead or settings.more):
+    settings, method = components.settings, components.method
+    if not components.iterations and (settings.lookahead or settings.more):
         raise UsageError(
             "--lookahead and --more need rounds of variation, which this run has not: give --iterations"
         )
     shared = set(PublicPlan.model_fields) & set(RunSettings.model_fields)
-    method, chosen = parts.method, settings.model_dump(include=shared, exclude_none=True)
-    values = chosen | {
+    values = settings.model_dump(include=shared, exclude_none=True) | {
         "run_id": run_id,
         "run_seed": settings.seed,
         "method": method.name,
-        "labels": parts.data.labels,
-        "unit": parts.data.unit_name,
-        "iterations": parts.iterations,
-        "strengths": _schedule(settings, method).over(parts.iterations),
+        "labels": components.data.labels,
+        "unit": components.data.unit_name,
+        "iterations": components.iterations,
+        "strengths": _schedule(settings, method).over(components.iterations),
         "initial": settings.initial or settings.candidates * method.initial,
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
-        "appearance": settings.appearance or _appearance(settings, parts),
+        "appearance": settings.appearance or _appearance(components),
         "threshold": method.threshold if settings.threshold is None else settings.threshold,
         "prompt_template": _template(settings),
         "width": settings.size or size.width,
         "height": settings.size or size.height,
-        "batch": min(settings.batch, parts.dialect.most),
-        "epsilon": str(parts.limits.run.epsilon),
-        "delta": parts.limits.run.delta,
-        "noise": parts.noise.source,
+        "batch": min(settings.batch, components.dialect.most),
+        "epsilon": str(components.limits.run.epsilon),
+        "delta": components.limits.run.delta,
+        "noise": components.noise.source,
         "weights": None if settings.encoder_weights is None else weights_digest(settings.encoder_weights),
         "forgets_insecure": settings.forget_insecure,
         "earlier": earlier,
     }
-    try:
-        return PublicPlan(**values)
-    except ValidationError as error:
-        raise UsageError(first_fault(error)) from None
+    return checked(PublicPlan, values)
 
 
-def _appearance(settings: RunSettings, parts: Parts) -> Look:
+def _appearance(components: Components) -> Look:
     """The method's own; which look is nearer is settled when a dataset is selected, and else it is matched."""
-    left_open = parts.appearance == "auto" and (settings.keep or parts.method.keep) != "selected"
-    return "matched" if left_open else parts.appearance
+    keep = components.settings.keep or components.method.keep
+    left_open = components.appearance == "auto" and keep != "selected"
+    return "matched" if left_open else components.appearance
 
 
 def _schedule(settings: RunSettings, method: Method) -> Schedule:

@@ -27,8 +27,8 @@ from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
 
 LINE_SECONDS = 10.0
-ROOM_FOR_SLOW_DAYS = 1.5
-"""How many times the longest private section a tick should last that is to cover the next run's."""
+SLOW_DAY = 1.5
+"""How many times as long as in this run private work may take in the next; a tick that covers it is recommended."""
 
 
 def error_console() -> Console:
@@ -65,7 +65,7 @@ class RunProgress:
             yield self
 
     def generated(self, call: Call) -> None:
-        """See ``Watcher.generated``."""
+        """Count the images of one call that the API answered."""
         self._done += call.count
         spent = epsilon(self._events, self._plan.delta)
         place = (
@@ -80,12 +80,12 @@ class RunProgress:
             self._console.print(f"{stage}: {self._done}/{self._total} images, about {left:.0f} s left")
 
     def released(self, receipt: Receipt) -> None:
-        """See ``Watcher.released``."""
+        """Count what one release spent."""
         self._events.extend(receipt.events)
 
 
 def facts(title: str, rows: dict[str, Any]) -> Table:
-    """A two-column table."""
+    """A table of facts under a title: what, and its value."""
     table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2))
     for name, value in rows.items():
         table.add_row(name, str(value))
@@ -93,7 +93,11 @@ def facts(title: str, rows: dict[str, Any]) -> Table:
 
 
 def padding(tick: float) -> str:
-    """What the owner is told about the tick before a run."""
+    """What the owner is told before a run about how the length of private work is hidden.
+
+    Args:
+        tick: Seconds of ``--pad-selection``; 0: it is not hidden.
+    """
     if not tick:
         return "not hidden: --pad-selection 0 lets the provider time all private work between two requests"
     return f"private work between two requests is padded to whole multiples of {tick:g} s (--pad-selection)"
@@ -114,7 +118,7 @@ def padding_kept(longest: float, tick: float) -> str:
         return f"Time: {padding(0)}"
     if longest <= tick:
         return f"Time: {said} that it was padded to"
-    enough = math.ceil(longest * ROOM_FOR_SLOW_DAYS)
+    enough = math.ceil(longest * SLOW_DAY)
     return (
         f"WARNING: {said} that one tick lasts, so the provider saw that it was more: "
         f"give --pad-selection {enough} next time, or with --resume"
@@ -122,7 +126,7 @@ def padding_kept(longest: float, tick: float) -> str:
 
 
 def summary_table(summary: dict[str, Any]) -> Table:
-    """The end of a run, in one look."""
+    """The figures of a finished run, for the owner's screen."""
     released = f"{summary['images_released']} in {summary['classes']} classes"
     rows: dict[str, Any] = {
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},

@@ -14,8 +14,7 @@ from pcevolve.evaluation.private_file import write_private
 from pcevolve.evolve import Population
 from pcevolve.modality.images.appearance import Appearance, appearance_in, developed
 from pcevolve.run.execution import Outcome, save_result
-from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.log import BODIES
+from pcevolve.transcript import Bodies
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,15 +40,15 @@ class Scores:
 
 def scored(outcome: Outcome) -> dict[str, Any]:
     """The run's summary, with accuracies where there are test data."""
-    if outcome.parts.test is None:
+    if outcome.components.test is None:
         return outcome.summary
-    test = AccuracyTest.on(outcome.parts.test, outcome.parts.encoder)
-    return record(outcome, Scores.of(outcome, test, every=False).as_json())
+    test = AccuracyTest.on(outcome.components.test, outcome.components.encoder)
+    return keep_accuracy(outcome, Scores.of(outcome, test, every=False).as_json())
 
 
-def record(outcome: Outcome, accuracy: dict[str, Any]) -> dict[str, Any]:
+def keep_accuracy(outcome: Outcome, accuracy: dict[str, Any]) -> dict[str, Any]:
     """Keep accuracies where they belong and return the summary with them."""
-    write_private(outcome.folder.private / "evaluation.json", {"accuracy": accuracy})
+    write_private(outcome.folder.evaluation, {"accuracy": accuracy})
     result = {**outcome.summary, "accuracy": accuracy}
     save_result(outcome.folder, result)
     return result
@@ -58,7 +57,7 @@ def record(outcome: Outcome, accuracy: dict[str, Any]) -> dict[str, Any]:
 def _accuracy(
     outcome: Outcome, population: Population, test: AccuracyTest, wanted: Appearance | None
 ) -> Accuracy:
-    bodies = Bodies(outcome.folder.transcript / BODIES)
+    bodies = Bodies(outcome.folder.bodies)
     images, targets = [], []
     for target, label in enumerate(test.labels):
         for candidate in population[label]:

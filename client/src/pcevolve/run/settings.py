@@ -7,16 +7,19 @@ import secrets
 import stat
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 import tomli_w
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from pcevolve.durable import write_durably
 from pcevolve.errors import UsageError
-from pcevolve.privacy import Relation
-from pcevolve.public.plan import TEMPLATE, ImageHost
+from pcevolve.public import settings as public
+from pcevolve.public.options import Panel, Setting, checked
+from pcevolve.public.plan import TEMPLATE
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
+LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
 VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
 DAY = 86400.0
 """Seconds: longer than anybody waits, and short enough for every clock."""
@@ -30,12 +33,25 @@ def _tick(seconds: float) -> float:
 
 
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
+Epsilon = Annotated[
+    str,
+    Field(description="Total privacy budget of the run, > 0."),
+    Setting(Panel.MOST_USED, public=True),
+]
+MethodName = Annotated[
+    str,
+    Field(
+        description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, pcevolve, pcevolve-g, pcevolve-h, "
+        "pcevolve-exp, pcevolve-pf, pcevolve-gm, random (control) or t2i (no evolution)."
+    ),
+    Setting(Panel.MOST_USED, public=True),
+]
 
 
 def default_ledger() -> Path:
     """One ledger per user, because the budget belongs to the data and not to a run."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(os.environ.get("PCEVOLVE_LEDGER") or Path(state) / "pcevolve" / "ledger.sqlite").absolute()
+    return Path(os.environ.get(LEDGER_VARIABLE) or Path(state) / "pcevolve" / "ledger.sqlite").absolute()
 
 
 def ledger_volume() -> Path | None:
@@ -45,67 +61,185 @@ def ledger_volume() -> Path | None:
 
 
 class RunSettings(BaseModel):
-    """All options of ``pcevolve run``; stored as ``config.toml`` in the run's folder.
+    """All options of ``pcevolve run``, each declared here or in ``public.settings``; stored with the run.
 
     None in an optional field means: decided when the run starts, from public facts only.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    private: str
-    out: Path
-    domain: Annotated[str, Field(min_length=1)]
-    epsilon: str = "10"
-    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
-    relation: Relation = "replace-one"
-    unit_map: Path | None = None
-    unit_size: Annotated[int, Field(ge=1)] | None = None
-    unlabelled: bool = False
-    method: str = "auto"
-    calibration: Literal["tight", "published"] = "tight"
-    test: str | None = None
-    api: str = "http://127.0.0.1:8000"
-    api_key_file: Path | None = None
-    dialect: str = "getimg"
-    model: str = "bundled"
-    candidates: Annotated[int, Field(ge=1)] = 100
-    iterations: Annotated[int, Field(ge=1)] | None = None
-    initial: Annotated[int, Field(ge=1)] | None = None
-    prototypes: Annotated[int, Field(ge=1)] | None = None
-    lookahead: Annotated[int, Field(ge=0)] = 0
-    more: Annotated[int, Field(ge=0)] = 0
-    pool: Literal["latest", "all"] | None = None
-    keep: Literal["last", "selected"] | None = None
-    appearance: Literal["as-is", "matched", "auto"] | None = None
-    threshold: Annotated[float, Field(ge=0)] | None = None
-    shots: Annotated[int, Field(ge=1)] = 10
-    prompt_template: str = TEMPLATE
-    negative_prompt: str = ""
-    strength_start: Annotated[float, Field(ge=0, le=1)] | None = None
-    strength_end: Annotated[float, Field(ge=0, le=1)] | None = None
-    guidance: float = 7.5
-    steps: int = 50
-    size: Annotated[int, Field(ge=8, le=4096)] | None = None
-    batch: int = 32
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = Field(default_factory=lambda: secrets.randbelow(2**32))
-    encoder: str = "bundled"
-    encoder_weights: str | None = None
-    device: str = "auto"
-    ledger: Annotated[Path, AfterValidator(Path.absolute)] = Field(default_factory=default_ledger)
-    lifetime_epsilon: Annotated[str | None, AfterValidator(lambda text: text or None)] = None
-    lifetime_delta: Annotated[float, Field(ge=0, lt=1)] | None = None
-    forget_insecure: bool = False
-    timeout: Annotated[Seconds, Field(gt=0)] = 600.0
-    patience: Seconds = 300.0
-    first_contact: Seconds = 10.0
-    image_hosts: tuple[ImageHost, ...] = ()
-    max_requests: Annotated[int, Field(ge=1)] | None = None
-    max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    price: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    yes: bool = False
-    pad_selection: Annotated[Seconds, AfterValidator(_tick)] = 1.0
-    pace: Seconds = 0.0
-    insecure_noise_seed: int | None = None
+    private: Annotated[
+        str,
+        Field(description="Folder of class folders, or 'digits' for scikit-learn's handwritten digits."),
+        Setting(Panel.MOST_USED),
+    ]
+    out: Annotated[
+        Path,
+        Field(description="Folder of the run; nothing in it is ever overwritten."),
+        Setting(Panel.MOST_USED),
+    ]
+    domain: public.Domain
+    epsilon: Epsilon = "10"
+    delta: public.Delta | None = None
+    relation: public.Relation = "replace-one"
+    unit_map: Annotated[
+        Path | None,
+        Field(
+            description="CSV file that groups images into privacy units, e.g. patients: columns file,patient."
+        ),
+        Setting(Panel.PRIVACY),
+    ] = None
+    unit_size: public.UnitSize | None = None
+    unlabelled: Annotated[
+        bool,
+        Field(description="Take all images of --private as one class, whatever the folders."),
+        Setting(Panel.DATA),
+    ] = False
+    method: MethodName = "auto"
+    calibration: public.Calibration = "tight"
+    test: Annotated[
+        str | None,
+        Field(description="Folder of held-out real images to measure accuracy on; stays private."),
+        Setting(Panel.DATA),
+    ] = None
+    api: Annotated[
+        str, Field(description="Address of the image API."), Setting(Panel.MOST_USED, public=True)
+    ] = "http://127.0.0.1:8000"
+    api_key_file: Annotated[
+        Path | None,
+        Field(description=f"File with the API key (mode 600); or set {KEY_VARIABLE}."),
+        Setting(Panel.API, resumable=True, variable=KEY_VARIABLE),
+    ] = None
+    dialect: Annotated[
+        str,
+        Field(
+            description="How the API speaks: getimg (native), openai, openai-plain, siliconflow, stability or a1111."
+        ),
+        Setting(Panel.API, public=True),
+    ] = "getimg"
+    model: public.Model = "bundled"
+    candidates: public.Candidates = 100
+    iterations: public.Iterations | None = None
+    initial: public.Initial | None = None
+    prototypes: public.Prototypes | None = None
+    lookahead: public.Lookahead = 0
+    more: public.More = 0
+    pool: public.Pool | None = None
+    keep: public.Keep | None = None
+    appearance: public.Appearance | None = None
+    threshold: public.Threshold | None = None
+    shots: public.Shots = 10
+    prompt_template: public.PromptTemplate = TEMPLATE
+    negative_prompt: public.NegativePrompt = ""
+    strength_start: Annotated[
+        public.Strength | None,
+        Field(description="Image-to-image strength at first; the method's own if not given."),
+        Setting(Panel.EVOLUTION, public=True),
+    ] = None
+    strength_end: Annotated[
+        public.Strength | None,
+        Field(description="Image-to-image strength in the last iteration; the method's own if not given."),
+        Setting(Panel.EVOLUTION, public=True),
+    ] = None
+    guidance: public.Guidance = 7.5
+    steps: public.Steps = 50
+    size: public.Pixels | None = None
+    batch: public.Batch = 32
+    seed: public.PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
+    encoder: Annotated[
+        str,
+        Field(description="bundled; after fetch-encoder also resnet18, clip, inception, vit."),
+        Setting(Panel.ENCODER, public=True),
+    ] = "bundled"
+    encoder_weights: Annotated[
+        str | None,
+        Field(description="File with the encoder's weights; the plan has its digest."),
+        Setting(Panel.ENCODER, public=True),
+    ] = None
+    device: Annotated[
+        str,
+        Field(description="Where the encoder runs: auto, cpu or cuda."),
+        Setting(Panel.ENCODER),
+    ] = "auto"
+    ledger: Annotated[
+        Path,
+        AfterValidator(Path.absolute),
+        Field(description="Privacy ledger; one for all runs, because the budget belongs to the data."),
+        Setting(Panel.PRIVACY, variable=LEDGER_VARIABLE),
+    ] = Field(default_factory=default_ledger)
+    lifetime_epsilon: Annotated[
+        str | None,
+        AfterValidator(lambda text: text or None),
+        Field(description="Most that all runs together may spend on these data; --epsilon if not given."),
+        Setting(Panel.PRIVACY),
+    ] = None
+    lifetime_delta: Annotated[
+        float | None,
+        Field(ge=0, lt=1, description="Delta at which --lifetime-epsilon holds; --delta if not given."),
+        Setting(Panel.PRIVACY),
+    ] = None
+    forget_insecure: Annotated[
+        bool,
+        Field(
+            description="Leave INSECURE runs (noise from a seed) on these data out of the sum; card and report say so."
+        ),
+        Setting(Panel.PRIVACY, public=True),
+    ] = False
+    timeout: Annotated[
+        Seconds,
+        Field(gt=0, description="Seconds to wait for one answer."),
+        Setting(Panel.API, resumable=True),
+    ] = 600.0
+    patience: Annotated[
+        Seconds,
+        Field(description="Seconds to keep retrying one request."),
+        Setting(Panel.API, resumable=True),
+    ] = 300.0
+    first_contact: Annotated[
+        Seconds,
+        Field(description="Seconds to keep retrying the first request."),
+        Setting(Panel.API, resumable=True),
+    ] = 10.0
+    image_hosts: public.ImageHosts = ()
+    max_requests: Annotated[
+        int | None,
+        Field(ge=1, description="Most requests that the run may make, retries included."),
+        Setting(Panel.API, resumable=True),
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        Field(ge=0, allow_inf_nan=False, description="Most that it may cost, in the provider's currency."),
+        Setting(Panel.API, resumable=True),
+    ] = None
+    price: Annotated[
+        float | None,
+        Field(ge=0, allow_inf_nan=False, description="Cost of one image, for an API that does not say."),
+        Setting(Panel.API, resumable=True),
+    ] = None
+    yes: Annotated[
+        bool,
+        Field(description="Do not ask before an online API is used."),
+        Setting(Panel.API, resumable=True),
+    ] = False
+    pad_selection: Annotated[
+        Seconds,
+        AfterValidator(_tick),
+        Field(
+            description="Seconds: private work between two requests lasts a whole multiple of this, so that its length "
+            "does not show; longer than any of it, if the console warns. 0: not hidden."
+        ),
+        Setting(Panel.TIMING, resumable=True),
+    ] = 1.0
+    pace: Annotated[
+        Seconds,
+        Field(description="Least seconds between an answer and a request."),
+        Setting(Panel.TIMING, resumable=True),
+    ] = 0.0
+    insecure_noise_seed: Annotated[
+        int | None,
+        Field(description="INSECURE, for tests: noise from a seed. The run has no privacy."),
+        Setting(Panel.PRIVACY, public=True),
+    ] = None
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
@@ -114,10 +248,7 @@ class RunSettings(BaseModel):
         Raises:
             UsageError: One is missing, unknown or out of bounds.
         """
-        try:
-            return cls(**values)
-        except ValidationError as error:
-            raise UsageError(first_fault(error)) from None
+        return checked(cls, values)
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -131,8 +262,7 @@ class RunSettings(BaseModel):
     def save(self, path: Path) -> None:
         """Store as TOML, for ``--resume`` and for the record. Holds no key."""
         values = self.model_dump(mode="json", exclude_none=True)
-        path.write_text(tomli_w.dumps(values))
-        path.chmod(0o600)
+        write_durably(path, tomli_w.dumps(values).encode(), 0o600)
 
     def key(self) -> str | None:
         """The API key, from the environment or a file that nobody else can read.
@@ -163,19 +293,3 @@ def read_toml(path: Path) -> dict[str, Any]:
             return tomllib.load(file)
     except (OSError, ValueError) as error:  # TOML's and Unicode's errors are ValueErrors
         raise UsageError(f"configuration {path} cannot be read: {error}") from error
-
-
-def first_fault(error: ValidationError) -> str:
-    """One plain line about what is wrong with the options."""
-    fault = error.errors(include_url=False, include_input=False)[0]
-    said = fault["msg"].removeprefix("Value error, ")
-    if not fault["loc"]:  # about several options, which it names itself
-        return f"--{said}"
-    return f"{option(str(fault['loc'][0]))}: {said}"
-
-
-def option(name: str) -> str:
-    """What the command line calls a setting."""
-    return (
-        "--image-host" if name == "image_hosts" else f"--{name.replace('_', '-')}"
-    )  # given once for each host

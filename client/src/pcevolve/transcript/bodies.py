@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import os
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.durable import sync_folder
+from pcevolve.durable import write_durably
 from pcevolve.errors import TranscriptError
 from pcevolve_shared import images, limits
 
@@ -59,10 +58,10 @@ class Bodies:
 
     def put(self, body: bytes) -> BodyRef:
         """Store a body durably and return how to get it back."""
-        found = cut(body)
-        for data in (body,) if found.text is None else found.files.values():
+        taken = cut(body)
+        for data in (body,) if taken.text is None else taken.files.values():
             self._write(data)
-        return BodyRef(sha256=hashlib.sha256(body).hexdigest(), size=len(body), text=found.text)
+        return BodyRef(sha256=hashlib.sha256(body).hexdigest(), size=len(body), text=taken.text)
 
     def keep(self, data: bytes) -> str:
         """Store one output durably and return its digest."""
@@ -132,41 +131,41 @@ class Cut:
 
 def cut(body: bytes) -> Cut:
     """Take the images out of a body: the one way in which it is written down."""
-    found = Cut()
+    taken = Cut()
     form = _FORM.match(body)
     bare = (
-        _cut_form(found, body, form[1])
+        _cut_form(taken, body, form[1])
         if form
-        else _BASE64.sub(lambda match: _cut_word(found, match), body, limits.MAX_BATCH)
+        else _BASE64.sub(lambda match: _cut_word(taken, match), body, limits.MAX_BATCH)
     )
     try:
         text = bare.decode("utf-8")
-        whole = _joined(text, found.files.__getitem__) == body
+        whole = _joined(text, taken.files.__getitem__) == body
     except (UnicodeDecodeError, KeyError):  # the text itself looks like a placeholder: keep it whole instead
         return Cut()
-    return Cut(text, found.files) if whole else Cut()
+    return Cut(text, taken.files) if whole else Cut()
 
 
-def _cut_word(found: Cut, match: re.Match[bytes]) -> bytes:
+def _cut_word(taken: Cut, match: re.Match[bytes]) -> bytes:
     try:
         data = base64.b64decode(match[2], validate=True)
         images.media_type(data)
     except (binascii.Error, images.ImageError):  # a long word is no image
         return match[0]
-    return b'"' + match[1] + b"{{sha256:" + found.take(data) + b'}}"'
+    return b'"' + match[1] + b"{{sha256:" + taken.take(data) + b'}}"'
 
 
-def _cut_form(found: Cut, body: bytes, boundary: bytes) -> bytes:
-    """A form with its files taken out."""
+def _cut_form(taken: Cut, body: bytes, boundary: bytes) -> bytes:
+    """A multipart form with a placeholder for each of its files."""
     delimiter = b"\r\n--" + boundary
-    return delimiter.join(_cut_part(found, part) for part in body.split(delimiter))
+    return delimiter.join(_cut_part(taken, part) for part in body.split(delimiter))
 
 
-def _cut_part(found: Cut, part: bytes) -> bytes:
+def _cut_part(taken: Cut, part: bytes) -> bytes:
     head, blank, content = part.partition(b"\r\n\r\n")
     if not content or b"filename=" not in head:
         return part
-    return head + blank + b"{{raw-sha256:" + found.take(content) + b"}}"
+    return head + blank + b"{{raw-sha256:" + taken.take(content) + b"}}"
 
 
 def _joined(text: str, file: Callable[[str], bytes]) -> bytes:
@@ -177,18 +176,3 @@ def _joined(text: str, file: Callable[[str], bytes]) -> bytes:
         return data if match[1] else base64.b64encode(data)
 
     return _GAP.sub(fill, text.encode("utf-8"))
-
-
-def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Write a file so that it is either whole and on disk, or not there at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(
-        missing_ok=True
-    )  # a link or pipe there, which somebody else's run may hold, is not followed
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-    sync_folder(path.parent)

@@ -21,6 +21,7 @@ from pcevolve.errors import TranscriptError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.layout import BODIES, LOG, not_a_run
 from pcevolve.transcript.records import (
     FORMAT,
     GENESIS,
@@ -37,11 +38,9 @@ from pcevolve.transcript.records import (
     to_event,
 )
 
-LOG = "log.jsonl"
-BODIES = "bodies"
 PLAN_FORMAT = PublicPlan.model_fields["format"].default
 MOST_FORMAT_BYTES = 100_000
-"""Of a line that is no record of this version: where it may name its format."""
+"""How far a line that is no record of this version is searched for the name of its format."""
 _FORMATS = re.compile(rb'"format":"(pcevolve-[a-z]+/[0-9]{1,4})"')
 
 
@@ -86,10 +85,10 @@ def _no_number(constant: str) -> None:
 
 def _unreadable(number: int, raw: bytes) -> TranscriptError:
     """What is wrong with a line that is no record of this version."""
-    for found in (each.decode() for each in _FORMATS.findall(raw[:MOST_FORMAT_BYTES])):
-        if found not in (FORMAT, PLAN_FORMAT):
+    for named in (each.decode() for each in _FORMATS.findall(raw[:MOST_FORMAT_BYTES])):
+        if named not in (FORMAT, PLAN_FORMAT):
             return TranscriptError(
-                f"this run was written by another version (format {found}; this one reads {FORMAT} and {PLAN_FORMAT}): "
+                f"this run was written by another version (format {named}; this one reads {FORMAT} and {PLAN_FORMAT}): "
                 "use the version that wrote it"
             )
     return TranscriptError(f"transcript line {number + 1} is damaged")
@@ -109,19 +108,18 @@ def files_of(record: Record) -> tuple[str, ...]:
     return record.body.files if isinstance(record, Sent | Answered) else ()
 
 
-def counted(entries: Iterable[Entry]) -> dict[str, int]:
-    """Requests and bytes that crossed the wire, attempts that failed included."""
-    records = [each.record for each in entries]
-    sent = [each.wire_bytes for each in records if isinstance(each, Sent)]
-    received = [each.wire_bytes for each in records if isinstance(each, Answered)]
-    return {"requests": len(sent), "bytes_sent": sum(sent), "bytes_received": sum(received)}
-
-
 def _lines(folder: Path) -> list[bytes]:
+    """The log's lines with their ends.
+
+    Raises:
+        TranscriptError: There is no log, or it cannot be read.
+    """
     try:
         return (folder / LOG).read_bytes().splitlines(keepends=True)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise TranscriptError(not_a_run(folder.parent, "it has no transcript")) from error
     except OSError as error:
-        raise TranscriptError(f"no transcript in {folder}: {error.strerror}") from error
+        raise TranscriptError(f"{folder / LOG} cannot be read: {error.strerror}") from error
 
 
 class Transcript:
@@ -141,8 +139,8 @@ class Transcript:
         self._drop_torn_line()
         self.entries: list[Entry] = []
         self._answers: dict[str, list[Answered]] = defaultdict(list)
-        self._asked: dict[str, str] = {}
-        self._found: dict[tuple[str, str], Answered] = {}
+        self._last_url: dict[str, str] = {}
+        self._answer_from: dict[tuple[str, str], Answered] = {}
         self._outputs: dict[str, tuple[str, ...]] = {}
         self._receipts: set[Receipt] = set()
         for entry in read(folder):
@@ -168,12 +166,12 @@ class Transcript:
         """Successful answers on record for a slot, oldest first."""
         return self._answers.get(slot, [])
 
-    def found(self, slot: str, url: str) -> Answered | None:
+    def answer_from(self, slot: str, url: str) -> Answered | None:
         """The successful answer on record for a slot that was asked at this very address."""
-        return self._found.get((slot, url))
+        return self._answer_from.get((slot, url))
 
     def sent(self) -> list[Sent]:
-        """All requests, in order."""
+        """All requests that were sent, in order, retries included."""
         return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
 
     def outputs(self, slot: str) -> tuple[str, ...] | None:
@@ -193,20 +191,21 @@ class Transcript:
         self.bodies.keep_only({name for entry in self.entries for name in files_of(entry.record)})
 
     def _index(self, entry: Entry) -> None:
+        """Take note of a line that is on disk."""
         self.entries.append(entry)
         record = entry.record
         if isinstance(record, Sent):
-            self._asked[record.slot] = record.url
+            self._last_url[record.slot] = record.url
         if isinstance(record, Answered) and record.status == HTTPStatus.OK:
             self._answers[record.slot].append(record)
-            self._found[record.slot, self._asked.get(record.slot, "")] = record
+            self._answer_from[record.slot, self._last_url.get(record.slot, "")] = record
         if isinstance(record, Received):
             self._outputs[record.slot] = record.outputs
         if isinstance(record, Released):
             self._receipts.add(record.receipt)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the log; nothing can be appended any more."""
         self._file.close()
 
     def _end_what_was_cut_off(self) -> None:
@@ -216,6 +215,7 @@ class Transcript:
             self.append(Failed(slot=last.slot, reason="cut off"))
 
     def _drop_torn_line(self) -> None:
+        """Cut off a last line without its end: what it was to announce did not happen."""
         data = self._path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):

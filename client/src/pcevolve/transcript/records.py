@@ -25,8 +25,8 @@ FailureReason = Literal[
 """Why nothing usable came back; ``cut off``: the process ended while it waited."""
 FORMAT: Final = "pcevolve-transcript/2"
 GENESIS = "0" * 64
-HELLO = "hello"
-ACCOUNT = "account"
+GREETING_SLOT: Final = "hello"
+BALANCE_SLOT: Final = "account"
 _LINK = "/link"
 
 
@@ -120,7 +120,7 @@ _ADAPTER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminato
 
 
 class Line(BaseModel):
-    """A record in its chain."""
+    """A record with its number and the digest of the line before it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -135,17 +135,17 @@ class Line(BaseModel):
 
 
 def digest(line: bytes) -> str:
-    """Chain hash of an encoded line."""
+    """SHA-256 of an encoded line, which the next line carries."""
     return hashlib.sha256(line).hexdigest()
 
 
 def to_event(record: Record) -> dict[str, Any]:
-    """Plain values for a line."""
+    """A record as JSON values, for a line."""
     return record.model_dump(mode="json")
 
 
 def from_event(event: dict[str, Any]) -> Record:
-    """Undo ``to_event``.
+    """A record from the JSON values of a line.
 
     Raises:
         pydantic.ValidationError: Not an event of this version.

@@ -295,7 +295,7 @@ def test_a_damaged_manifest_is_told(finished: Make):
 
 
 def test_a_folder_without_a_transcript_is_told(tmp_path: Path):
-    with pytest.raises(TranscriptError, match="no transcript in"):
+    with pytest.raises(UsageError, match="is not the folder of a run: it has no transcript"):
         write_report(tmp_path)
 
 

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from pcevolve.audit import audit
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.pages.wire import write_viewer
-from pcevolve.pages.wire.page import render
-from pcevolve.pages.wire.reading import Reading
+from pcevolve.pages.wire import rendered_viewer, write_viewer
 from pcevolve.public.finding import Finding
+from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.provider import FakeProvider, linking, ok, png
 from support.viewer import HOSTILE, Page, events, html, steps
@@ -136,7 +135,9 @@ def test_strings_from_anywhere_are_text_not_markup(finished: Make):
         model="{{ 7*7 }}" + HOSTILE,
         unit=HOSTILE,
     )
-    content = write_viewer(root, [Finding(HOSTILE, (HOSTILE,), 1)], root.parent / "x.html").read_text()
+    content = write_viewer(
+        RunReader.lenient(root), [Finding(HOSTILE, (HOSTILE,), 1)], root.parent / "x.html"
+    ).read_text()
     page = Page(content)
     assert [each for tag, each in page.elements if tag in {"script", "img", "b"}] == [{}]  # our own script
     assert not [name for _, each in page.elements for name in each if name.startswith("on")]
@@ -170,7 +171,7 @@ def test_the_policy_allows_our_own_styles_and_script_by_hash_and_nothing_else(fi
 
 def test_what_left_finds_room_before_what_came_and_what_is_left_out_is_counted(finished: Make):
     root = finished()
-    content = render(Reading.of(root), audit(root), room=2500)
+    content = rendered_viewer(RunReader.lenient(root), audit(root), most_picture_bytes=2500).decode()
     page = Page(content)
     assert {each["class"] for each in page.of_class("large")} == {f"pic large p{place}" for place in range(4)}
     assert "of them are not embedded, to keep the page small" in page.text
@@ -190,14 +191,14 @@ def test_only_public_records_are_read(finished: Make):
     shutil.rmtree(root / "private")
     shutil.rmtree(root / "release")
     (root / "private").write_text("a file where the folder was: reading it would fail")
-    assert "HOLDS" in write_viewer(root, findings, root / "x.html").read_text()
+    assert "HOLDS" in write_viewer(RunReader.lenient(root), findings, root / "x.html").read_text()
 
 
 def test_a_page_that_is_there_is_replaced_and_returned(finished: Make):
     root = finished()
     out = root.parent / "page.html"
     out.write_text("old")
-    assert write_viewer(root, audit(root), out) == out
+    assert write_viewer(RunReader.lenient(root), audit(root), out) == out
     assert "Everything that left" in out.read_text()
 
 

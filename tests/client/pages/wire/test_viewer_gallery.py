@@ -42,7 +42,7 @@ def test_what_is_no_image_or_is_gone_becomes_a_placeholder(tmp_path: Path):
 
 def test_a_page_full_of_pictures_takes_no_more(tmp_path: Path):
     bodies = Bodies(tmp_path)
-    gallery = Gallery(bodies.file, room=5000)
+    gallery = Gallery(bodies.file, most_bytes=5000)
     digests = [bodies.keep(png(seed)) for seed in range(20)]
     for digest in digests:
         gallery.hang(digest)

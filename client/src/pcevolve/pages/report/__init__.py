@@ -1,8 +1,12 @@
-"""The page about a run that a person looks at: one file, made from public records alone."""
+"""The page about a run that a person looks at: one file, made from public records alone.
+
+May import what ``pages`` may. May be imported by ``audit``, ``cli`` and ``run``.
+"""
 
 from __future__ import annotations
 
 from pcevolve.pages.report.curves import AccuracyPoint
-from pcevolve.pages.report.page import write_report
+from pcevolve.pages.report.page import render, write_report
+from pcevolve.pages.report.source import FinishedRun
 
-__all__ = ["AccuracyPoint", "write_report"]
+__all__ = ["AccuracyPoint", "FinishedRun", "render", "write_report"]

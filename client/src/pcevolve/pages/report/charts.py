@@ -59,7 +59,7 @@ class Chart:
 
     @property
     def last(self) -> int:
-        """The last iteration."""
+        """The last iteration of any of the lines."""
         return max((iteration for line in self.series for iteration, _ in line.values), default=0)
 
     @property
@@ -74,20 +74,20 @@ class Chart:
 
     @property
     def limit_y(self) -> float | None:
-        """Place of the limit."""
+        """Height of the limit in SVG units from the top; None where there is no limit."""
         return None if self.limit is None else self.y(self.limit[1])
 
     def x(self, iteration: float) -> float:
-        """Place of an iteration."""
+        """Distance of an iteration from the left, in SVG units."""
         return round(LEFT + (WIDTH - LEFT - RIGHT) * iteration / max(1, self.last), 1)
 
     def y(self, value: float) -> float:
-        """Place of a value."""
+        """Distance of a value from the top, in SVG units."""
         room = HEIGHT - TOP - BOTTOM
         return round(HEIGHT - BOTTOM - room * value / (ticks(self.top, 4)[-1]), 1)
 
     def marks(self, line: Series) -> list[Mark]:
-        """Points of a line."""
+        """The points of a line, with the ends of their error bars and their labels."""
         errors = line.errors or (0.0,) * len(line.values)
         return [
             Mark(
@@ -102,7 +102,7 @@ class Chart:
         ]
 
     def path(self, line: Series) -> str:
-        """Points of a line as an SVG polyline wants them."""
+        """The points of a line as the ``points`` of an SVG polyline."""
         return " ".join(f"{mark.x},{mark.y}" for mark in self.marks(line))
 
 

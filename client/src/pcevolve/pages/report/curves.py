@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pcevolve.dp.accountants import epsilon
 from pcevolve.pages import size
 from pcevolve.pages.report.charts import Chart, Series
-from pcevolve.pages.report.records import RunRecords
-from pcevolve.pages.report.traffic import Traffic
+from pcevolve.pages.report.source import FinishedRun
+from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.privacy import Event
 
 
@@ -35,23 +35,23 @@ def percent(value: float) -> str:
     return f"{value * 100:.3g}%"
 
 
-def spent(records: RunRecords) -> list[float]:
+def spent(run: FinishedRun) -> list[float]:
     """Privacy loss ε at the run's δ by the end of each iteration."""
     events: list[Event] = []
     losses = []
-    for iteration in range(records.plan.iterations + 1):
-        receipt = records.receipts.get(iteration)
+    for iteration in range(run.plan.iterations + 1):
+        receipt = run.receipts.get(iteration)
         events.extend(() if receipt is None else receipt.events)
-        losses.append(epsilon(events, records.plan.delta))
+        losses.append(epsilon(events, run.plan.delta))
     return losses
 
 
-def curves(records: RunRecords, traffic: Traffic, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
+def curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
     """All charts of the page; a run without evolution has no curve but accuracy, an INSECURE one none of ε."""
     charts = [_accuracy(accuracy)] if accuracy else []
-    if records.plan.iterations:
-        charts += [_epsilon(records)] if records.plan.secure else []
-        charts += [_strength(records), *_bytes(traffic)]
+    if run.plan.iterations:
+        charts += [_epsilon(run)] if run.plan.secure else []
+        charts += [_strength(run), *_bytes(traffic)]
     return charts
 
 
@@ -68,24 +68,24 @@ def _accuracy(points: Sequence[AccuracyPoint]) -> Chart:
     return Chart("Accuracy on held-out real data", "; ".join(ends), series, 1.0, percent)
 
 
-def _epsilon(records: RunRecords) -> Chart:
-    values = tuple(enumerate(spent(records)))
-    budget = float(records.plan.budget.epsilon)
+def _epsilon(run: FinishedRun) -> Chart:
+    values = tuple(enumerate(spent(run)))
+    budget = float(run.plan.budget.epsilon)
     summary = f"{values[-1][1]:g} spent in the end, budget {budget:g}"
     top = max(budget, values[-1][1])
     line = Series("ε spent", values)
     return Chart("Privacy loss ε, cumulative", summary, [line], top, "{:g}".format, ("budget", budget))
 
 
-def _strength(records: RunRecords) -> Chart:
-    values = tuple(enumerate(records.plan.strengths, start=1))
+def _strength(run: FinishedRun) -> Chart:
+    values = tuple(enumerate(run.plan.strengths, start=1))
     summary = f"from {values[0][1]:g} to {values[-1][1]:g}"
     title = "Strength of variation (0 copies the image, 1 ignores it)"
     return Chart(title, summary, [Series("strength", values)], 1.0, "{:g}".format)
 
 
-def _bytes(traffic: Traffic) -> Iterator[Chart]:
-    for name, counts in zip(("sent", "received"), traffic.cumulative(), strict=True):
+def _bytes(traffic: TrafficTable) -> Iterator[Chart]:
+    for name, counts in (("sent", traffic.sent), ("received", traffic.received)):
         line = Series(name, tuple((t, float(count)) for t, count in enumerate(counts)))
         yield Chart(
             f"Bytes {name}, cumulative", f"{size(counts[-1])} in the end", [line], float(counts[-1]), size

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from pcevolve.durable import write_durably
 from pcevolve.methods import method
 from pcevolve.methods.lift import uniform_lift
 from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.pages import base_style, inline, own_file, rendered, size
 from pcevolve.pages.report.curves import AccuracyPoint, curves, percent, spent
-from pcevolve.pages.report.records import RunRecords
 from pcevolve.pages.report.sheets import ROWS, contact_sheets, evenly
-from pcevolve.pages.report.traffic import Traffic
+from pcevolve.pages.report.source import FinishedRun
+from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.public.figures import factor, loss
-from pcevolve.publish.dataset import in_all
-from pcevolve.transcript.bodies import write_durably
+from pcevolve.publish import in_all
+from pcevolve.transcript import RunLayout
 
-REPORT = "report.html"
 RELATIONS = {
     "replace-one": "one {unit} is exchanged for any other",
     "add-remove": "one {unit} is added or taken away",
@@ -39,35 +39,35 @@ def write_report(root: Path, accuracy: Sequence[AccuracyPoint] = (), page: Path 
         The page.
 
     Raises:
-        UsageError: The run is unfinished.
-        TranscriptError: Its records are damaged.
+        UsageError: It is no run, or an unfinished one.
+        TranscriptError: Its transcript or manifest is damaged.
     """
-    page = page or root / REPORT
-    write_durably(page, render(RunRecords.of(root), accuracy).encode())
+    page = page or RunLayout(root).report
+    write_durably(page, render(FinishedRun.of(root), accuracy).encode())
     return page
 
 
-def render(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> str:
+def render(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> str:
     """Make the page's HTML; every string from the run is escaped."""
     return rendered(
         __package__,
         "page.html.j2",
         {"bytes": size, "percent": percent, "loss": loss},
-        {"style": inline(base_style(), own_file(__package__, "page.css")), **_content(records, accuracy)},
+        {"style": inline(base_style(), own_file(__package__, "page.css")), **_content(run, accuracy)},
     )
 
 
-def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
-    plan, guarantee = records.plan, records.manifest.guarantee
-    traffic = Traffic(records.entries, plan)
-    events = [event for receipt in records.receipts.values() for event in receipt.events]
+def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
+    plan, guarantee = run.plan, run.manifest.guarantee
+    traffic = TrafficTable.of(run.record.traffic, plan)
+    events = [event for receipt in run.receipts.values() for event in receipt.events]
     paid = [event for event in events if not event.free]
     chosen_by = method(plan.method)
-    first = first_selection({t: each.events for t, each in sorted(records.receipts.items())})
+    first = first_selection({t: each.events for t, each in sorted(run.receipts.items())})
     return {
         "plan": plan,
         "method": chosen_by.summary,
-        "manifest": records.manifest,
+        "manifest": run.manifest,
         "guarantee": guarantee,
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
         "factor": None if guarantee.epsilon_spent is None else factor(guarantee.epsilon_spent),
@@ -79,11 +79,10 @@ def _content(records: RunRecords, accuracy: Sequence[AccuracyPoint]) -> dict[str
         "lift": chosen_by.lift(first, scope_of(plan)) if first else uniform_lift((), scope_of(plan)),
         "luck": uniform_lift((), scope_of(plan)),
         "shown_populations": len(evenly(plan.iterations + 1, ROWS)),
-        "sheets": contact_sheets(records),
-        "charts": curves(records, traffic, accuracy),
-        "spent": spent(records),
+        "sheets": contact_sheets(run),
+        "charts": curves(run, traffic, accuracy),
+        "spent": spent(run),
         "traffic": traffic,
-        "cumulative": traffic.cumulative(),
         "accuracy": accuracy,
         "host": urlsplit(plan.api).netloc,
     }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pcevolve.modality.images.appearance import Appearance, appearance_in, developed
-from pcevolve.pages import data_uri, jpeg
-from pcevolve.pages.report.records import RunRecords
+from pcevolve.modality.images.appearance import Appearance, appearance_in
+from pcevolve.modality.images.thumbnails import thumbnail
+from pcevolve.pages import data_uri
+from pcevolve.pages.report.source import FinishedRun
 from pcevolve.public.plan import Call
 from pcevolve.public.release import Chosen, Receipt
 
@@ -48,26 +49,25 @@ class Row:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One class over the run."""
+    """One class over the run: its prompt, and a row of pictures for each population that is shown."""
 
     label: str
     prompt: str
     rows: tuple[Row, ...]
 
 
-def contact_sheets(records: RunRecords) -> list[Sheet]:
+def contact_sheets(run: FinishedRun) -> list[Sheet]:
     """Draw the sheets of as many classes as fit into the page.
 
     Raises:
         TranscriptError: A stored answer is missing or was changed.
     """
-    plan = records.plan
+    plan = run.plan
     iterations = evenly(plan.iterations + 1, ROWS)
     per_row = max(4, min(TILES_PER_ROW, TILES // (len(iterations) * len(plan.labels))))
     labels = plan.labels[: TILES // (len(iterations) * per_row)]
     return [
-        Sheet(label, plan.prompt(label), tuple(_rows(records, iterations, label, per_row)))
-        for label in labels
+        Sheet(label, plan.prompt(label), tuple(_rows(run, iterations, label, per_row))) for label in labels
     ]
 
 
@@ -78,55 +78,47 @@ def evenly(count: int, wanted: int) -> list[int]:
     return [round(place * (count - 1) / (wanted - 1)) for place in range(wanted)]
 
 
-def thumbnail(data: bytes, wanted: Appearance | None = None) -> str | None:
-    """Make a small JPEG of received bytes; None for what is not an image within the wire's limits."""
-    shown = developed(data, wanted)
-    return None if shown is None else data_uri(jpeg(shown))
-
-
-def _rows(records: RunRecords, iterations: Sequence[int], label: str, per_row: int) -> Iterator[Row]:
+def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int) -> Iterator[Row]:
     """Populations that are shown, and the dataset where it is not the last of them."""
-    plan = records.plan
-    chosen = _named(records, label)
-    wanted = appearance_in(records.receipts.values())
+    plan = run.plan
+    chosen = _named(run, label)
+    wanted = appearance_in(run.receipts.values())
     matched = ", appearance matched" if wanted else ""
     for t in iterations:
-        named = _outputs(records, [call for call in plan.round(t) if call.label == label])
+        named = _outputs(run, [call for call in plan.round(t) if call.label == label])
         title = f"Iteration {t}" if t else "Initial"
         last = " (the dataset)" if t == plan.iterations and plan.keep == "last" else ""
         shown = wanted if last else None
         how = f"strength {plan.strengths[t - 1]:g}" if t else "from the prompt"
-        yield Row(
-            title + last, how + (matched if last else ""), _tiles(records, named, chosen, per_row, shown)
-        )
+        yield Row(title + last, how + (matched if last else ""), _tiles(run, named, chosen, per_row, shown))
     if plan.selects:
-        selected = records.receipts[plan.releases[-1]].of(label)
+        selected = run.receipts[plan.releases[-1]].of(label)
         yield Row(
             "The dataset",
             "selected from all rounds" + matched,
-            _tiles(records, selected, {}, per_row, wanted),
+            _tiles(run, selected, {}, per_row, wanted),
         )
     elif plan.more:
-        extended = _outputs(records, [call for call in plan.extensions() if call.label == label])
+        extended = _outputs(run, [call for call in plan.extensions() if call.label == label])
         yield Row(
             "More of the dataset",
             "variations of the last round" + matched,
-            _tiles(records, extended, {}, per_row, wanted),
+            _tiles(run, extended, {}, per_row, wanted),
         )
 
 
-def _named(records: RunRecords, label: str) -> dict[str, Receipt]:
+def _named(run: FinishedRun, label: str) -> dict[str, Receipt]:
     """The candidates of a class that were sent back, each with the first receipt that allowed it."""
     found: dict[str, Receipt] = {}
-    for iteration in sorted(records.receipts):
-        if iteration <= records.plan.iterations:
-            for each in records.receipts[iteration].of(label):
-                found.setdefault(each.id, records.receipts[iteration])
+    for iteration in sorted(run.receipts):
+        if iteration <= run.plan.iterations:
+            for each in run.receipts[iteration].of(label):
+                found.setdefault(each.id, run.receipts[iteration])
     return found
 
 
 def _tiles(
-    records: RunRecords,
+    run: FinishedRun,
     named: Sequence[Chosen],
     chosen: Mapping[str, Receipt],
     count: int,
@@ -137,16 +129,22 @@ def _tiles(
     others = [each.id for each in named if each.id not in chosen][: count - len(framed)]
     shown = {*framed, *others}
     return tuple(
-        Tile(each.id, thumbnail(records.bodies.file(each.digest), wanted), chosen.get(each.id))
+        Tile(each.id, _picture(run, each.digest, wanted), chosen.get(each.id))
         for each in named
         if each.id in shown
     )
 
 
-def _outputs(records: RunRecords, calls: Sequence[Call]) -> list[Chosen]:
+def _picture(run: FinishedRun, digest: str, wanted: Appearance | None) -> str | None:
+    """A small picture of a stored image; None for what is not an image within the wire's limits."""
+    small = thumbnail(run.record.bodies.file(digest), wanted)
+    return None if small is None else data_uri(small)
+
+
+def _outputs(run: FinishedRun, calls: Sequence[Call]) -> list[Chosen]:
     """What calls brought, in the order of the plan."""
     return [
         Chosen(call.output(index), digest)
         for call in calls
-        for index, digest in enumerate(records.outputs.get(call.slot, ()))
+        for index, digest in enumerate(run.record.outputs.get(call.slot, ()))
     ]

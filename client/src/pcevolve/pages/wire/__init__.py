@@ -1,4 +1,7 @@
-"""A page on which a person can scroll through everything that left, made from public records alone."""
+"""A page on which a person can scroll through everything that left, made from public records alone.
+
+May import what ``pages`` may. May be imported by ``audit``.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def fields(text: str) -> tuple[list[Field], int]:
 
 
 def cut(text: str, most: int = MOST_CHARACTERS) -> Part:
-    """As much of a text as is shown."""
+    """The beginning of a text, as much as is shown, and how much is left out."""
     return Part(text[:most], left_out=max(0, len(text) - most))
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pcevolve.errors import TranscriptError
-from pcevolve.modality.images.decoding import picture
-from pcevolve.pages import data_uri, jpeg
+from pcevolve.modality.images.thumbnails import thumbnail
+from pcevolve.pages import data_uri
 
-ROOM = 6_000_000  # bytes of all pictures; about 3000 of them
+MOST_PICTURE_BYTES = 6_000_000  # about 3000 pictures
 
 State = Literal["shown", "not an image", "missing or changed", "not embedded"]
 
@@ -37,9 +37,9 @@ class Picture:
 class Gallery:
     """Pictures by digest; the first ones that are hung find room."""
 
-    def __init__(self, file: Callable[[str], bytes], room: int = ROOM) -> None:
+    def __init__(self, file: Callable[[str], bytes], most_bytes: int = MOST_PICTURE_BYTES) -> None:
         self._file = file
-        self._room = room
+        self._bytes_left = most_bytes
         self._rules: list[str] = []
         self._pictures: dict[str, Picture] = {}
 
@@ -52,7 +52,7 @@ class Gallery:
 
     @property
     def style(self) -> str:
-        """CSS rules of all pictures."""
+        """The CSS rules that show the pictures, each picture as the background of its own class."""
         return "\n".join(self._rules)
 
     def hang(self, digest: str) -> None:
@@ -61,17 +61,17 @@ class Gallery:
             self._pictures[digest] = self._made(digest)
 
     def _made(self, digest: str) -> Picture:
-        if self._room <= 0:
+        if self._bytes_left <= 0:
             return Picture("not embedded")
         try:
             data = self._file(digest)
         except TranscriptError:
             return Picture("missing or changed")
-        image = picture(data)
-        if image is None:
+        small = thumbnail(data)
+        if small is None:
             return Picture("not an image", bytes=len(data))
         name = f"p{len(self._rules)}"
-        rule = f".{name}{{background-image:url({data_uri(jpeg(image))})}}"
-        self._room -= len(rule)
+        rule = f".{name}{{background-image:url({data_uri(small)})}}"
+        self._bytes_left -= len(rule)
         self._rules.append(rule)
         return Picture("shown", name, len(data))

@@ -7,59 +7,55 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from pcevolve.durable import write_durably
 from pcevolve.pages import base_style, inline, own_file, rendered, size
+from pcevolve.pages.reasons import Reasons
 from pcevolve.pages.wire.fields import cut, fields
-from pcevolve.pages.wire.gallery import ROOM, Gallery
-from pcevolve.pages.wire.prices import prices, spelled
-from pcevolve.pages.wire.reading import Reading
-from pcevolve.pages.wire.story import Attempt, Story, told
-from pcevolve.pages.wire.totals import Totals, by_kind, hosts
+from pcevolve.pages.wire.gallery import MOST_PICTURE_BYTES, Gallery
+from pcevolve.pages.wire.prices import in_words, prices
 from pcevolve.public.figures import loss
 from pcevolve.public.finding import Finding
-from pcevolve.publish.dataset import marks
-from pcevolve.transcript.bodies import write_durably
+from pcevolve.publish import marks
+from pcevolve.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
 
 MOST_FAULTS = 50  # of one finding
 _LINE = re.compile(r"\(line (\d+)\)")
 
 
-def write_viewer(root: Path, findings: Sequence[Finding], out: Path) -> Path:
+def write_viewer(run: RunReader, findings: Sequence[Finding], out: Path) -> Path:
     """Write one self-contained page about everything that a run sent; one that is there is replaced.
 
     The run may be unfinished or damaged: the page says so and shows what can be read.
 
     Args:
-        root: The run's folder; only its transcript is read.
+        run: What could be read of its record.
         findings: What the audit found, for the verdict.
         out: The page.
 
     Returns:
         The page.
     """
-    write_durably(out, rendered_viewer(root, findings))
+    write_durably(out, rendered_viewer(run, findings))
     return out
 
 
-def rendered_viewer(root: Path, findings: Sequence[Finding]) -> bytes:
-    """The page's bytes: a function of the transcript and of what the audit found."""
-    return render(Reading.of(root), findings).encode()
-
-
-def render(reading: Reading, findings: Sequence[Finding], room: int = ROOM) -> str:
-    """Make the page's HTML with ``room`` bytes of pictures; every string from the run is escaped."""
-    evidence = reading.evidence
-    story = told(evidence.entries, evidence.plan, reading.proven)
-    gallery = _hung(story, Gallery(evidence.bodies.file, room))
+def rendered_viewer(
+    run: RunReader, findings: Sequence[Finding], most_picture_bytes: int = MOST_PICTURE_BYTES
+) -> bytes:
+    """The page's bytes, a function of the transcript and of what the audit found; all strings are escaped."""
+    reasons = Reasons.of(run.traffic)
+    gallery = _hung(run.traffic, reasons, Gallery(run.bodies.file, most_picture_bytes))
     filters: dict[str, Callable[..., Any]] = {
         "size": size,
-        "spelled": spelled,
+        "in_words": in_words,
         "fields": fields,
         "cut": cut,
         "loss": loss,
     }
-    content = _assets(gallery) | _verdict(reading, findings) | _content(story, gallery)
-    return rendered(__package__, "page.html.j2", filters, content)
+    content = _assets(gallery) | _verdict(run, findings) | _content(run.traffic, reasons, gallery)
+    return rendered(__package__, "page.html.j2", filters, content).encode()
 
 
 def _assets(gallery: Gallery) -> dict[str, Any]:
@@ -70,11 +66,11 @@ def _assets(gallery: Gallery) -> dict[str, Any]:
     }
 
 
-def _verdict(reading: Reading, findings: Sequence[Finding]) -> dict[str, Any]:
+def _verdict(run: RunReader, findings: Sequence[Finding]) -> dict[str, Any]:
     """What the top of the page says; without any finding nothing has been shown to hold."""
     faults = [fault for finding in findings for fault in finding.faults]
-    if reading.trouble is not None and reading.trouble not in faults:
-        faults.insert(0, reading.trouble)
+    if run.trouble is not None and run.trouble not in faults:
+        faults.insert(0, run.trouble)
     if not findings:
         faults.append("nothing was checked")
     return {
@@ -82,61 +78,82 @@ def _verdict(reading: Reading, findings: Sequence[Finding]) -> dict[str, Any]:
         "faults": faults,
         "most_faults": MOST_FAULTS,
         "faults_of": _by_line(faults),
-        "trouble": reading.trouble,
-        "proven": reading.proven,
-        "lines": len(reading.evidence.entries),
-        "head": reading.evidence.entries[-1].digest if reading.whole else None,
+        "trouble": run.trouble,
+        "proven": run.proven,
+        "lines": len(run.entries),
+        "head": run.head if run.whole else None,
     }
 
 
-def _content(story: Story, gallery: Gallery) -> dict[str, Any]:
-    plan = story.plan
+def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, Any]:
+    plan = traffic.plan
+    steps = [each for each in traffic.steps if isinstance(each, Attempt | RecordedReceipt)]
     return {
         "plan": plan,
         "marks": [] if plan is None else marks(plan),
         "budget": None if plan is None else float(plan.budget.epsilon),
-        "story": story,
-        "grant_of": {grant.receipt: grant for grant in story.grants},
-        "returned": story.returned,
-        "prices": prices(story.grants, 0.0 if plan is None else plan.delta),
+        "steps": steps,
+        "receipts": traffic.receipts,
+        "line_of": {each.receipt: each.line for each in traffic.receipts},
+        "carried": reasons.carried,
+        "brought": reasons.brought,
+        "named": reasons.named,
+        "first_returns": reasons.first_returns,
+        "unexplained": reasons.unexplained,
+        "prices": prices(traffic.receipts, 0.0 if plan is None else plan.delta),
         "gallery": gallery,
-        "totals": Totals.of(story.attempts),
-        "kinds": by_kind(story.attempts),
-        "hosts": hosts(story.attempts),
-        "rounds": _rounds(story),
+        "totals": Counts.of(traffic.attempts),
+        "kinds": Counts.by_kind(traffic.attempts),
+        "hosts": hosts(traffic.attempts),
+        "rounds": _rounds(steps),
     }
 
 
-def _rounds(story: Story) -> dict[int, str]:
+def hosts(attempts: Iterable[Attempt]) -> list[str]:
+    """Every host that a request was sent to or names, in order of appearance."""
+    named: dict[str, None] = {}
+    for each in attempts:
+        named.setdefault(_host(each.sent.url))
+        for name, value in each.sent.headers:
+            if name.lower() == "host":
+                named.setdefault(value)
+    return list(named)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return url
+
+
+def _rounds(steps: Iterable[Attempt | RecordedReceipt]) -> dict[int, str]:
     """Where each iteration begins, for jumping there."""
-    found: dict[int, str] = {}
-    for step in story.steps:
-        if isinstance(step, Attempt):
-            if step.call is not None:
-                found.setdefault(step.call.iteration, f"r{step.number}")
-        else:
-            found.setdefault(step.receipt.iteration, f"l{step.line}")
-    return found
+    anchors: dict[int, str] = {}
+    for step in steps:
+        if isinstance(step, RecordedReceipt):
+            anchors.setdefault(step.receipt.iteration, f"l{step.line}")
+        elif step.call is not None:
+            anchors.setdefault(step.call.iteration, f"r{step.number}")
+    return anchors
 
 
-def _hung(story: Story, gallery: Gallery) -> Gallery:
+def _hung(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> Gallery:
     """What left comes first, for it must be seen; what came fills the room that is left."""
-    for digest in (each.digest for attempt in story.attempts for each in attempt.carried):
-        gallery.hang(digest)
-    for digest in (each.digest for attempt in story.attempts for each in attempt.brought):
-        gallery.hang(digest)
-    for digest in (
-        one.digest for grant in story.grants for choice in grant.receipt.choices for one in choice.chosen
-    ):
+    left = (each.digest for images in reasons.carried.values() for each in images)
+    came = (each.digest for images in reasons.brought.values() for each in images)
+    choices = (choice for each in traffic.receipts for choice in each.receipt.choices)
+    chosen = (each.digest for choice in choices for each in choice.chosen)
+    for digest in (*left, *came, *chosen):
         gallery.hang(digest)
     return gallery
 
 
 def _by_line(faults: Iterable[str]) -> dict[int, list[str]]:
     """Faults by the line of the transcript that they name."""
-    found: dict[int, list[str]] = defaultdict(list)
+    by_line: dict[int, list[str]] = defaultdict(list)
     for fault in faults:
         named = _LINE.search(fault)
         if named is not None:
-            found[int(named[1])].append(fault)
-    return dict(found)
+            by_line[int(named[1])].append(fault)
+    return dict(by_line)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.pages.wire.story import Grant
 from pcevolve.privacy import Event, MechanismName
+from pcevolve.transcript import RecordedReceipt
 
 PARAMETERS: dict[MechanismName, str] = {
     "exponential": "bounded range η",
@@ -29,17 +29,17 @@ class Price:
     total: float | None
 
 
-def prices(grants: Iterable[Grant], delta: float) -> dict[int, Price]:
+def prices(receipts: Iterable[RecordedReceipt], delta: float) -> dict[int, Price]:
     """Prices by the receipt's line in the transcript."""
     events: list[Event] = []
-    found = {}
-    for grant in grants:
-        events.extend(grant.receipt.events)
-        found[grant.line] = Price(_loss(grant.receipt.events, delta), _loss(events, delta))
-    return found
+    by_line = {}
+    for each in receipts:
+        events.extend(each.receipt.events)
+        by_line[each.line] = Price(_loss(each.receipt.events, delta), _loss(events, delta))
+    return by_line
 
 
-def spelled(event: Event) -> str:
+def in_words(event: Event) -> str:
     """An event in words: ``2 × exponential, bounded range η = 2.5``."""
     times = f"{event.count} × " if event.count > 1 else ""
     meaning = PARAMETERS.get(event.mechanism)
@@ -54,7 +54,7 @@ def _short(event: Event) -> str:
 
 
 def _loss(events: Sequence[Event], delta: float) -> float | None:
-    """What a forged record says may be beyond any accountant."""
+    """What events add up to; None where a forged record names some that are beyond any accountant."""
     try:
         return epsilon(events, delta)
     except (ArithmeticError, ValueError):

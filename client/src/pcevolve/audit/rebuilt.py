@@ -1,0 +1,157 @@
+"""Rebuilds the release folder from the record: every image, the manifest and the card, byte for byte.
+
+One thing may differ, and only where images were given a released appearance: that is float64 arithmetic, in which
+processors may differ by the last bit, and a value that lies within it of the middle between two levels is rounded to
+either. With twelve digits to spare that is expected once in a hundred thousand datasets; ``MOST_ROUNDED`` such values
+are let pass in a whole dataset, and the audit says what they could carry.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pcevolve import methods
+from pcevolve.audit.populations import Populations
+from pcevolve.modality.images.appearance import Appearance, appearance_in
+from pcevolve.modality.images.cleaning import clean_image, in_released_encoding, level_gaps, values_in
+from pcevolve.public.plan import PublicPlan
+from pcevolve.publish import Release, card, image_paths, released_image
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.files import file_faults
+from pcevolve.transcript.layout import CARD, MANIFEST, RELEASE
+from pcevolve.transcript.manifest import Manifest, ReleasedImage
+from pcevolve_shared import images
+
+MOST_ROUNDED = 1
+"""Values, of all pixels and channels of a dataset, that may be one level off."""
+
+
+@dataclass
+class RebuiltRelease:
+    """A release as the record gives it, compared with what lies there.
+
+    Attributes:
+        run: The record, and where the release lies.
+        plan: The public plan.
+        values: Pixels times channels of the images that were matched.
+        rounded: How many of them are one level off.
+        off: In which images.
+        files: What the manifest has to say about each image.
+        unreadable: Candidates of the dataset that are no images.
+    """
+
+    run: RunReader
+    plan: PublicPlan
+    values: int = 0
+    rounded: int = 0
+    off: list[str] = field(default_factory=list)
+    files: list[ReleasedImage] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+    def faults(self) -> Iterator[str]:
+        """Everything in the release that the record does not give."""
+        release = self.release()
+        yield from self._images(release, appearance_in(self.run.receipts))
+        if self.rounded > MOST_ROUNDED:
+            where = ", ".join(f"release/{path}" for path in self.off[:5])
+            yield f"{where}: {self.rounded} values are one level off, and rounding explains {MOST_ROUNDED}"
+        yield from self._same_text(MANIFEST, self.manifest().encode())
+        yield from self._same_text(CARD, card(release, len(self.files)).encode())
+        due = {each.path for each in self.files} | {MANIFEST, CARD}
+        yield from file_faults(self.run.layout.root, RELEASE, due, "is not part of the dataset")
+
+    @property
+    def capacity(self) -> int:
+        """Bits that a forger could hide in what rounding is forgiven for; none where no image was matched."""
+        ways = sum(math.comb(self.values, count) * 2**count for count in range(MOST_ROUNDED + 1))
+        return math.ceil(math.log2(ways))
+
+    def manifest(self) -> Manifest:
+        """The manifest that the record and the images give; all of it once ``faults`` was asked for."""
+        return self.release().manifest(self.files, self.unreadable)
+
+    def release(self) -> Release:
+        """What the record says was published."""
+        receipts = self.run.receipts
+        due = Populations(self.plan, self.run.outputs).dataset(receipts)
+        return Release(
+            self.plan,
+            methods.method(self.plan.method),
+            due,
+            receipts,
+            self.run.head,
+            len(self.run.entries),
+        )
+
+    def _images(self, release: Release, wanted: Appearance | None) -> Iterator[str]:
+        """Images of the dataset that are not what the provider sent, cleaned and in the released appearance."""
+        for path, candidate in image_paths(release.population).items():
+            try:
+                expected = clean_image(self.run.bodies.file(candidate.digest), wanted)
+            except images.ImageError:
+                self.unreadable.append(candidate.id)
+                continue
+            self.values += 0 if wanted is None else values_in(expected)
+            found = self._read(path)
+            self.files.append(released_image(path, expected if found is None else found, candidate))
+            if found is not None and found != expected:
+                yield from self._unlike(path, found, expected, exact=wanted is None)
+
+    def _read(self, path: str) -> bytes | None:
+        """A file of the release; None where there is none, which the faults of the folder tell.
+
+        Raises:
+            OSError: It cannot be read: what nobody can check does not pass.
+        """
+        try:
+            return (self.run.layout.release / path).read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
+
+    def _unlike(self, path: str, found: bytes, expected: bytes, exact: bool) -> Iterator[str]:
+        """What is wrong with an image that is not the expected one, if more is than rounding."""
+        try:
+            canonical = in_released_encoding(found)
+            gaps = level_gaps(found, expected)
+        except images.ImageError:
+            yield f"release/{path} is no image"
+            return
+        if gaps is None or gaps.max(initial=0) > int(not exact):
+            yield f"release/{path} is not the image that the provider sent"
+        elif not canonical:
+            yield f"release/{path} holds more than its pixels, or holds them in another encoding than this version's"
+        else:
+            self.rounded += int(gaps.sum())
+            self.off.append(path)
+
+    def _same_text(self, name: str, expected: bytes) -> Iterator[str]:
+        """Whether manifest or card, if it is there, is the expected one to the last byte."""
+        found = self._read(name)
+        if found is not None and found != expected:
+            yield f"release/{name} is not what the record gives{_differing(found, expected)}"
+
+
+def _differing(found: bytes, expected: bytes) -> str:
+    """Which fields of a manifest differ, if that is what differs."""
+    try:
+        ours, theirs = _flat(json.loads(expected)), _flat(json.loads(found))
+    except (ValueError, RecursionError, AttributeError):
+        return ""
+    names = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
+    return f": {', '.join(ascii(name)[1:-1] for name in names[:5])}" if names else ""
+
+
+def _flat(content: dict[str, Any]) -> dict[str, Any]:
+    """Fields by name, those of a part as ``part.field``."""
+    flat: dict[str, Any] = {}
+    for name, value in content.items():
+        flat |= (
+            {f"{name}.{each}": one for each, one in value.items()}
+            if isinstance(value, dict)
+            else {name: value}
+        )
+    return flat

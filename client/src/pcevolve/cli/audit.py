@@ -1,0 +1,75 @@
+"""``pcevolve audit``: an independent reading of a finished run, and its printed verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pcevolve.cli.options import Json, RunFolder
+from pcevolve.cli.tables import print_table
+from pcevolve.errors import plain
+
+if TYPE_CHECKING:
+    from pcevolve.public.finding import Finding
+
+
+def audit(
+    folder: RunFolder,
+    capture: Annotated[
+        Path | None,
+        typer.Option(help="What an independent recorder between client and API saw; compared byte for byte."),
+    ] = None,
+    html: Annotated[
+        bool,
+        typer.Option("--html", help="Also write RUN/wire.html: everything that left, to scroll through."),
+    ] = False,
+    allow_insecure: Annotated[
+        bool,
+        typer.Option("--allow-insecure", help="Let a run pass whose noise came from a seed (INSECURE)."),
+    ] = False,
+    encoder_weights: Annotated[
+        str | None, typer.Option(help="The file that the run was given as --encoder-weights, if it was.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check from the record alone that nothing left without a reason, and that all that may be shared follows from it.
+
+    Exit code 1 if anything does not hold, if the run is unfinished, or if it is INSECURE.
+    """
+    from pcevolve.audit import Audit, encoder_of
+    from pcevolve.run.progress import error_console
+
+    with error_console().status("making everything again from the record ..."):
+        audited = Audit.of(folder, lambda plan: encoder_of(plan, encoder_weights), capture)
+    if html:
+        typer.echo(f"page: {audited.write_wire_page()}", err=True)
+    else:
+        audited.check_wire_page()
+    _verdict(folder, audited.findings, audited.marks, audited.secure or allow_insecure, as_json)
+
+
+def _verdict(
+    folder: Path, findings: Sequence[Finding], marks: Sequence[str], allowed: bool, as_json: bool
+) -> None:
+    """Print what an audit found, what speaks against the run's privacy first; exit 1 if a claim does not hold."""
+    holds = all(each.holds for each in findings) and allowed
+    if as_json:
+        found = {"marks": list(marks), "holds": holds, "findings": [asdict(each) for each in findings]}
+        typer.echo(json.dumps(found, indent=1))
+    else:
+        for mark in marks:
+            typer.echo(mark)
+        rows = [(each.claim, str(each.checked), "holds" if each.holds else "BROKEN") for each in findings]
+        print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
+    for each in findings:
+        for fault in each.faults[:20]:
+            typer.echo(f"{each.claim}: NO, {plain(fault)}", err=True)
+    if not allowed:
+        typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
+    if not holds:
+        raise typer.Exit(1)

@@ -1,0 +1,77 @@
+"""Help pages: one panel for each heading, drawn with as little of rich as that takes, so that they come at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
+
+OPTIONS = "Options"
+ARGUMENTS = "Arguments"
+COMMANDS = "Commands"
+Rows: TypeAlias = Iterable[tuple[str, str]]
+Context: TypeAlias = Any
+"""Typer's, with the classes that it does not export."""
+
+
+class CommandWithPanels(TyperCommand):
+    """A command whose options stand under their headings."""
+
+    def format_help(self, ctx: Context, formatter: Context) -> None:
+        """Write the page: usage, what the command does, its options by heading."""
+        formatter.write(_page(self.get_usage(ctx), self.help, _panels(self, ctx)))
+
+
+class GroupWithPanels(TyperGroup):
+    """A group of commands with a line for each."""
+
+    def format_help(self, ctx: Context, formatter: Context) -> None:
+        """Write the page: usage, what the group is, its options, its commands."""
+        panels = {**_panels(self, ctx), COMMANDS: [*self.summaries(ctx)]}
+        formatter.write(_page(self.get_usage(ctx), self.help, panels))
+
+    def summaries(self, ctx: Context) -> Rows:
+        """Each command's name and what it does, in a line."""
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None:
+                yield name, (command.help or "").split("\n\n")[0]
+
+
+def _panels(command: TyperCommand | TyperGroup, ctx: Context) -> dict[str, list[tuple[str, str]]]:
+    """Rows of name and help by heading, in the order in which the parameters come."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(ctx):
+        row = parameter.get_help_record(ctx)
+        usual = ARGUMENTS if parameter.param_type_name == "argument" else OPTIONS
+        if row is not None:
+            found.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(row)
+    return found
+
+
+def _page(usage: str, text: str | None, panels: Mapping[str, Rows]) -> str:
+    """The whole page as text for the terminal that it is printed on."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    with console.capture() as page:
+        console.print(Padding(Text(usage, "bold"), 1))
+        for paragraph in (text or "").split("\n\n"):
+            console.print(Padding(Text(" ".join(paragraph.split())), (0, 1, 1, 1)))
+        for heading, rows in panels.items():
+            console.print(Panel(_table(rows), title=heading, title_align="left", border_style="dim"))
+    return page.get()
+
+
+def _table(rows: Rows) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold cyan")
+    table.add_column(ratio=1, overflow="fold")
+    table.expand = True
+    for name, text in rows:
+        table.add_row(Text(name), Text(" ".join(text.split())))
+    return table

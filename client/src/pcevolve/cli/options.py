@@ -1,0 +1,70 @@
+"""From declared options to a command's parameters: names, help and defaults are read, never said again."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from pydantic import BaseModel
+
+from pcevolve.public.options import Option, options_of
+
+Command = TypeVar("Command", bound=Callable[..., None])
+Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
+LedgerFile = Annotated[Path | None, typer.Option(help="Privacy ledger; the default one if not given.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
+
+
+def takes(model: type[BaseModel]) -> Callable[[Command], Command]:
+    """Give a command an option for every field of a model, besides its own parameters.
+
+    The command receives them as keywords, as text: the model checks them, wherever they come from. An option that
+    nobody gave is None.
+    """
+
+    def extended(command: Command) -> Command:
+        declared = inspect.signature(command, eval_str=True)
+        own = [each for each in declared.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        keywords = [_parameter(option) for option in options_of(model)]
+        positional = [each for each in own if each.kind is not each.KEYWORD_ONLY]
+        rest = [each for each in own if each.kind is each.KEYWORD_ONLY]
+        signature = declared.replace(parameters=[*positional, *keywords, *rest])
+        command.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads a command's options from
+        return command
+
+    return extended
+
+
+def given(values: dict[str, object]) -> dict[str, object]:
+    """The options that somebody gave, on the command line or in a configuration file."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def described(option: Option) -> str:
+    """An option's help with its default and bounds."""
+    facts = [f"default: {option.default}"] if option.default else []
+    facts += [option.bounds] if option.bounds else []
+    facts += [f"env: {option.setting.variable}"] if option.setting.variable else []
+    return f"{option.help} [{'; '.join(facts)}]" if facts else option.help
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    kind: Any = bool if option.is_switch else list[str] if option.is_repeated else str
+    declaration = typer.Option(
+        option.flag,
+        help=described(option),
+        metavar=option.kind.upper()
+        if option.kind in {"int", "number", "path", "text"}
+        else option.kind or None,
+        rich_help_panel=option.setting.panel.value,
+        show_default=False,
+    )
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if option.required else None,
+        annotation=Annotated[kind if option.required else kind | None, declaration],
+    )

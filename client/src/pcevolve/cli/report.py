@@ -1,0 +1,14 @@
+"""``pcevolve report``: the page about a finished run."""
+
+from __future__ import annotations
+
+import typer
+
+from pcevolve.cli.options import RunFolder
+
+
+def report(folder: RunFolder) -> None:
+    """Write the page about a finished run anew."""
+    from pcevolve.pages.report import write_report
+
+    typer.echo(write_report(folder))

@@ -1,0 +1,78 @@
+"""``pcevolve run`` and ``pcevolve demo``: options in, a summary out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from pcevolve.cli.options import Json, given, takes
+from pcevolve.errors import UsageError
+from pcevolve.public.options import options_of
+from pcevolve.run.settings import RunSettings, read_toml
+
+
+def _read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Take defaults from a TOML file; flags on the command line win.
+
+    Raises:
+        UsageError: The file cannot be read, or holds what is not an option.
+    """
+    if path is None:
+        return None
+    known = {each.flag.removeprefix("--"): each.name for each in options_of(RunSettings)}
+    known |= {each.name.replace("_", "-"): each.name for each in options_of(RunSettings)}
+    values = {name.replace("_", "-"): value for name, value in read_toml(path).items()}
+    for name in values.keys() - known.keys():
+        raise UsageError(f"configuration {path}: '{name}' is not an option; pcevolve run --help lists them")
+    found = {known[name]: value for name, value in values.items()}
+    context.default_map = {**(context.default_map or {}), **found}
+    return path
+
+
+@takes(RunSettings)
+def run(
+    *,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the run in --out where it was cut off.")
+    ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(callback=_read_config, is_eager=True, help="TOML file with these options; flags win."),
+    ] = None,
+    as_json: Json = False,
+    **options: object,
+) -> None:
+    """Evolve a synthetic dataset under differential privacy and print what it cost."""
+    from pcevolve.run.checks import checked
+
+    request = checked(RunSettings.of(given(options)), resume)
+    # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
+    from pcevolve.run.execution import execute
+
+    outcome = execute(request)
+    from pcevolve.run.scoring import scored
+
+    _show(scored(outcome), as_json)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
+    as_json: Json = False,
+) -> None:
+    """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
+    from pcevolve.run.demo import demonstrate
+
+    _show(demonstrate(out), as_json)
+
+
+def _show(summary: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(summary, indent=1))
+        return
+    from pcevolve.run.progress import summary_table
+
+    Console().print(summary_table(summary))

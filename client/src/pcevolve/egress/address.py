@@ -1,0 +1,24 @@
+"""What the address of an API may look like; checked before anything is loaded that could reach it."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from pcevolve.errors import UsageError
+
+
+def require_address(url: str) -> None:
+    """Refuse what is not a plain http(s) address.
+
+    Raises:
+        UsageError: Not an address, or one that carries a user name, a query or a fragment.
+    """
+    if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#"):
+        raise UsageError(
+            "--api must be scheme, host, port and path only, in plain letters: give the key with --api-key-file"
+        )
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(f"--api '{url}' is not an address such as http://127.0.0.1:8000")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError("--api must be scheme, host, port and path only: give the key with --api-key-file")

@@ -1,0 +1,136 @@
+"""Where each image that left came from, and why it could leave: the rulebook, asked again along a record.
+
+Nothing is judged here: the audit's findings do that. Where the record gives no reason, there is none to show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pcevolve.public.release import Receipt
+from pcevolve.rules import OneImage, Reason, ReceiptChose, RunState
+from pcevolve.transcript.traffic import Arrival, Attempt, RecordedOutputs, RecordedReceipt, Traffic
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the provider had made an image: the attempt whose answer brought it, under its name if it has one."""
+
+    digest: str
+    attempt: int
+    slot: str
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class CarriedImage:
+    """An image that left, and why.
+
+    Attributes:
+        digest: SHA-256 of the bytes.
+        origin: Where it came from; None when no answer on record had brought it.
+        reason: Why this very request could carry it; None when the record gives no reason.
+    """
+
+    digest: str
+    origin: Origin | None
+    reason: Reason | None = None
+
+    @property
+    def explained(self) -> bool:
+        """Whether the provider had made it and a receipt or the plan names it."""
+        return self.origin is not None and self.reason is not None
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The release that chose it; None where the plan itself names it, or nothing does."""
+        return self.reason.receipt if isinstance(self.reason, ReceiptChose) else None
+
+
+@dataclass
+class Reasons:
+    """The images of a run's attempts, each attempt by its number.
+
+    Attributes:
+        carried: What each attempt carried.
+        brought: What came back for each attempt.
+        named: What the provider sent under each candidate's id.
+    """
+
+    carried: dict[int, tuple[CarriedImage, ...]] = field(default_factory=dict)
+    brought: dict[int, tuple[Origin, ...]] = field(default_factory=dict)
+    named: dict[str, Origin] = field(default_factory=dict)
+    _arrived: dict[str, Origin] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, traffic: Traffic) -> Reasons:
+        """Go along a record, asking before each request what it could carry at that time."""
+        reasons = cls()
+        state = None if traffic.plan is None else RunState(traffic.plan)
+        for step in traffic.steps:
+            match step:
+                case Attempt():
+                    reasons._explain(step, state)
+                case Arrival(attempt=attempt):
+                    reasons._take_in(attempt)
+                case RecordedOutputs():
+                    reasons._name(step, state)
+                case RecordedReceipt(receipt=receipt) if state is not None:
+                    state.note_receipt(receipt)
+        return reasons
+
+    @property
+    def unexplained(self) -> int:
+        """How many images left without a reason on record, each as often as it did."""
+        return sum(not each.explained for images in self.carried.values() for each in images)
+
+    @property
+    def first_returns(self) -> dict[tuple[str | None, str], int]:
+        """The first attempt that sent an image back, by the image's name and digest."""
+        first: dict[tuple[str | None, str], int] = {}
+        for number, images in self.carried.items():
+            for each in images:
+                if each.origin is not None:
+                    first.setdefault((each.origin.id, each.digest), number)
+        return first
+
+    def _explain(self, attempt: Attempt, state: RunState | None) -> None:
+        self.brought[attempt.number] = ()
+        self.carried[attempt.number] = tuple(
+            self._explained(attempt, digest, state) for digest in attempt.carried
+        )
+
+    def _explained(self, attempt: Attempt, digest: str, state: RunState | None) -> CarriedImage:
+        """The reason for an image to leave with a request, as far as there is one on record by then."""
+        call = attempt.own_call  # what only follows a link carries nothing
+        verdict = None if state is None or call is None else state.image_of(call)
+        if isinstance(verdict, OneImage) and verdict.image.digest == digest:
+            origin = self.named.get(verdict.image.id)
+            if origin is not None and origin.digest == digest:
+                return CarriedImage(digest, origin, verdict.reason)
+        return CarriedImage(digest, self._arrived.get(digest))
+
+    def _take_in(self, attempt: Attempt) -> None:
+        """Take note of the images in an answer, which have no names yet."""
+        files = () if attempt.answer is None else attempt.answer.body.files
+        self.brought[attempt.number] = tuple(
+            Origin(each, attempt.number, attempt.sent.slot) for each in files
+        )
+        for each in self.brought[attempt.number]:
+            self._arrived.setdefault(each.digest, each)
+
+    def _name(self, outputs: RecordedOutputs, state: RunState | None) -> None:
+        """Give what an answer brought its names."""
+        last = outputs.attempt
+        if last is None or last.call is None:
+            return
+        if state is not None:
+            state.note_outputs(outputs.slot, outputs.digests)
+        named = tuple(
+            Origin(digest, last.number, outputs.slot, last.call.output(index))
+            for index, digest in enumerate(outputs.digests)
+        )
+        self.brought[last.number] = named
+        for each in named:
+            self.named[each.id or ""] = each
+            self._arrived.setdefault(each.digest, each)

@@ -1,0 +1,164 @@
+"""The options that the public plan repeats, each declared once: bounds, help, and where it is shown.
+
+A run's settings, its public plan and ``pcevolve budget plan`` take their types from here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from pcevolve import privacy
+from pcevolve.errors import UsageError
+from pcevolve.public.figures import parse_delta
+from pcevolve.public.options import Panel, Setting
+
+MOST_ITERATIONS = 1000
+
+_MOST_USED = Setting(Panel.MOST_USED, public=True)
+_PRIVACY = Setting(Panel.PRIVACY, public=True)
+_EVOLUTION = Setting(Panel.EVOLUTION, public=True)
+_IMAGES = Setting(Panel.IMAGES, public=True)
+_API = Setting(Panel.API, public=True)
+
+
+def _delta(value: float) -> float:
+    """Check δ in the words that are used wherever it is checked."""
+    try:
+        return parse_delta(value)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+
+
+Domain = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=200,
+        description="Public words for what the images show: 'leather texture'.",
+    ),
+    _MOST_USED,
+]
+Delta = Annotated[
+    float,
+    AfterValidator(_delta),
+    Field(ge=0, lt=1, description="Total delta; the method's own if not given (0 or 1e-5)."),
+    _PRIVACY,
+]
+Relation = Annotated[
+    privacy.Relation, Field(description="Neighbour relation: replace-one or add-remove."), _PRIVACY
+]
+UnitSize = Annotated[
+    int,
+    Field(
+        ge=1,
+        description="Most images that one patient (unit) has; public. Needed under add-remove where runs count the "
+        "same patients by name and by image.",
+    ),
+    _PRIVACY,
+]
+Calibration = Annotated[
+    Literal["tight", "published"],
+    Field(description="tight, or published: the paper's own looser calibration of its noise."),
+    _PRIVACY,
+]
+Model = Annotated[
+    str, Field(min_length=1, max_length=200, description="Model that the API shall use."), _MOST_USED
+]
+Shots = Annotated[
+    int,
+    Field(
+        ge=1,
+        description="Nominal private units (images, or patients with --unit-map) per class, K; assumed public.",
+    ),
+    _MOST_USED,
+]
+Candidates = Annotated[int, Field(ge=1, le=10_000, description="Synthetic images per class, N."), _MOST_USED]
+Iterations = Annotated[
+    int,
+    Field(ge=1, le=MOST_ITERATIONS, description="Evolution rounds, T; the method's own if not given."),
+    _MOST_USED,
+]
+Initial = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=100_000,
+        description="Text-to-image candidates per class to begin with; the method's own if not given.",
+    ),
+    _EVOLUTION,
+]
+Prototypes = Annotated[
+    int,
+    Field(ge=1, le=10_000, description="Prototypes per class and round; the method's own if not given."),
+    _EVOLUTION,
+]
+Lookahead = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=100,
+        description="Judge each candidate by the mean embedding of this many variations of it.",
+    ),
+    _EVOLUTION,
+]
+More = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=1000,
+        description="Enlarge the dataset by this many variations of every image, at no cost.",
+    ),
+    _EVOLUTION,
+]
+Pool = Annotated[
+    Literal["latest", "all"],
+    Field(description="What may be chosen: the latest generation, or all; the method's own if not given."),
+    _EVOLUTION,
+]
+Keep = Annotated[
+    Literal["last", "selected"],
+    Field(
+        description="The dataset: the last generation, or selected from all; the method's own if not given."
+    ),
+    _EVOLUTION,
+]
+Appearance = Annotated[
+    Literal["as-is", "matched", "auto"],
+    Field(
+        description="The dataset's tone, colour, sharpness and place: matched to the private images', as-is, or auto: "
+        "whichever lies nearer to what is released about the classes; the method's own if not given."
+    ),
+    _EVOLUTION,
+]
+Threshold = Annotated[
+    float,
+    Field(ge=0, le=1e6, description="H of Private Evolution, subtracted from noisy votes."),
+    _EVOLUTION,
+]
+Strength = Annotated[float, Field(ge=0, le=1)]
+PromptTemplate = Annotated[
+    str, Field(max_length=1000, description="Prompt with {domain} and {label}."), _IMAGES
+]
+NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), _IMAGES]
+Guidance = Annotated[float, Field(ge=0, le=50, description="Guidance scale."), _IMAGES]
+Steps = Annotated[int, Field(ge=1, le=150, description="Denoising steps."), _IMAGES]
+Pixels = Annotated[
+    int, Field(ge=8, le=4096, description="Pixels per side; the model's own if not given."), _IMAGES
+]
+Batch = Annotated[int, Field(ge=1, le=64, description="Images per request."), _IMAGES]
+PublicSeed = Annotated[
+    int,
+    Field(ge=0, lt=2**32, description="Public seed of what goes over the wire; a new one if not given."),
+    _IMAGES,
+]
+ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
+ImageHosts = Annotated[
+    tuple[ImageHost, ...],
+    Field(
+        max_length=20,
+        description="Host from which images may be fetched, of an API that sends links; once for each host.",
+    ),
+    Setting(Panel.API, public=True, flag="--image-host"),
+]

@@ -1,0 +1,41 @@
+"""The dataset card: what a release is, what it promises, what it assumes."""
+
+from __future__ import annotations
+
+from pcevolve.public.figures import loss
+from pcevolve.publish.promises import NO_GUARANTEE, assumptions, how_made, in_all, marks
+from pcevolve.publish.release import Release
+
+
+def card(release: Release, images_released: int) -> str:
+    """Write the card of a release with so many images."""
+    plan = release.plan
+    warning = "".join(f"> **{mark}**\n\n" for mark in marks(plan))
+    assumed = "\n".join(f"- {each}" for each in assumptions(plan))
+    return (
+        f"# Synthetic dataset: {plan.domain}\n\n{warning}"
+        f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
+        f"and selected by private images{' under differential privacy' if plan.secure else ''}. No private image is "
+        f"in here, and none was sent to the API.\n\n"
+        f"The dataset is {how_made(plan, release.receipts)}.\n\n"
+        f"## Guarantee\n\n{_promised(release)}\n\n"
+        f"## Assumed to be public\n\n{assumed}\n\n"
+        f"## How to load\n\n```python\ntorchvision.datasets.ImageFolder(DIR)\n"
+        f'datasets.load_dataset("imagefolder", data_dir=DIR)\n```\n\n'
+        f"`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
+    )
+
+
+def _promised(release: Release) -> str:
+    """The guarantee in words, and what it adds up to with earlier ones."""
+    plan = release.plan
+    spent = release.guarantee.epsilon_spent
+    if spent is None:
+        return f"There is {NO_GUARANTEE}."
+    events = [event for receipt in release.receipts for event in receipt.events]
+    together = in_all(plan, events)
+    return (
+        f"epsilon = {loss(spent)}, delta = {plan.delta:g}, neighbour relation "
+        f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
+        f"{release.method.statement(plan)}." + (f"\n\n{together}" if together else "")
+    )

@@ -1,0 +1,112 @@
+"""What a release promises and assumes, in figures and in words: a function of the plan and its receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.ledger.units import IMAGE
+from pcevolve.methods.method import Method
+from pcevolve.modality.images.appearance import Appearance, appearance_in
+from pcevolve.privacy import Event
+from pcevolve.public.figures import loss
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.transcript.manifest import Guarantee
+
+NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take the noise away"
+
+
+def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
+    """The promise, as plan, method and receipts give it."""
+    in_order = sorted(receipts, key=lambda receipt: receipt.iteration)
+    events = [event for receipt in in_order for event in receipt.events]
+    return Guarantee(
+        epsilon_budget=float(plan.budget.epsilon),
+        epsilon_spent=epsilon(events, plan.delta) if plan.secure else None,
+        delta=plan.delta,
+        relation=plan.relation,
+        unit=plan.unit,
+        events=tuple(events),
+        statement=method.statement(plan) if plan.secure else NO_GUARANTEE,
+        assumed_public=tuple(assumptions(plan)),
+    )
+
+
+def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
+    """How the dataset came out of the provider's answers, in words."""
+    parts = {
+        "selected": "selected from all rounds by what was released",
+        "last": "the last round"
+        + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
+    }
+    return parts[plan.keep] + _appearance(plan, appearance_in(receipts))
+
+
+def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
+    """How the dataset came to look as it does, in words; ``given`` is what its images were given."""
+    matched = (
+        "; tone, colour, sharpness and place were matched to six numbers that were released with the rest"
+    )
+    nearer = "which lies nearer to what was released about the classes"
+    if plan.appearance == "auto":
+        return f"{matched}, {nearer}" if given else f"; its images look as they came, {nearer}"
+    return matched if given else ""
+
+
+def assumptions(plan: PublicPlan) -> list[str]:
+    """What the guarantee takes to be public already."""
+    return [
+        *_unit_sizes(plan),
+        f"class names: {', '.join(plan.labels)}",
+        f"domain words: {plan.domain}",
+        f"nominal shots per class: {plan.shots}",
+        f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
+        f"encoder: {plan.encoder}",
+    ]
+
+
+def _unit_sizes(plan: PublicPlan) -> list[str]:
+    """What is taken to be public about how many images belong to one unit, where runs may count images or patients."""
+    if plan.unit_size is not None:
+        whose = "unit of any run on these data" if plan.unit == IMAGE else plan.unit
+        return [f"at most {plan.unit_size} images per {whose}"]
+    known = plan.unit != IMAGE and plan.relation == "replace-one"
+    return [f"how many images each {plan.unit} has"] if known else []
+
+
+def marks(plan: PublicPlan) -> list[str]:
+    """Warnings that nobody can switch off."""
+    said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
+    if plan.forgets_insecure:
+        said.append(
+            "INSECURE runs on the same data are left out of the account (--forget-insecure): what they revealed comes "
+            "on top of what is said here"
+        )
+    return said
+
+
+def in_all(plan: PublicPlan, events: Iterable[Event]) -> str:
+    """What all releases to one provider add up to, in a sentence; empty if there were none, or nothing is promised.
+
+    It is a function of public facts alone and the same whether or not the releases have any data in common: it does
+    not say that they have, because that is private, only what a unit bears that is in all of them.
+
+    Args:
+        plan: Of this run.
+        events: What this run does to its private data.
+    """
+    if not (plan.secure and plan.earlier.releases):
+        return ""
+    number = plan.earlier.releases
+    known = f"This ledger knows {number} earlier release{'s' if number > 1 else ''} to this provider"
+    if plan.earlier.events is None:
+        return (
+            f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "
+            "that is in all of them and in this one cannot be added up."
+        )
+    total = epsilon((*plan.earlier.events, *events), plan.delta)
+    bears = f"epsilon <= {loss(total)}" if isfinite(total) else "more than any epsilon bounds"
+    everywhere = f"one {plan.unit} that is in all of them and in this one"
+    return f"{known}; {everywhere} bears {bears} at delta {plan.delta:g} in all."

@@ -1,0 +1,72 @@
+"""What is published: the dataset and the public facts about how it came to be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pcevolve.methods.method import Method
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Chosen, Receipt
+from pcevolve.publish.promises import guarantee, how_made, marks
+from pcevolve.transcript.manifest import Guarantee, Manifest, ReleasedImage, TranscriptEnd
+
+
+@dataclass(frozen=True)
+class Release:
+    """A dataset and where it comes from.
+
+    Attributes:
+        plan: The public plan.
+        method: The method that chose.
+        population: The candidates of the dataset, by class.
+        receipts: Every release that was paid for.
+        transcript_head: Digest of the transcript's last line.
+        transcript_lines: How many lines it has.
+    """
+
+    plan: PublicPlan
+    method: Method
+    population: Mapping[str, Sequence[Candidate | Chosen]]
+    receipts: Sequence[Receipt]
+    transcript_head: str
+    transcript_lines: int
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release promises, in figures and in words."""
+        return guarantee(self.plan, self.method, self.receipts)
+
+    def manifest(self, files: Sequence[ReleasedImage], unreadable: Sequence[str]) -> Manifest:
+        """What the release says about itself.
+
+        Args:
+            files: Its images.
+            unreadable: Candidates of the dataset that are no images.
+        """
+        return Manifest(
+            marks=tuple(marks(self.plan)),
+            plan=self.plan,
+            guarantee=self.guarantee,
+            how_made=how_made(self.plan, self.receipts),
+            receipts=len(self.receipts),
+            transcript=TranscriptEnd(head=self.transcript_head, lines=self.transcript_lines),
+            files=tuple(files),
+            unreadable=tuple(unreadable),
+        )
+
+
+def image_paths(population: Mapping[str, Sequence[Candidate | Chosen]]) -> dict[str, Candidate | Chosen]:
+    """Where each image of a dataset belongs in the release; one that was chosen twice is there once."""
+    return {f"{label}/{each.id}.png": each for label, candidates in population.items() for each in candidates}
+
+
+def released_image(path: str, data: bytes, candidate: Candidate | Chosen) -> ReleasedImage:
+    """What the manifest says about an image of which these are the released bytes."""
+    return ReleasedImage(
+        path=path,
+        sha256=hashlib.sha256(data).hexdigest(),
+        candidate=candidate.id,
+        received_sha256=candidate.digest,
+    )

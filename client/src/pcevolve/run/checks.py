@@ -1,0 +1,127 @@
+"""What speaks against a run before any of its data is read: options, then paths, then budget and ledger.
+
+None of a run's libraries is imported here (torch, SciPy, an HTTP client), so that a refusal comes at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pcevolve.egress.address import require_address
+from pcevolve.encoders import require_encoder
+from pcevolve.errors import LedgerError, UsageError
+from pcevolve.ledger.creation import key_beside, require_volume
+from pcevolve.privacy import Budget
+from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, DigitsSource, parse_source, require_folder
+from pcevolve.public.figures import parse_epsilon
+from pcevolve.public.options import options_of
+from pcevolve.run.folder import RunFolder
+from pcevolve.run.settings import RunSettings, ledger_volume
+
+
+@dataclass(frozen=True)
+class CheckedRun:
+    """A run that was asked for, and that nothing speaks against as far as one can tell without its data.
+
+    Attributes:
+        settings: Its options; those that it began with, if it is resumed.
+        folder: Where it goes.
+        resume: Whether a run in that folder may be continued.
+        budget: What the run may spend.
+        lifetime: What all runs together may spend on any one privacy unit.
+    """
+
+    settings: RunSettings
+    folder: RunFolder
+    resume: bool
+    budget: Budget
+    lifetime: Budget
+
+
+def checked(settings: RunSettings, resume: bool = False) -> CheckedRun:
+    """Refuse a run that cannot be carried out as it was asked for; nothing is made or changed.
+
+    Args:
+        settings: What was asked for.
+        resume: Whether to continue the run that is in its folder, if there is one.
+
+    Raises:
+        UsageError: An option or the folder of the run is not as it must be.
+        DataError: There is no such folder of private or test images.
+        LedgerError: The ledger is gone, would not outlive a container, or cannot have such a name.
+    """
+    folder = RunFolder(settings.out)
+    if resume and folder.config.exists():
+        settings = resumed(RunSettings.load(folder.config), settings)
+    lifetime_epsilon = parse_epsilon(settings.lifetime_epsilon or settings.epsilon)
+    _check_options(settings)
+    _check_paths(settings, folder, resume)
+    budget = _budget(settings)
+    delta = budget.delta if settings.lifetime_delta is None else settings.lifetime_delta
+    return CheckedRun(settings, folder, resume, budget, Budget(lifetime_epsilon, delta))
+
+
+def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
+    """The options that a run began with, with new ones for how to reach the API and for limits on its use.
+
+    Raises:
+        UsageError: Another option was given that is not what the run began with.
+    """
+    changeable = {each.name for each in options_of(RunSettings) if each.setting.resumable}
+    for option in sorted(options_of(RunSettings), key=lambda option: option.name):
+        began, now = getattr(stored, option.name), getattr(given, option.name)
+        fixed = option.name in given.model_fields_set - changeable - {"out"}
+        if fixed and now != began:
+            raise UsageError(
+                f"{option.flag} is not what this run began with, which was {began}: a run's options do not change; "
+                "leave it out, or begin a new run with another --out"
+            )
+    return stored.model_copy(update=given.model_dump(include=changeable))
+
+
+def _check_options(settings: RunSettings) -> None:
+    from pcevolve.providers import dialect
+
+    parse_epsilon(settings.epsilon)
+    require_address(settings.api)
+    settings.key()
+    dialect(settings.dialect)
+    require_encoder(settings.encoder)
+
+
+def _check_paths(settings: RunSettings, folder: RunFolder, resume: bool) -> None:
+    folder.refuse_overwriting(resume)
+    source = parse_source(settings.private)
+    if isinstance(source, DigitsSource):
+        if settings.unit_map or settings.unlabelled:
+            raise UsageError("--unit-map and --unlabelled are for a folder of images, not for the digits")
+    else:
+        require_folder(source.path, OF_IMAGES if settings.unlabelled else OF_CLASSES)
+        if settings.test is not None:
+            require_folder(Path(settings.test), OF_CLASSES)
+    require_volume(settings.ledger, ledger_volume())
+    key_beside(settings.ledger)
+    if resume and folder.has_plan():
+        require_ledger(settings.ledger)
+
+
+def require_ledger(path: Path) -> None:
+    """Refuse to go on with a run whose ledger is gone, and with it the memory of what the run has drawn.
+
+    Raises:
+        LedgerError: There is no ledger at the path.
+    """
+    if not path.exists():
+        raise LedgerError(
+            f"the ledger of this run is gone from {path}: restore it and its key, or begin a new run; with "
+            "another ledger this one would draw again what it has drawn"
+        )
+
+
+def _budget(settings: RunSettings) -> Budget:
+    """The run's budget; where no δ is given, its method's."""
+    from pcevolve.methods import default_delta
+
+    delta = default_delta(settings.method)  # refuses an unknown method too
+    return Budget(parse_epsilon(settings.epsilon), delta if settings.delta is None else settings.delta)

@@ -1,0 +1,108 @@
+"""What the owner is told before anything is spent: on the owner's screen, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Self
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.ledger.ledger import Account
+from pcevolve.methods.lift import uniform_lift
+from pcevolve.methods.method import first_selection, scope_of
+from pcevolve.privacy import Event
+from pcevolve.public.figures import loss
+from pcevolve.public.plan import PublicPlan
+from pcevolve.publish import NO_GUARANTEE, assumptions, in_all, marks
+from pcevolve.run.components import Components
+
+
+@dataclass(frozen=True)
+class PrivateNotes:
+    """What follows from the ledger and the private data, for the owner alone.
+
+    It is worked out before the API is greeted, which could otherwise tell from the time it takes.
+
+    Attributes:
+        known: Which ledger keeps count, and what it knows of these data and of this provider, by title.
+        odd: What does not look as the options say, by title.
+    """
+
+    known: dict[str, str]
+    odd: dict[str, str]
+
+    @classmethod
+    def of(cls, components: Components, plan: PublicPlan, account: Account) -> Self:
+        """Look at ledger and data."""
+        return cls(_known(account, plan, _paid(components, plan)), _odd_shots(components, plan))
+
+
+def disclosure(components: Components, plan: PublicPlan, notes: PrivateNotes) -> dict[str, str]:
+    """What the owner should know before a run, by title: price, guarantee, and what the selection is worth."""
+    paid, method = _paid(components, plan), components.method
+    first = first_selection(method.planned(plan))
+    lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
+    return {
+        "method": method.summary + (f" (auto: {components.reason})" if components.reason else ""),
+        "guarantee": _guarantee(plan, paid),
+        **notes.known,
+        "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
+        "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
+        f"(luck: {uniform_lift((), scope_of(plan)):.1%})",
+        "assumed public": "; ".join(assumptions(plan)),
+        "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
+        f"{sum(call.count for call in plan.calls.values())} images",
+        **notes.odd,
+        **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
+    }
+
+
+def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
+    """What the whole plan does to the private data."""
+    return tuple(
+        event for each in components.method.planned(plan).values() for event in each if not event.free
+    )
+
+
+def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
+    if not plan.secure:
+        return NO_GUARANTEE
+    return f"epsilon {loss(epsilon(paid, plan.delta))}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
+
+
+def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
+    """A note for the owner's screen alone where classes do not hold what the plan says they do."""
+    counts = sorted(components.data.units_in(label) for label in plan.labels)
+    if components.method.selector is None or counts[0] == counts[-1] == plan.shots:
+        return {}
+    held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    return {
+        "NOTE": f"your classes hold {held} privacy units each, and --shots says {plan.shots}: released means are "
+        "divided by --shots, so they come out too large or too small. It is public: say about how many there are, if "
+        "that may be known, or leave some out"
+    }
+
+
+def _known(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[str, str]:
+    """Which ledger keeps count, what it knows of these data, and what it knows of this provider."""
+    new = (
+        "; it is new: nothing is known of earlier runs on these data. Another user, another machine, a container and "
+        "sudo each have a ledger of their own"
+    )
+    together = in_all(plan, events)
+    return {
+        "ledger": f"{account.ledger}{new if account.is_first else ''}",
+        "spent before on these data": _before(account) if events else "no matter: this run spends nothing",
+        **({"all releases": together} if together else {}),
+    }
+
+
+def _before(account: Account) -> str:
+    """What other runs spent on the worst-off unit, as far as this run's δ can say."""
+    spent = account.spent_before()
+    return (
+        f"epsilon {loss(spent)}, counted for whoever is worst off"
+        if isfinite(spent)
+        else "more than any epsilon can say at this delta: see budget show"
+    )

@@ -1,0 +1,140 @@
+"""Names of all that lies in a run's folder, and the one way to say that a folder is not a run's.
+
+``release/`` and ``transcript/`` may be shared, and so may the pages beside them. ``private/`` is for the owner alone.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pcevolve.errors import UsageError
+
+TRANSCRIPT: Final = "transcript"
+LOG: Final = "log.jsonl"
+BODIES: Final = "bodies"
+RELEASE: Final = "release"
+MANIFEST: Final = "manifest.json"
+CARD: Final = "README.md"
+PRIVATE: Final = "private"
+RESULT: Final = "result.json"
+EVALUATION: Final = "evaluation.json"
+SUMMARY: Final = "summary.json"
+REPORT: Final = "report.html"
+WIRE_PAGE: Final = "wire.html"
+CONFIG: Final = "config.toml"
+LOCK: Final = ".lock"
+
+KINDS: Final = {
+    CONFIG: stat.S_IFREG,
+    LOCK: stat.S_IFREG,
+    PRIVATE: stat.S_IFDIR,
+    RELEASE: stat.S_IFDIR,
+    TRANSCRIPT: stat.S_IFDIR,
+    SUMMARY: stat.S_IFREG,
+    REPORT: stat.S_IFREG,
+    WIRE_PAGE: stat.S_IFREG,
+}
+"""All that may lie directly in a run's folder, and whether it is a file or a folder."""
+
+
+@dataclass(frozen=True)
+class RunLayout:
+    """Paths of one run; nothing is opened or made.
+
+    Attributes:
+        root: The run's folder.
+    """
+
+    root: Path
+
+    @property
+    def transcript(self) -> Path:
+        """Everything that crossed the wire."""
+        return self.root / TRANSCRIPT
+
+    @property
+    def log(self) -> Path:
+        """The transcript's lines, each with the digest of the one before."""
+        return self.transcript / LOG
+
+    @property
+    def bodies(self) -> Path:
+        """The images and bodies that the records name."""
+        return self.transcript / BODIES
+
+    @property
+    def release(self) -> Path:
+        """The synthetic dataset with its manifest and card."""
+        return self.root / RELEASE
+
+    @property
+    def manifest(self) -> Path:
+        """Every released file with its digest, and where the transcript ends."""
+        return self.release / MANIFEST
+
+    @property
+    def card(self) -> Path:
+        """The dataset card: what it is, what it promises, what it assumes."""
+        return self.release / CARD
+
+    @property
+    def private(self) -> Path:
+        """The folder that is for the owner alone."""
+        return self.root / PRIVATE
+
+    @property
+    def result(self) -> Path:
+        """What the owner was told in the end, accuracy on private data included; never shared."""
+        return self.private / RESULT
+
+    @property
+    def evaluation(self) -> Path:
+        """Accuracies on the owner's test data; never shared."""
+        return self.private / EVALUATION
+
+    @property
+    def private_report(self) -> Path:
+        """The owner's own page, with figures that do not follow from the transcript; never shared."""
+        return self.private / REPORT
+
+    @property
+    def summary(self) -> Path:
+        """Figures of the run, for programs: a function of the transcript."""
+        return self.root / SUMMARY
+
+    @property
+    def report(self) -> Path:
+        """Pictures and figures of the run, for people: a function of the transcript."""
+        return self.root / REPORT
+
+    @property
+    def wire_page(self) -> Path:
+        """Everything that left, to scroll through: a function of the transcript and of an audit's findings."""
+        return self.root / WIRE_PAGE
+
+    @property
+    def config(self) -> Path:
+        """The options that the run began with, as TOML."""
+        return self.root / CONFIG
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one process that may write to the run."""
+        return self.root / LOCK
+
+    def require_transcript(self) -> None:
+        """Refuse a path that is not a run's folder.
+
+        Raises:
+            UsageError: There is no transcript in it.
+        """
+        if not self.transcript.is_dir():
+            raise UsageError(not_a_run(self.root, "it has no transcript"))
+
+
+def not_a_run(root: Path, why: str) -> str:
+    """The message about a path that is taken for a run's folder and is none."""
+    return f"{root} is not the folder of a run: {why}"

@@ -1,0 +1,95 @@
+"""The manifest of a release: what is in it, what it promises, and where its transcript ends."""
+
+from __future__ import annotations
+
+import json
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pcevolve.privacy import Event, Relation
+from pcevolve.public.plan import PublicPlan
+from pcevolve.transcript.bodies import Digest
+
+FORMAT: Final = "pcevolve-manifest/3"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Guarantee(_Part):
+    """What is promised.
+
+    Attributes:
+        epsilon_budget: What the run was allowed to spend.
+        epsilon_spent: What it spent, at ``delta``; None for an INSECURE run, which promises nothing.
+        delta: Of the promise.
+        relation: Which data sets count as neighbours.
+        unit: What is added, taken away or exchanged between them.
+        events: Every mechanism that was run, with its exact parameters.
+        statement: The promise in words.
+        assumed_public: What it takes to be public already.
+    """
+
+    epsilon_budget: float
+    epsilon_spent: float | None
+    delta: float
+    relation: Relation
+    unit: str
+    events: tuple[Event, ...]
+    statement: str
+    assumed_public: tuple[str, ...]
+
+
+class TranscriptEnd(_Part):
+    """Where the transcript ends: its number of lines and the digest of the last one."""
+
+    head: Digest
+    lines: int
+
+
+class ReleasedImage(_Part):
+    """A file of the dataset.
+
+    Attributes:
+        path: In the release folder, with ``/``.
+        sha256: Of the file.
+        candidate: Whose image it is.
+        received_sha256: Of the bytes that the provider had sent, which the transcript holds.
+    """
+
+    path: str
+    sha256: Digest
+    candidate: str
+    received_sha256: Digest
+
+
+class Manifest(_Part):
+    """``release/manifest.json``.
+
+    Attributes:
+        format: Of this file.
+        marks: Warnings that nobody can switch off.
+        plan: The public plan.
+        guarantee: What is promised.
+        how_made: How the dataset came out of the provider's answers.
+        receipts: How many releases were paid for.
+        transcript: Where it ends.
+        files: The images of the dataset.
+        unreadable: Candidates that would be in it, had the provider sent an image.
+    """
+
+    format: Literal["pcevolve-manifest/3"] = FORMAT
+    marks: tuple[str, ...]
+    plan: PublicPlan
+    guarantee: Guarantee
+    how_made: str
+    receipts: int
+    transcript: TranscriptEnd
+    files: tuple[ReleasedImage, ...]
+    unreadable: tuple[str, ...]
+
+    def encode(self) -> bytes:
+        """The one spelling of the manifest: a function of the transcript and of the images' bytes."""
+        return json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True).encode() + b"\n"

@@ -1,0 +1,194 @@
+"""Reads the record of a run: the one way in which audit, pages and summary come to its lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.files import irregular_files
+from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, not_a_run
+from pcevolve.transcript.log import Entry, files_of, plan_of, read
+from pcevolve.transcript.manifest import Manifest
+from pcevolve.transcript.records import Answered, Finished, Line, Opened, Received, Released, Sent, from_event
+from pcevolve.transcript.traffic import Traffic
+
+
+@dataclass(frozen=True)
+class RunReader:
+    """A run's record, read once and checked while it was read; images and bodies are opened when they are asked for.
+
+    ``strict`` gives a whole record or raises; ``lenient`` gives what is left of one and says how much of it is proven.
+    The private folder is never looked into.
+
+    Attributes:
+        layout: Where things lie.
+        entries: The lines that could be read.
+        trouble: Why they are not the whole record; None when they are.
+        proven: How many of them, from the first on, form an unbroken chain.
+    """
+
+    layout: RunLayout
+    entries: tuple[Entry, ...]
+    trouble: str | None = field(default=None, kw_only=True)
+    proven: int = field(default=0, kw_only=True)
+
+    @classmethod
+    def strict(cls, root: Path) -> RunReader:
+        """Read a whole record.
+
+        Raises:
+            TranscriptError: There is none, its chain is broken, or what lies there is no plain file or folder.
+        """
+        reader = cls.lenient(root)
+        reader.require_whole()
+        return reader
+
+    @classmethod
+    def lenient(cls, root: Path) -> RunReader:
+        """Read as much as can be read; whatever is wrong becomes ``trouble``, never an error."""
+        layout = RunLayout(root)
+        for fault in irregular_files(root, TRANSCRIPT):  # before anything is opened, for a pipe would block
+            return cls(layout, (), trouble=fault)
+        entries: list[Entry] = []
+        trouble = None
+        try:
+            for entry in read(layout.transcript):
+                entries.append(entry)
+        except TranscriptError as error:
+            trouble = str(error)
+        proven = len(entries)
+        if trouble is not None:
+            entries.extend(_unproven(layout.log, proven))
+        return cls(layout, tuple(entries), trouble=trouble, proven=proven)
+
+    def require_whole(self) -> None:
+        """Make sure that this is all of a run's record.
+
+        Raises:
+            TranscriptError: What is wrong with it.
+        """
+        if self.trouble is not None:
+            raise TranscriptError(self.trouble)
+        if not self.entries or not isinstance(self.entries[0].record, Opened):
+            raise TranscriptError(
+                not_a_run(self.layout.root, "its transcript does not begin with an opening line")
+            )
+
+    @property
+    def whole(self) -> bool:
+        """Whether there is a record and it is all of one chain."""
+        return self.trouble is None and bool(self.entries)
+
+    @property
+    def head(self) -> str:
+        """Digest of the last line, which stands for the whole record."""
+        return self.entries[-1].digest
+
+    @cached_property
+    def bodies(self) -> Bodies:
+        """The stored requests, answers and images, each checked when it is read."""
+        return Bodies(self.layout.bodies)
+
+    @cached_property
+    def opened(self) -> Opened:
+        """The opening line of a whole record."""
+        record = self.entries[0].record
+        assert isinstance(record, Opened)
+        return record
+
+    @cached_property
+    def plan(self) -> PublicPlan | None:
+        """The plan, if the run came that far."""
+        return plan_of(self.entries)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the record of a whole run ends in its closing line."""
+        return isinstance(self.entries[-1].record, Finished)
+
+    @cached_property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """All releases on record, in order."""
+        return tuple(each.record.receipt for each in self.entries if isinstance(each.record, Released))
+
+    @cached_property
+    def outputs(self) -> dict[str, tuple[str, ...]]:
+        """Digests of what each call of the plan brought, in order."""
+        received = (each.record for each in self.entries if isinstance(each.record, Received))
+        return {each.slot: each.outputs for each in received}
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """Every attempt at a request with what came of it, and the receipts between them."""
+        traffic = Traffic(self.plan)
+        for place, entry in enumerate(self.entries):
+            traffic.take(entry.record, line=entry.seq + 1, proven=place < self.proven)
+        return traffic
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent, retries included."""
+        return len(self.traffic.attempts)
+
+    @property
+    def bodies_on_record(self) -> int:
+        """How many requests and answers there are."""
+        return sum(isinstance(each.record, Sent | Answered) for each in self.entries)
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """Every file of the transcript that a line refers to, and its log."""
+        named = (name for each in self.entries for name in files_of(each.record))
+        return frozenset(f"{BODIES}/{name}" for name in named) | {LOG}
+
+    def require_plan(self) -> PublicPlan:
+        """The plan of a run that is far enough to say something about.
+
+        Raises:
+            UsageError: The run is unfinished.
+        """
+        if self.plan is None:
+            raise self._unfinished()
+        return self.plan
+
+    def manifest(self) -> Manifest:
+        """What the release says about itself.
+
+        Raises:
+            UsageError: The run is unfinished, so there is no release yet.
+            TranscriptError: The manifest is damaged.
+        """
+        path = self.layout.manifest
+        if not path.is_file():
+            raise self._unfinished()
+        try:
+            return Manifest.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            raise TranscriptError(f"{path.name} is damaged: run pcevolve audit to learn more") from error
+
+    def _unfinished(self) -> UsageError:
+        return UsageError(
+            f"{self.layout.root} holds an unfinished run: continue it with --resume, then ask for a report"
+        )
+
+
+def _unproven(log: Path, first: int) -> Iterator[Entry]:
+    """Lines from the break on that still are records; nothing vouches for them."""
+    try:
+        lines = log.read_bytes().splitlines()[first:]
+    except OSError:
+        return
+    for number, raw in enumerate(lines, start=first):
+        try:
+            yield Entry(number, from_event(Line.model_validate(json.loads(raw)).event), "")
+        except (ValueError, RecursionError):
+            continue

@@ -1,0 +1,261 @@
+"""Every attempt at a request with what came of it, in order: the one place where a record's lines are put together.
+
+Whoever counts requests, bytes, images or costs sums over these attempts. Nothing is judged here: that the lines follow
+each other as a run's do, and that each image had a reason to leave, is checked elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final, TypeAlias
+
+from pcevolve.public.plan import Call, PublicPlan, Purpose
+from pcevolve.public.release import Receipt
+from pcevolve.transcript.records import (
+    BALANCE_SLOT,
+    GREETING_SLOT,
+    Answered,
+    Failed,
+    Received,
+    Record,
+    Released,
+    Sent,
+    planned_slot,
+)
+
+GREETING: Final = "greeting (list of models)"
+BALANCE: Final = "account's balance"
+LINKED: Final = "images behind the API's links"
+UNPLANNED: Final = "NOT IN THE PLAN"
+KINDS: Final[dict[Purpose, str]] = {
+    "create": "text-to-image",
+    "vary": "image-to-image",
+    "look": "lookahead (planned for all candidates)",
+    "extend": "more samples (planned for all of the last round)",
+}
+ALL_KINDS: Final = (GREETING, BALANCE, *KINDS.values(), LINKED, UNPLANNED)
+"""What a request can be for, in words."""
+
+
+@dataclass(eq=False)
+class Attempt:
+    """A request that left, once.
+
+    Attributes:
+        number: Place among all attempts, from 1.
+        line: Line of the transcript, from 1.
+        sent: The record of it.
+        call: What the plan says about it; None for a greeting or what is not in the plan. A request for what lies
+            behind a link belongs to the call whose answer held the link.
+        nth: Which attempt at its slot it is, from 1.
+        repeats: The earlier attempt whose very bytes it sends again.
+        proven: Whether it stands before any break of the chain.
+        outcome: What came of it; None while the record does not say.
+    """
+
+    number: int
+    line: int
+    sent: Sent
+    call: Call | None
+    nth: int
+    repeats: Attempt | None
+    proven: bool
+    outcome: Answered | Failed | None = None
+
+    @property
+    def own_call(self) -> Call | None:
+        """The call that it makes itself; None for what only follows a link, or is not in the plan."""
+        return self.call if self.call is not None and self.call.slot == self.sent.slot else None
+
+    @property
+    def kind(self) -> str:
+        """What the request was for, in words."""
+        if self.call is None:
+            return {GREETING_SLOT: GREETING, BALANCE_SLOT: BALANCE}.get(self.sent.slot, UNPLANNED)
+        return LINKED if self.own_call is None else KINDS[self.call.purpose]
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Digests of the images in the request, each once."""
+        return tuple(dict.fromkeys(self.sent.body.files))
+
+    @property
+    def answer(self) -> Answered | None:
+        """What came back, whatever its status."""
+        return self.outcome if isinstance(self.outcome, Answered) else None
+
+    @property
+    def failure(self) -> str | None:
+        """Why nothing usable came back; None where an answer did, or the record does not say."""
+        return self.outcome.reason if isinstance(self.outcome, Failed) else None
+
+    @property
+    def usable(self) -> bool:
+        """Whether it was answered with success."""
+        return self.answer is not None and self.answer.status == HTTPStatus.OK
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """The place in the order where the answer to an attempt came."""
+
+    attempt: Attempt
+
+
+@dataclass(frozen=True)
+class RecordedReceipt:
+    """A receipt that went on record; it did not cross the wire.
+
+    Attributes:
+        line: Line of the transcript, from 1.
+        receipt: The receipt.
+        proven: Whether it stands before any break of the chain.
+    """
+
+    line: int
+    receipt: Receipt
+    proven: bool
+
+
+@dataclass(frozen=True)
+class RecordedOutputs:
+    """The outputs that a call brought, as the record names them.
+
+    Attributes:
+        slot: Of the call.
+        digests: SHA-256 of each output, in order.
+        attempt: The last successful attempt at the slot; None if there is none.
+    """
+
+    slot: str
+    digests: tuple[str, ...]
+    attempt: Attempt | None
+
+
+Step: TypeAlias = Attempt | Arrival | RecordedReceipt | RecordedOutputs
+"""What happened, in order: an attempt stands where it was sent, and its arrival where the answer came."""
+
+
+@dataclass
+class Traffic:
+    """All steps of a run, or of the part of one that is on record so far.
+
+    Attributes:
+        plan: Says which call a request belongs to; None before it is fixed.
+        attempts: Every request that left.
+        receipts: Every release on record.
+        steps: All that happened, in order.
+    """
+
+    plan: PublicPlan | None
+    attempts: list[Attempt] = field(default_factory=list, init=False)
+    receipts: list[RecordedReceipt] = field(default_factory=list, init=False)
+    steps: list[Step] = field(default_factory=list, init=False)
+    _tries: dict[str, list[Attempt]] = field(default_factory=dict, init=False)
+
+    def take(self, record: Record, line: int, proven: bool = True) -> Attempt | None:
+        """Go on by one record.
+
+        Args:
+            record: The next one.
+            line: Where it stands, from 1.
+            proven: Whether that is before any break of the chain.
+
+        Returns:
+            The attempt that the record begins or ends, if it does.
+        """
+        match record:
+            case Sent():
+                return self._begin(record, line, proven)
+            case Answered() | Failed():
+                return self._end(record)
+            case Released(receipt=receipt):
+                self.receipts.append(RecordedReceipt(line, receipt, proven))
+                self.steps.append(self.receipts[-1])
+            case Received(slot=slot, outputs=outputs):
+                usable = [each for each in self._tries.get(slot, ()) if each.usable]
+                self.steps.append(RecordedOutputs(slot, outputs, usable[-1] if usable else None))
+        return None
+
+    def _begin(self, sent: Sent, line: int, proven: bool) -> Attempt:
+        call = None if self.plan is None else self.plan.calls.get(planned_slot(sent.slot))
+        tries = self._tries.setdefault(sent.slot, [])
+        repeats = next((each for each in tries if _same(each.sent, sent)), None)
+        attempt = Attempt(len(self.attempts) + 1, line, sent, call, len(tries) + 1, repeats, proven)
+        tries.append(attempt)
+        self.attempts.append(attempt)
+        self.steps.append(attempt)
+        return attempt
+
+    def _end(self, outcome: Answered | Failed) -> Attempt | None:
+        """An outcome belongs to the last attempt at its slot, unless that has one already."""
+        tries = self._tries.get(outcome.slot)
+        if not tries or tries[-1].outcome is not None:
+            return None
+        tries[-1].outcome = outcome
+        if isinstance(outcome, Answered):
+            self.steps.append(Arrival(tries[-1]))
+        return tries[-1]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What some attempts add up to.
+
+    Attributes:
+        slots: Different requests.
+        attempts: How often something was sent, retries included.
+        unusable: Attempts that brought no answer, or one with an error status.
+        bytes_sent: HTTP request lines, headers and bodies.
+        bytes_received: HTTP status lines, headers and bodies.
+        images: Images that left, each as often as it did.
+        distinct: Different images that left.
+    """
+
+    slots: int
+    attempts: int
+    unusable: int
+    bytes_sent: int
+    bytes_received: int
+    images: int
+    distinct: int
+
+    @property
+    def retries(self) -> int:
+        """Attempts beyond the first at each slot."""
+        return self.attempts - self.slots
+
+    @classmethod
+    def of(cls, attempts: Iterable[Attempt]) -> Counts:
+        """Add up some attempts."""
+        made = list(attempts)
+        left = [digest for each in made for digest in each.carried]
+        return cls(
+            slots=len({each.sent.slot for each in made}),
+            attempts=len(made),
+            unusable=sum(not each.usable for each in made),
+            bytes_sent=sum(each.sent.wire_bytes for each in made),
+            bytes_received=sum(each.answer.wire_bytes for each in made if each.answer is not None),
+            images=len(left),
+            distinct=len(set(left)),
+        )
+
+    @classmethod
+    def by_kind(cls, attempts: Iterable[Attempt]) -> dict[str, Counts]:
+        """Counts for each kind of request, in order of appearance."""
+        kinds: dict[str, list[Attempt]] = {}
+        for each in attempts:
+            kinds.setdefault(each.kind, []).append(each)
+        return {kind: cls.of(group) for kind, group in kinds.items()}
+
+
+def _same(one: Sent, other: Sent) -> bool:
+    """Whether two requests are the same to the last byte."""
+    return (one.method, one.url, one.headers, one.body) == (
+        other.method,
+        other.url,
+        other.headers,
+        other.body,
+    )

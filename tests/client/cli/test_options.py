@@ -1,0 +1,95 @@
+"""The command line is what the options' declarations say, and so is the page about it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from pcevolve.cli.audit_dp import AuditedClaim
+from pcevolve.cli.budget import PlannedRun
+from pcevolve.cli.main import COMMANDS, app
+from pcevolve.cli.reference import reference
+from pcevolve.encoders import ENCODERS
+from pcevolve.methods import METHODS
+from pcevolve.providers import DIALECTS
+from pcevolve.public.options import Panel, options_of
+from pcevolve.run.settings import RunSettings
+
+ROOT = Path(__file__).parents[3]
+OWN = {"--resume", "--config", "--json"}
+
+
+@pytest.fixture
+def command():
+    """A command by its name, as typer made it."""
+    return lambda name: typer.main.get_command(app).get_command(None, name)
+
+
+def shown(*arguments: str) -> str:
+    """A help page in one line, without what frames it."""
+    result = CliRunner().invoke(app, [*arguments, "--help"], env={"COLUMNS": "120"})
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.replace("│", " ").split())
+
+
+def test_the_page_about_options_is_what_their_declarations_say():
+    assert (ROOT / "docs" / "options.md").read_text() == reference(), "make docs-options writes it"
+
+
+def test_a_run_has_the_declared_options_and_three_of_the_command(command):
+    flags = {flag for parameter in command("run").params for flag in parameter.opts}
+    assert flags == {option.flag for option in options_of(RunSettings)} | OWN
+
+
+def test_the_ten_most_used_options_come_first():
+    options = options_of(RunSettings)
+    assert [each.setting.panel for each in options].count(Panel.MOST_USED) == 10
+    page = shown("run")
+    places = [page.index(f"─ {panel.value} ─") for panel in Panel]
+    assert places == sorted(places)
+    assert all(page.index(f"{each.flag} ") < places[1] for each in options[:10])
+
+
+def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
+    page = shown("run")
+    for option in options_of(RunSettings):
+        assert f"{option.flag} " in page
+        assert " ".join(option.help.split()[:5]) in page
+    assert "Synthetic images per class, N. [default: 100; 1<=x<=10000]" in page
+
+
+@pytest.mark.parametrize(
+    ("option", "names"), [("method", METHODS), ("dialect", DIALECTS), ("encoder", ENCODERS)]
+)
+def test_help_names_every_choice(option, names):
+    (declared,) = (each for each in options_of(RunSettings) if each.name == option)
+    assert set(names) <= set(re.findall(r"[\w-]+", declared.help))
+
+
+@pytest.mark.parametrize("model", [PlannedRun, AuditedClaim])
+def test_what_other_commands_share_with_a_run_is_declared_once(model):
+    of_runs = {option.name: option for option in options_of(RunSettings)}
+    shared = [option for option in options_of(model) if option.name in of_runs]
+    own = {
+        "method",
+        "epsilon",
+        "seed",
+    }  # a method or a budget to ask about, a seed of noise: not those of a run
+    assert {option.name for option in shared} >= {"delta", "relation"}
+    for option in shared:
+        if option.name not in own:
+            assert (option.help, option.bounds, option.kind) == (
+                of_runs[option.name].help,
+                of_runs[option.name].bounds,
+                of_runs[option.name].kind,
+            )
+
+
+def test_the_list_of_commands_says_what_each_command_says_of_itself(command):
+    for name, (_, summary) in COMMANDS.items():
+        assert " ".join(command(name).help.split()).startswith(summary), name
+        assert " ".join(summary.split()) in shown()

@@ -1,0 +1,114 @@
+"""What is refused at once loads none of the libraries that take seconds; what is loaded is asked of a new process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("torch", "open_clip", "torchvision", "scipy", "sklearn", "httpx", "opendp")
+"""Libraries that only a run under way needs."""
+PROBE = """
+import contextlib, io, json, sys
+from pcevolve.cli.main import main
+
+heavy, commands = json.loads(sys.argv[1])
+found = []
+for command in commands:
+    code, said = 0, io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            main(command)
+        except SystemExit as stop:
+            code = stop.code or 0
+    found.append((code, said.getvalue(), [name for name in heavy if name in sys.modules]))
+print(json.dumps(found))
+"""
+REFUSED = (
+    ({"--private": "nowhere"}, 3, "nowhere: no such folder"),
+    ({"--test": "nowhere"}, 3, "nowhere: no such folder"),
+    ({"--out": "full"}, 2, "holds something else: choose another --out"),
+    ({"--shots": "0"}, 2, "--shots: Input should be greater than or equal to 1"),
+    ({"--shots": "few"}, 2, "--shots: Input should be a valid integer"),
+    ({"--candidates": "10001"}, 2, "--candidates: Input should be less than or equal to 10000"),
+    ({"--relation": "sideways"}, 2, "--relation: Input should be"),
+    ({"--api": "ftp://api"}, 2, "--api 'ftp://api' is not an address"),
+    ({"--dialect": "morse"}, 2, "unknown dialect 'morse'"),
+    ({"--encoder": "eyes"}, 2, "no encoder 'eyes'"),
+    ({"--method": "luck"}, 2, "unknown method 'luck'"),
+    ({"--epsilon": "0"}, 2, "epsilon must be a finite number above 0"),
+    ({"--lifetime-epsilon": "nan"}, 2, "epsilon must be a finite number above 0"),
+    ({"--delta": "1"}, 2, "--delta: delta must be at least 0 and below 1"),
+    ({"--ledger": "secret.key"}, 4, "is the name of a ledger's key: choose another with --ledger"),
+)
+"""Changes to a run that would begin otherwise, with the exit code and the complaint."""
+PATHS = {"--private", "--test", "--out", "--ledger"}
+
+Ended = tuple[int, str, list[str]]
+"""Exit code, complaint, and which of the heavy libraries are loaded by then."""
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> dict[str, object]:
+    """Of a run that would begin, were its private folder not empty."""
+    (tmp_path / "private" / "cut").mkdir(parents=True)
+    (tmp_path / "private" / "good").mkdir()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").touch()
+    return {
+        "--private": tmp_path / "private",
+        "--domain": "scratch",
+        "--out": tmp_path / "out",
+        "--ledger": tmp_path / "ledger.sqlite",
+    }
+
+
+def ended(*commands: Sequence[object]) -> list[Ended]:
+    """What becomes of commands that a new process runs one after the other."""
+    given = json.dumps((HEAVY, [list(map(str, command)) for command in commands]))
+    process = subprocess.run(
+        [sys.executable, "-c", PROBE, given], capture_output=True, text=True, timeout=300
+    )
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
+
+
+def a_run(options: dict[str, object]) -> list[object]:
+    return ["run", *(each for pair in options.items() for each in pair)]
+
+
+def test_help_loads_nothing_heavy():
+    commands = [(), ("run",), ("budget",), ("budget", "plan"), ("audit",), ("audit-dp",), ("report",)]
+    pages = ended(*((*command, "--help") for command in commands))
+    assert pages == [[0, "", []]] * len(commands)
+
+
+def test_the_list_of_commands_does_not_even_load_what_declares_options():
+    code = "import sys, pcevolve.cli.main; sys.exit('pydantic' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+
+
+def test_a_run_that_cannot_be_is_refused_before_anything_heavy_is_loaded(options, tmp_path):
+    changed = [
+        {name: tmp_path / value if name in PATHS else value for name, value in changes.items()}
+        for changes, _, _ in REFUSED
+    ]
+    found = ended(*(a_run(options | changes) for changes in changed))
+    for (changes, code, complaint), (ended_with, said, loaded) in zip(REFUSED, found, strict=True):
+        assert (ended_with, loaded) == (code, []), changes
+        assert complaint in said
+        assert [line for line in said.splitlines() if line] == [said.strip()]
+        assert said.startswith("error: ")
+    assert {each.name for each in tmp_path.iterdir()} == {"private", "full"}, "nothing was made"
+
+
+def test_private_images_are_read_before_the_encoder_is_loaded(options, tmp_path):
+    [(code, said, loaded)] = ended(a_run(options))
+    assert code == 3
+    assert "class 'cut' is empty" in said
+    assert "torch" not in loaded
+    assert not (tmp_path / "out").exists()

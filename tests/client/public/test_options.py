@@ -1,0 +1,84 @@
+"""A declaration says all of an option, and the public plan repeats it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_type_hints
+
+import pytest
+from pydantic import BaseModel, Field
+
+from pcevolve.errors import UsageError
+from pcevolve.public.options import Panel, Setting, checked, flag, options_of
+from pcevolve.public.plan import PublicPlan
+from pcevolve.run.settings import RunSettings
+
+SHOWN = Setting(Panel.DATA)
+Count = Annotated[int, Field(ge=0, le=9, description="How many."), SHOWN]
+
+
+class Declared(BaseModel):
+    """One option of every kind."""
+
+    name: Annotated[str, Field(description="Name."), SHOWN]
+    count: Count | None = None
+    fewer: Annotated[Count, Field(gt=1, lt=5)] = 2
+    share: Annotated[float, Field(ge=0.5, description="Share."), SHOWN] = 0.75
+    kind: Annotated[Literal["a", "b"], Field(description="Kind."), Setting(Panel.MOST_USED)] = "a"
+    quiet: Annotated[bool, Field(description="Say nothing."), SHOWN] = False
+    hosts: Annotated[tuple[str, ...], Field(description="Host."), Setting(Panel.DATA, flag="--host")] = ()
+
+
+def test_an_option_is_all_that_its_declaration_says():
+    options = {option.name: option for option in options_of(Declared)}
+    told = {name: (each.flag, each.kind, each.bounds, each.default) for name, each in options.items()}
+    assert told == {
+        "kind": ("--kind", "a|b", "", "a"),
+        "name": ("--name", "text", "", ""),
+        "count": ("--count", "int", "0<=x<=9", ""),
+        "fewer": ("--fewer", "int", "1<x<5", "2"),
+        "share": ("--share", "number", "x>=0.5", "0.75"),
+        "quiet": ("--quiet", "", "", ""),
+        "hosts": ("--host", "text", "", ""),
+    }
+    assert next(iter(options)) == "kind", "panels come in their order"
+    assert options["count"].help == options["fewer"].help == "How many."
+    assert [name for name, each in options.items() if each.required] == ["name"]
+    assert [name for name, each in options.items() if each.is_switch] == ["quiet"]
+    assert [name for name, each in options.items() if each.is_repeated] == ["hosts"]
+
+
+def test_a_field_without_help_or_heading_is_no_option():
+    class Bare(BaseModel):
+        count: int = 1
+
+    with pytest.raises(TypeError, match="count does not say what it is for"):
+        options_of(Bare)
+
+
+def test_what_is_wrong_is_told_by_the_name_that_the_command_line_uses():
+    with pytest.raises(UsageError, match=r"^--host: Input should be a valid string"):
+        checked(Declared, {"name": "x", "hosts": (1,)})
+    assert flag("hosts", Declared) == "--host"
+    assert flag("not_an_option", Declared) == "--not-an-option"
+
+
+def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
+    of_runs = {option.name: option for option in options_of(RunSettings)}
+    repeated = set(of_runs) & set(PublicPlan.model_fields)
+    assert {"candidates", "delta", "guidance", "image_hosts", "steps"} <= repeated
+    assert all(of_runs[name].setting.public for name in repeated)
+    written_anew = {
+        "api",
+        "epsilon",
+        "encoder",
+        "iterations",
+        "dialect",
+        "method",
+    }  # resolved, or stricter in plans
+    declared = get_type_hints(PublicPlan, include_extras=True)
+    assert {name for name in repeated if "Setting(" not in str(declared[name])} == written_anew
+
+
+def test_nothing_of_the_private_side_is_public():
+    private = {"private", "test", "unit_map", "ledger", "api_key_file", "out", "lifetime_epsilon"}
+    assert not [each.name for each in options_of(RunSettings) if each.name in private and each.setting.public]

@@ -1,0 +1,314 @@
+"""The rulebook and the audit's replay are written twice, and say the same of any record, honest or forged."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcevolve.audit.replay import Replay
+from pcevolve.providers import dialect
+from pcevolve.public.plan import Call
+from pcevolve.public.release import Choice, Chosen, Receipt
+from pcevolve.rules import OneImage, Refusal, RunState
+from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.transcript.log import Entry
+from pcevolve.transcript.records import Finished, Planned, Received, Record, Released, Sent
+from support.runs import SmallRun, small_plan
+
+PLAN = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
+DIALECT = dialect(PLAN.dialect)
+SAME: Final = {
+    "is out of order": "out of order, or asked again after it was answered",
+    "is asked again after it was answered": "out of order, or asked again after it was answered",
+    "carries an image that the plan names and the provider had not sent": (
+        "the plan names an image that the provider had not sent"
+    ),
+    "has no receipt for its class and iteration": "its image has no receipt for this class and iteration",
+    "has a receipt of another run": "its receipt is of another run",
+    "has a receipt that names an image that is not what the API sent": (
+        "its receipt names an image that the provider had not sent"
+    ),
+    "has a receipt that names an image of another class": "its receipt names an image of another class",
+    "has a receipt that names an image of no earlier iteration": (
+        "its receipt names an image of no earlier iteration"
+    ),
+    "another image": "its body differs from what the plan and the receipt give",
+}
+"""What the rulebook says, and what the replay says of the same."""
+
+Block = tuple[Record, ...]
+"""A request with what came of it, or a receipt."""
+Blocks = list[Block]
+
+
+@dataclass(frozen=True)
+class Honest:
+    """A run that was carried out by the real parts.
+
+    Attributes:
+        root: Its folder.
+        beginning: Its lines up to the plan.
+        blocks: What follows, without the closing line.
+    """
+
+    root: Path
+    beginning: Block = field(repr=False)
+    blocks: tuple[Block, ...] = field(repr=False)
+
+    @classmethod
+    def at(cls, root: Path) -> Honest:
+        run = SmallRun.open(root, PLAN)
+        run.evolve()
+        run.gate.finish()
+        run.close()
+        records = [entry.record for entry in RunReader.strict(root).entries]
+        start = next(place for place, each in enumerate(records) if isinstance(each, Planned)) + 1
+        return cls(root, tuple(records[:start]), tuple(_blocks(records[start:])))
+
+    def evidence(self, blocks: Blocks) -> RunReader:
+        """A record with other blocks; its chain is not looked at here."""
+        records = [*self.beginning, *(record for block in blocks for record in block)]
+        return RunReader(
+            RunLayout(self.root), tuple(Entry(seq, each, "") for seq, each in enumerate(records))
+        )
+
+
+def _blocks(records: list[Record]) -> Iterator[Block]:
+    block: list[Record] = []
+    for record in records:
+        if isinstance(record, Finished):
+            return
+        block.append(record)
+        if isinstance(record, Released | Received):
+            yield tuple(block)
+            block = []
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Honest:
+    return Honest.at(tmp_path_factory.mktemp("honest") / "run")
+
+
+def told_by_rules(evidence: RunReader) -> dict[int, str]:
+    """What the rulebook has against each request, by line."""
+    state, told = RunState(PLAN), {}
+    for entry in evidence.entries:
+        match entry.record:
+            case Released(receipt=receipt):
+                state.note_receipt(receipt)
+            case Received(slot=slot, outputs=outputs):
+                state.note_outputs(slot, outputs)
+            case Sent(slot=slot) if slot in PLAN.calls:
+                told[entry.seq] = _against(state, PLAN.calls[slot], entry.record)
+    return {line: why for line, why in told.items() if why}
+
+
+def _against(state: RunState, call: Call, sent: Sent) -> str:
+    verdict = state.verdict(call)
+    if isinstance(verdict, Refusal):
+        return SAME[verdict.why]
+    due = (verdict.image.digest,) if isinstance(verdict, OneImage) else ()
+    return "" if sent.body.files == due else SAME["another image"]
+
+
+def told_by_replay(evidence: RunReader) -> dict[int, str]:
+    """What the replay has against each request, by line."""
+    told = {}
+    for fault in Replay(evidence, PLAN, DIALECT).faults():
+        where, _, why = fault.partition("): ")
+        if where.startswith("request "):
+            told[int(where.rpartition("line ")[2]) - 1] = why
+    return told
+
+
+Mutation = Callable[[Honest, Blocks], None]
+
+
+def _place(blocks: Blocks, at: int) -> int:
+    return at % len(blocks)
+
+
+def dropped(at: int) -> Mutation:
+    def mutate(honest: Honest, blocks: Blocks) -> None:
+        blocks.pop(_place(blocks, at))
+
+    return mutate
+
+
+def moved(at: int, to: int) -> Mutation:
+    def mutate(honest: Honest, blocks: Blocks) -> None:
+        block = blocks.pop(_place(blocks, at))
+        blocks.insert(_place(blocks, to), block)
+
+    return mutate
+
+
+def repeated(at: int, to: int) -> Mutation:
+    def mutate(honest: Honest, blocks: Blocks) -> None:
+        blocks.insert(_place(blocks, to), blocks[_place(blocks, at)])
+
+    return mutate
+
+
+def carrying(at: int, of: int) -> Mutation:
+    """A request that varies another of the provider's images than it should."""
+
+    def mutate(honest: Honest, blocks: Blocks) -> None:
+        varied = [
+            place for place, each in enumerate(blocks) if isinstance(each[0], Sent) and each[0].body.files
+        ]
+        if not varied:
+            return
+        place = varied[at % len(varied)]
+        sent, *rest = blocks[place]
+        assert isinstance(sent, Sent)
+        bodies = RunReader(RunLayout(honest.root), ()).bodies
+        known = sorted({each for block in honest.blocks for each in _outputs(block)})
+        image = bodies.file(known[of % len(known)])
+        body = DIALECT.encode(PLAN, PLAN.calls[sent.slot], image).body
+        longer = len(body) - sent.body.size
+        changed = {"body": bodies.put(body), "wire_bytes": sent.wire_bytes + longer}
+        blocks[place] = (sent.model_copy(update=changed), *rest)
+
+    return mutate
+
+
+def _outputs(block: Block) -> tuple[str, ...]:
+    return tuple(each for record in block if isinstance(record, Received) for each in record.outputs)
+
+
+def _named(honest: Honest) -> list[Chosen]:
+    """All that the provider ever sent, under its name."""
+    return [
+        Chosen(PLAN.calls[record.slot].output(index), digest)
+        for block in honest.blocks
+        for record in block
+        if isinstance(record, Received)
+        for index, digest in enumerate(record.outputs)
+    ]
+
+
+Forge = Callable[[Honest, Receipt, int], Receipt]
+
+
+def _other_image(honest: Honest, receipt: Receipt, of: int) -> Receipt:
+    """Any image of the provider's in the place of one that was chosen."""
+    known = _named(honest)
+    return _chosen(receipt, of, lambda each: known[of % len(known)])
+
+
+def _other_digest(honest: Honest, receipt: Receipt, of: int) -> Receipt:
+    known = _named(honest)
+    return _chosen(receipt, of, lambda each: Chosen(each.id, known[of % len(known)].digest))
+
+
+def _unknown(honest: Honest, receipt: Receipt, of: int) -> Receipt:
+    return _chosen(receipt, of, lambda each: Chosen("i000-c000-000099", each.digest))
+
+
+def _chosen(receipt: Receipt, at: int, change: Callable[[Chosen], Chosen]) -> Receipt:
+    choices = list(receipt.choices)
+    place = at % len(choices)
+    first, *rest = choices[place].chosen
+    choices[place] = Choice(
+        choices[place].label, (change(first), *rest) if at % 2 else (*rest, change(first))
+    )
+    return dataclasses.replace(receipt, choices=tuple(choices))
+
+
+FORGED: dict[str, Forge] = {
+    "another image": _other_image,
+    "another digest": _other_digest,
+    "an unknown image": _unknown,
+    "another run": lambda honest, receipt, of: dataclasses.replace(receipt, run_id="f" * 32),
+    "another iteration": lambda honest, receipt, of: dataclasses.replace(receipt, iteration=of % 4),
+    "one choice less": lambda honest, receipt, of: dataclasses.replace(receipt, choices=receipt.choices[1:]),
+    "one image less": lambda honest, receipt, of: dataclasses.replace(
+        receipt, choices=tuple(Choice(each.label, each.chosen[:1]) for each in receipt.choices)
+    ),
+    "the classes exchanged": lambda honest, receipt, of: dataclasses.replace(
+        receipt,
+        choices=tuple(
+            Choice(one.label, other.chosen)
+            for one, other in zip(receipt.choices, reversed(receipt.choices), strict=True)
+        ),
+    ),
+}
+
+
+def receipted(at: int, kind: str, of: int) -> Mutation:
+    """A receipt on record that says something else."""
+
+    def mutate(honest: Honest, blocks: Blocks) -> None:
+        places = [place for place, each in enumerate(blocks) if isinstance(each[0], Released)]
+        if not places:
+            return
+        place = places[at % len(places)]
+        released = blocks[place][0]
+        assert isinstance(released, Released)
+        if released.receipt.choices:
+            blocks[place] = (Released(receipt=FORGED[kind](honest, released.receipt, of)),)
+
+    return mutate
+
+
+NUMBERS = st.integers(0, 200)
+MUTATIONS = st.one_of(
+    st.builds(dropped, NUMBERS),
+    st.builds(moved, NUMBERS, NUMBERS),
+    st.builds(repeated, NUMBERS, NUMBERS),
+    st.builds(carrying, NUMBERS, NUMBERS),
+    st.builds(receipted, NUMBERS, st.sampled_from(sorted(FORGED)), NUMBERS),
+)
+
+
+def test_neither_has_anything_against_an_honest_record(honest: Honest):
+    evidence = honest.evidence(list(honest.blocks))
+    assert told_by_rules(evidence) == told_by_replay(evidence) == {}
+
+
+@settings(max_examples=150, deadline=None)
+@given(mutations=st.lists(MUTATIONS, min_size=1, max_size=3))
+def test_both_say_the_same_of_any_record(honest: Honest, mutations: list[Mutation]):
+    blocks = list(honest.blocks)
+    for mutate in mutations:
+        mutate(honest, blocks)
+    evidence = honest.evidence(blocks)
+    assert told_by_rules(evidence) == told_by_replay(evidence)
+
+
+@pytest.mark.parametrize("kind", [each for each in FORGED if each != "another iteration"])
+def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
+    """The forgeries above are noticed at all: one of each kind, for the first round."""
+    blocks = list(honest.blocks)
+    receipted(0, kind, 7)(honest, blocks)
+    evidence = honest.evidence(blocks)
+    assert told_by_rules(evidence) == told_by_replay(evidence) != {}
+
+
+@pytest.mark.parametrize("mutation", [dropped(1), moved(1, 3), repeated(1, 5), carrying(3, 11)], ids=str)
+def test_both_refuse_another_order_and_another_image(honest: Honest, mutation: Mutation):
+    blocks = list(honest.blocks)
+    mutation(honest, blocks)
+    evidence = honest.evidence(blocks)
+    assert told_by_rules(evidence) == told_by_replay(evidence) != {}
+
+
+def test_a_rulebook_with_one_rule_less_is_found_out(honest: Honest, monkeypatch):
+    """The comparison can fail."""
+    blocks = list(honest.blocks)
+    receipted(0, "another run", 0)(honest, blocks)
+    evidence = honest.evidence(blocks)
+    monkeypatch.setattr(RunState, "note_receipt", _believing)
+    assert told_by_rules(evidence) != told_by_replay(evidence)
+
+
+def _believing(state: RunState, receipt: Receipt) -> None:
+    state._receipts[receipt.iteration] = dataclasses.replace(receipt, run_id=PLAN.run_id)

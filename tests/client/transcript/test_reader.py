@@ -1,0 +1,95 @@
+"""One reader: strict where something is to be relied on, lenient where somebody looks at what is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pcevolve.audit import Audit
+from pcevolve.errors import ClientError, TranscriptError, UsageError
+from pcevolve.pages.report import write_report
+from pcevolve.run.folder import RunFolder
+from pcevolve.transcript import Counts, RunLayout, RunReader
+from pcevolve.transcript.layout import KINDS
+from support.provider import FakeProvider
+from support.runs import SmallRun
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    run = SmallRun.open(tmp_path)
+    run.finish()
+    run.close()
+    return tmp_path
+
+
+def broken_after(root: Path, lines: int) -> None:
+    log = RunLayout(root).log
+    whole = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([*whole[:lines], *whole[lines + 1 :]]))
+
+
+def test_a_whole_record_is_the_same_to_both(finished: Path):
+    strict, lenient = RunReader.strict(finished), RunReader.lenient(finished)
+    assert strict.entries == lenient.entries
+    assert (strict.whole, strict.trouble, strict.proven) == (True, None, len(strict.entries))
+
+
+def test_a_broken_chain_is_refused_by_one_and_read_as_far_as_it_goes_by_the_other(finished: Path):
+    lines = len(RunReader.strict(finished).entries)
+    broken_after(finished, 4)
+    with pytest.raises(TranscriptError, match="line 5 does not follow"):
+        RunReader.strict(finished)
+    left = RunReader.lenient(finished)
+    assert (left.whole, left.proven, len(left.entries)) == (False, 4, lines - 1)
+    assert [each.proven for each in left.traffic.attempts].count(True) == 1
+    assert left.trouble == "transcript line 5 does not follow the line before it"
+
+
+def test_a_record_without_an_opening_line_is_no_run(finished: Path):
+    RunLayout(finished).log.write_bytes(b"")
+    with pytest.raises(TranscriptError, match="is not the folder of a run: its transcript does not begin"):
+        RunReader.strict(finished)
+    assert not RunReader.lenient(finished).whole
+
+
+def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Path):
+    (tmp_path / "thesis.txt").write_text("x")
+
+    def taken_over() -> None:
+        with RunFolder(tmp_path).claimed(resume=True):
+            pass
+
+    told = []
+    for act in (lambda: Audit.of(tmp_path), lambda: write_report(tmp_path), taken_over):
+        with pytest.raises(UsageError) as error:
+            act()
+        told.append(str(error.value))
+    with pytest.raises(ClientError) as read:
+        RunReader.strict(tmp_path)
+    assert all(
+        each.startswith(f"{tmp_path} is not the folder of a run: it ") for each in [*told, str(read.value)]
+    )
+
+
+def test_every_name_in_a_finished_run_is_one_of_the_layout(finished: Path):
+    assert {each.name for each in finished.iterdir()} <= KINDS.keys()
+
+
+def test_a_refusal_and_its_retry_are_two_attempts_at_one_slot(tmp_path: Path):
+    class Refusing(FakeProvider):
+        def answer(self, request):
+            answer = super().answer(request)
+            return replace(answer, status=503) if len(self.requests) == 3 else answer
+
+    run = SmallRun.open(tmp_path, provider=Refusing())
+    run.evolve()
+    attempts = RunReader.strict(tmp_path).traffic.attempts
+    counts = Counts.of(attempts)
+    assert (counts.attempts, counts.retries, counts.unusable) == (counts.slots + 1, 1, 1)
+    second = next(each for each in attempts if each.nth == 2)
+    assert second.repeats is not None
+    assert (second.repeats.usable, second.usable, second.repeats.sent) == (False, True, second.sent)
+    assert run.gate._meter.requests == counts.attempts
