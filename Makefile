@@ -9,7 +9,7 @@ DOCS := .docs
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 
-.PHONY: help install demo test leaks hostile boundary compose-test lint lock docs lock-docs bench-selectors docs-options clean
+.PHONY: help install demo test leaks hostile boundary compose-test lint lock docs docs-options lock-docs bench-selectors clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18

@@ -8,10 +8,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 from typer.testing import CliRunner
 
-import pcevolve
+import pcevolve.cli.main
 import pcevolve_server.cli
 
 ROOT = Path(__file__).parents[1]
@@ -45,8 +46,9 @@ def test_the_changelog_s_newest_release_is_this_version() -> None:
     assert heads[1][1] == str(citation["date-released"])
 
 
-def test_the_server_s_command_prints_it() -> None:
-    assert CliRunner().invoke(pcevolve_server.cli.app, ["--version"]).output.strip() == VERSION
+@pytest.mark.parametrize("command", [pcevolve.cli.main.app, pcevolve_server.cli.app])
+def test_each_command_prints_it(command: typer.Typer) -> None:
+    assert CliRunner().invoke(command, ["--version"]).output.strip() == VERSION
 
 
 def test_no_source_writes_it_down_again() -> None:

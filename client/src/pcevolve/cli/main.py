@@ -6,10 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from pcevolve import __version__
 from pcevolve.cli.help import CommandWithPanels, Context, GroupWithPanels, Rows
 from pcevolve.errors import ClientError, printable
 
@@ -86,8 +87,18 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
 @app.callback(help=SUMMARY)
-def pcevolve() -> None:
+def pcevolve(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """Make a group of the commands, which typer does where something stands before them."""
 
 
