@@ -13,9 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.audit.replay import Replay
+from pcevolve.evolve import Pool
+from pcevolve.ledger.ledger import Account, Paid
+from pcevolve.privacy import Event
 from pcevolve.providers import dialect
 from pcevolve.public.plan import Call
-from pcevolve.public.release import Choice, Chosen, Receipt
+from pcevolve.public.release import Choice, Chosen, Query, Receipt
 from pcevolve.rules import OneImage, Refusal, RunState
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.log import Entry
@@ -49,6 +52,24 @@ Blocks = list[Block]
 
 
 @dataclass(frozen=True)
+class LastOnes:
+    """A judge that always chooses the last candidates, so that every run of these tests sees the same record."""
+
+    account: Account
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Nothing to prepare."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Pay nothing, for nothing private was looked at."""
+        choices = tuple(
+            Choice(label, tuple(Chosen(each.id, each.digest) for each in made[-PLAN.prototypes :]))
+            for label, made in pool.candidates.items()
+        )
+        return self.account.pay(query, (Event("uniform"),), lambda: Paid(choices))
+
+
+@dataclass(frozen=True)
 class Honest:
     """A run that was carried out by the real parts.
 
@@ -65,6 +86,7 @@ class Honest:
     @classmethod
     def at(cls, root: Path) -> Honest:
         run = SmallRun.open(root, PLAN)
+        run.judge = LastOnes(run.account)
         run.evolve()
         run.gate.finish()
         run.close()
@@ -201,12 +223,21 @@ Forge = Callable[[Honest, Receipt, int], Receipt]
 def _other_image(honest: Honest, receipt: Receipt, of: int) -> Receipt:
     """Any image of the provider's in the place of one that was chosen."""
     known = _named(honest)
-    return _chosen(receipt, of, lambda each: known[of % len(known)])
+    return _chosen(receipt, of, lambda each: _another(known, of, lambda one: one != each))
 
 
 def _other_digest(honest: Honest, receipt: Receipt, of: int) -> Receipt:
     known = _named(honest)
-    return _chosen(receipt, of, lambda each: Chosen(each.id, known[of % len(known)].digest))
+    return _chosen(
+        receipt,
+        of,
+        lambda each: Chosen(each.id, _another(known, of, lambda one: one.digest != each.digest).digest),
+    )
+
+
+def _another(known: list[Chosen], of: int, differs: Callable[[Chosen], bool]) -> Chosen:
+    others = [each for each in known if differs(each)]
+    return others[of % len(others)]
 
 
 def _unknown(honest: Honest, receipt: Receipt, of: int) -> Receipt:

@@ -41,10 +41,8 @@ def checked(run: RunReader, load: LoadEncoder) -> list[Finding]:
     odd = [fault for name in (TRANSCRIPT, RELEASE) for fault in irregular_files(run.layout.root, name)]
     if odd:
         return [Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))]
-    try:
-        run.require_whole()
-    except ClientError as error:
-        return [Finding("the chain of records is unbroken", (str(error),), 0)]
+    if run.why_not_whole is not None:
+        return [Finding("the chain of records is unbroken", (run.why_not_whole,), 0)]
     findings = [Finding("the chain of records is unbroken", (), len(run.entries))]
     findings += [Finding(claim, _collected(check(run)), count) for claim, check, count in _claims(run)]
     findings += _choices(run, load)

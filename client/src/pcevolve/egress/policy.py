@@ -208,6 +208,6 @@ def own_copy(plan: PublicPlan) -> PublicPlan:
     if type(plan) is not PublicPlan:
         raise EgressError("what was handed to the gate is no public plan")
     try:
-        return PublicPlan.model_validate_json(plan.model_dump_json())
+        return PublicPlan.model_validate_json(plan.model_dump_json(warnings=False))
     except ValueError:  # its text would repeat what stands in the plan
         raise EgressError("what was handed to the gate is no public plan that can be written down") from None

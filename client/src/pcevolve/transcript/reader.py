@@ -76,17 +76,21 @@ class RunReader:
         Raises:
             TranscriptError: What is wrong with it.
         """
-        if self.trouble is not None:
-            raise TranscriptError(self.trouble)
-        if not self.entries or not isinstance(self.entries[0].record, Opened):
-            raise TranscriptError(
-                not_a_run(self.layout.root, "its transcript does not begin with an opening line")
-            )
+        why = self.why_not_whole
+        if why is not None:
+            raise TranscriptError(why)
 
     @property
     def whole(self) -> bool:
-        """Whether there is a record and it is all of one chain."""
-        return self.trouble is None and bool(self.entries)
+        """Whether this is all of a run's record, from its opening line on, in one unbroken chain."""
+        return self.why_not_whole is None
+
+    @property
+    def why_not_whole(self) -> str | None:
+        """Why nobody may rely on this record; None if it is all there."""
+        if self.trouble is None and not (self.entries and isinstance(self.entries[0].record, Opened)):
+            return not_a_run(self.layout.root, "its transcript does not begin with an opening line")
+        return self.trouble
 
     @property
     def head(self) -> str:

@@ -81,7 +81,7 @@ def _verdict(run: RunReader, findings: Sequence[Finding]) -> dict[str, Any]:
         "trouble": run.trouble,
         "proven": run.proven,
         "lines": len(run.entries),
-        "head": run.head if run.whole else None,
+        "head": run.head if run.trouble is None and run.entries else None,
     }
 
 
