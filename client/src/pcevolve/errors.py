@@ -1,19 +1,19 @@
 """Every error the client raises on purpose, in one tree.
 
-ClientError                      exit code 1 unless said otherwise
-├── UsageError                   the command cannot be carried out as given            (2)
-├── DataError                    the private data cannot be used; nothing was spent    (3)
-├── BudgetError                  the privacy budget does not allow this                (4)
-│   └── LedgerError              the ledger cannot be trusted or reached
-├── EgressError                  something tried to leave that must not; it did not    (5)
-├── ProviderError                the API failed                                        (6)
-│   ├── ProviderUnreachableError no usable answer within the retry limits
-│   ├── ProviderRefusedError     a clear no: wrong key, invalid request, no credit
-│   ├── ProviderReplyError       an answer that breaks the wire contract
-│   │   └── UnlistedHostError    its images lie where nothing may be fetched from
-│   └── AllowanceError           the next request would exceed what the user allows
-├── TranscriptError              the record of the run is damaged                      (7)
-└── ModelError                   an encoder's weights cannot be loaded                 (8)
+    ClientError                      exit code 1 unless said otherwise
+    ├── UsageError                   the command cannot be carried out as given            (2)
+    ├── DataError                    the private data cannot be used; nothing was spent    (3)
+    ├── BudgetError                  the privacy budget does not allow this                (4)
+    │   └── LedgerError              the ledger cannot be trusted or reached
+    ├── EgressError                  something tried to leave that must not; it did not    (5)
+    ├── ProviderError                the API failed                                        (6)
+    │   ├── ProviderUnreachableError no usable answer within the retry limits
+    │   ├── ProviderRefusedError     a clear no: wrong key, invalid request, no credit
+    │   ├── ProviderReplyError       an answer that breaks the wire contract
+    │   │   └── UnlistedHostError    its images lie where nothing may be fetched from
+    │   └── AllowanceError           the next request would exceed what the user allows
+    ├── TranscriptError              the record of the run is damaged                      (7)
+    └── ModelError                   an encoder's weights cannot be loaded                 (8)
 
 Messages name facts and a next step, and nothing private beyond the owner's own file names.
 """

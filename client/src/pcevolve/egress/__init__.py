@@ -1,15 +1,13 @@
 """The only way out: the gate builds every request, puts it on record, and lets it leave when it is its turn.
 
-==================  =================================================================================
-``gate``            ``Gate``, the run's ``Generator``
-``policy``          builds what leaves, from the rulebook's verdict; ``own_types`` guards what is handed in
-``paced``           ``PacedJudge``: a judge whose private work takes whole ticks of the schedule
-``pace``            ``Pace``: when requests leave
-``retry``           ``Patience``: the same bytes again, while an API is busy
-``allowance``       ``Allowance`` and ``Meter``: requests and money
-``transport``       ``Address``, ``HttpTransport``, and the seam ``Transport`` for tests
-``bounds, links``   how large an answer may be, and which of its links may be followed
-==================  =================================================================================
+- ``gate``: ``Gate``, the run's ``Generator``.
+- ``policy``: builds what leaves, from the rulebook's verdict; ``own_types`` guards what is handed in.
+- ``paced``: ``PacedJudge``: a judge whose private work takes whole ticks of the schedule.
+- ``pace``: ``Pace``: when requests leave.
+- ``retry``: ``Patience``: the same bytes again, while an API is busy.
+- ``allowance``: ``Allowance`` and ``Meter``: requests and money.
+- ``transport``: ``Address``, ``HttpTransport``, and the seam ``Transport`` for tests.
+- ``bounds``, ``links``: how large an answer may be, and which of its links may be followed.
 
 May import: ``rules``, ``providers``, ``public``, ``transcript``, and the protocols of ``evolve``. May be imported by:
 ``run``, which puts the parts together, and ``audit``, which shares ``transport``, ``bounds`` and ``links`` and nothing
