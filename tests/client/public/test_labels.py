@@ -134,11 +134,11 @@ def test_what_is_admitted_keeps_a_name_of_its_own_under_every_folding(labels):
 @given(LABELS)
 @example(admitted(["Thumbs.db"]))
 def test_what_the_plan_admits_can_be_published_and_loaded(labels):
-    images = {label: png(number) for number, label in enumerate(labels)}
-    digests = {label: hashlib.sha256(image).hexdigest() for label, image in images.items()}
-    received = {digests[label]: image for label, image in images.items()}
+    sent = {label: png(number) for number, label in enumerate(labels)}
+    digests = {label: hashlib.sha256(data).hexdigest() for label, data in sent.items()}
+    received = {digests[label]: data for label, data in sent.items()}
     population = {
-        label: (Candidate("i000", label, 0, None, digest, "image/png"),) for label, digest in digests.items()
+        label: (Candidate("i000", label, 0, None, digests[label], "image/png"),) for label in labels
     }
     release = Release(small_plan(labels=tuple(labels)), method("random"), population, (), "f" * 64, 9)
     with tempfile.TemporaryDirectory() as folder:

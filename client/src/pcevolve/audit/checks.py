@@ -16,10 +16,10 @@ from pcevolve.audit.selection import LoadEncoder, Selections, encoder_of
 from pcevolve.errors import ClientError
 from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
+from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import cut
 from pcevolve.transcript.files import file_faults, irregular_files, kind_of
 from pcevolve.transcript.layout import BODIES, LOG, RELEASE, TRANSCRIPT
-from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.records import Answered, Sent
 
 Check: TypeAlias = Callable[[RunReader], Iterable[str]]

@@ -26,8 +26,8 @@ from pcevolve.errors import ClientError, ProviderReplyError
 from pcevolve.providers.dialect import Dialect, WireRequest
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
+from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,

@@ -22,7 +22,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.selectors import SELECTORS, Measurement
 from pcevolve.selectors.choosing import Chooser, renditions_of
 from pcevolve.selectors.scene import joined_scenes
-from pcevolve.transcript.reader import RunReader
+from pcevolve.transcript import RunReader
 
 LoadEncoder = Callable[[PublicPlan], Encoder]
 """Finds the encoder that a plan names; raises a ClientError where it cannot be had."""
