@@ -103,7 +103,7 @@ def among(these: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
 
 def among_any(these: Numbers, others: Iterable[Numbers]) -> NDArray[np.bool_]:
     """Which of these numbers are in at least one of the other sets, each of which is ascending."""
-    found = np.zeros(len(these), dtype=bool)
+    there = np.zeros(len(these), dtype=bool)
     for each in others:
-        found |= among(these, each)
-    return found
+        there |= among(these, each)
+    return there
