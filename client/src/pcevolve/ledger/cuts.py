@@ -50,7 +50,7 @@ class Cut:
 
     @property
     def named(self) -> bool:
-        """Whether units have names."""
+        """Whether the run's units have names; if not, each unit is one image."""
         return len(self.names) > 0
 
     def bearing(self, images: Numbers) -> Numbers:
