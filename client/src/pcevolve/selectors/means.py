@@ -18,7 +18,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.privacy import Event
 from pcevolve.selectors.coarse import coarse, idle_step, is_coarse, power_below, without_idle_digits
-from pcevolve.selectors.following import SLACK, are_possible, has_form, repeats
+from pcevolve.selectors.following import MACHINE_SHARE, are_possible, has_form, repeats
 from pcevolve.selectors.scene import (
     IntArray,
     Measurement,
@@ -262,7 +262,7 @@ def best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], N
     nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
     score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
     margin = np.nan_to_num(np.abs(nearest - squared[:, own]), nan=np.inf)
-    slack = SLACK * float(np.nan_to_num(squared).max(initial=0.0))
+    slack = MACHINE_SHARE * float(np.nan_to_num(squared).max(initial=0.0))
     return are_possible(np.asarray(nearest < squared[:, own]), score, margin, most, slack)
 
 
@@ -281,7 +281,7 @@ def is_spread(points: FloatArray, surely: NDArray[np.bool_], indices: IntArray) 
     left = surely.copy()
     for index in indices:
         farthest = float(gap[left].max(initial=0.0))
-        if np.isfinite(farthest) and gap[index] < farthest - SLACK * max(farthest, 1e-12):
+        if np.isfinite(farthest) and gap[index] < farthest - MACHINE_SHARE * max(farthest, 1e-12):
             return False
         gap = np.minimum(gap, squared_distances(points[[index]], points)[0])
         left[index] = False
