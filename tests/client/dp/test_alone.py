@@ -12,8 +12,9 @@ OURS = {"pcevolve.privacy", "pcevolve.errors"}
 
 
 def imported_by(path: Path) -> set[str]:
-    tree = ast.walk(ast.parse(path.read_text()))
-    modules = {each.module or "" for each in tree if isinstance(each, ast.ImportFrom)}
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    modules = {each.module or "" for each in nodes if isinstance(each, ast.ImportFrom)}
+    modules |= {name.name for each in nodes if isinstance(each, ast.Import) for name in each.names}
     return {name for name in modules if name.startswith("pcevolve") and not name.startswith("pcevolve.dp")}
 
 
