@@ -20,7 +20,8 @@ from pcevolve.public.release import Query, Receipt
 from pcevolve.selectors import SELECTORS, Measurement, Scene
 from pcevolve.selectors.choosing import Chooser, renditions_of
 from pcevolve.selectors.coarse import without_idle_digits
-from pcevolve.selectors.means import Frame, Means, typical
+from pcevolve.selectors.frame import Frame
+from pcevolve.selectors.means import Means, typical
 from pcevolve.selectors.scene import joined_scenes
 
 from .runs import SmallRun

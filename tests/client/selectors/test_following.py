@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
-from pcevolve.selectors.following import SLACK
+from pcevolve.selectors.following import MACHINE_SHARE
 from pcevolve.selectors.means import REPULSION
 
 OTHER_MACHINE = 1e-6
 """Relative error of an embedding on another processor."""
-CLEAR = 20 * SLACK
+CLEAR = 20 * MACHINE_SHARE
 """Relative difference of distances that no rounding explains."""
 BY_DISTANCE = ("contrastive", "noisy-argmax", "joint")
 DRAWN = ("contrastive", "filter", "unfiltered", "plain-distance", "noisy-argmax", "votes-em", "joint")

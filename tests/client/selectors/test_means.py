@@ -9,7 +9,8 @@ from scipy.spatial.distance import cdist
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
-from pcevolve.selectors.means import MOST_AXES, Frame, Means, clipped, misfit, ranked, spread, typical
+from pcevolve.selectors.frame import MOST_AXES, Frame
+from pcevolve.selectors.means import Means, clipped, misfit, ranked, spread, typical
 from pcevolve.selectors.scene import joined_scenes
 
 NOISELESS = Event("gaussian", f"1/{10**12}")

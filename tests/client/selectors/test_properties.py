@@ -13,8 +13,9 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.contrastive import Contrastive, calibrated, filtered, uncalibrated, unfiltered
+from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.joint import ballots, total_votes
-from pcevolve.selectors.means import Frame, Means
+from pcevolve.selectors.means import Means
 from pcevolve.selectors.votes import ExponentialVotes, Votes
 
 UTILITIES = {"h∘g": calibrated, "g": filtered, "h": unfiltered, "h'∘g": uncalibrated}

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from pcevolve.dp.curves import (
-    SLACK,
+    ROUNDING_SHARE,
     SMALL_RANGE,
     FloatArray,
     bounded_range_renyi,
@@ -111,7 +111,7 @@ class ZcdpAccountant:
         if not spent or _hopeless(spent, _checked(delta)):
             return math.inf if spent else 0.0
         rho = above(sum((_RHO[event.mechanism](event.value) * event.count for event in spent), Fraction(0)))
-        return (rho + 2 * math.sqrt(rho * -math.log(delta))) * (1 + SLACK)
+        return (rho + 2 * math.sqrt(rho * -math.log(delta))) * (1 + ROUNDING_SHARE)
 
 
 class RenyiAccountant:
@@ -157,7 +157,7 @@ class GaussianAccountant:
         if any(event.mechanism != "gaussian" for event in spent):
             return math.inf
         mu = math.sqrt(above(sum((event.count / event.value**2 for event in spent), Fraction(0)))) * (
-            1 + SLACK
+            1 + ROUNDING_SHARE
         )
         return gaussian_epsilon(mu, delta)
 
@@ -234,7 +234,7 @@ def _converted(spent: tuple[Event, ...], delta: float, orders: FloatArray) -> Fl
         -math.log(delta) / orders,
         -np.log1p(orders) / orders,
     )
-    return np.asarray(sum(terms) + SLACK * sum(np.abs(term) for term in terms))
+    return np.asarray(sum(terms) + ROUNDING_SHARE * sum(np.abs(term) for term in terms))
 
 
 def _minimum(bound: Callable[[FloatArray], FloatArray]) -> float:

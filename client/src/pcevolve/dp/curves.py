@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-SLACK = 1e-12
+ROUNDING_SHARE = 1e-12
 """Relative rounding error of a formula's terms, generously: they are a few dozen operations of 2^-53 each."""
 SMALL_RANGE = 1e-7
 """Below it, in nats, the simple bound on a Renyi curve is exact for all purposes, and the curve's formula is not."""
@@ -30,7 +30,7 @@ def bounded_range_renyi(eta: float, orders: FloatArray) -> FloatArray:
 
     Source: Dong, Durfee & Rogers 2020 for the two outcomes; Cesar & Rogers 2021 for η²/8-zCDP.
     """
-    bound = np.fmin(eta, (1 + orders) * eta * (eta / 8) * (1 + SLACK))
+    bound = np.fmin(eta, (1 + orders) * eta * (eta / 8) * (1 + ROUNDING_SHARE))
     if eta < SMALL_RANGE or not math.isfinite(eta):
         return bound
     rest = np.log1p(1 / orders) + _log1mexp(orders * eta) - _log1mexp((1 + orders) * eta)
@@ -49,7 +49,7 @@ def two_outcomes_renyi(eta: float, rest: FloatArray, orders: FloatArray) -> Floa
     with np.errstate(over="ignore", invalid="ignore"):  # where the sum is large, the other form is used
         little = np.log1p(np.exp(log_p) * np.expm1(up) + np.exp(log_q) * np.expm1(down))
     logs = np.where(orders * eta < 1, little, np.logaddexp(log_p + up, log_q + down))
-    return np.asarray(logs / orders + SLACK * eta)
+    return np.asarray(logs / orders + ROUNDING_SHARE * eta)
 
 
 def _log1mexp(x: FloatArray | float) -> FloatArray:
@@ -69,7 +69,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
     Source: Balle & Wang 2018, Theorem 8.
     """
-    low, high = 0.0, (mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))) * (1 + SLACK)
+    low, high = 0.0, (mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))) * (1 + ROUNDING_SHARE)
     if not math.isfinite(high):
         return math.inf
     if gaussian_delta(mu, low) <= delta:
@@ -90,5 +90,5 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     tail = float(log_ndtr(-mu / 2 - epsilon / mu))
-    gap = min(epsilon + tail - first, 0.0) - 0.01 * SLACK * (1 + epsilon - tail)
-    return math.exp(first) * -math.expm1(gap) * (1 + SLACK)
+    gap = min(epsilon + tail - first, 0.0) - 0.01 * ROUNDING_SHARE * (1 + epsilon - tail)
+    return math.exp(first) * -math.expm1(gap) * (1 + ROUNDING_SHARE)

@@ -1,4 +1,4 @@
-"""What a privacy audit puts to the test, and what it found."""
+"""What a privacy audit puts to the test, and its verdict."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the audit of a claim found.
+    """The result of auditing a claim.
 
     Attributes:
         epsilon_lower_bound: The method's true ε is at least this, with the claim's confidence.

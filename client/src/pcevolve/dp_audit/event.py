@@ -19,7 +19,7 @@ class Outcomes:
     """All that many simulated runs released, one row each.
 
     Attributes:
-        chosen: int64 ``(runs, places)``: indices that were drawn.
+        chosen: int64 ``(runs, draws)``: indices that were drawn.
         noisy: float64 ``(runs, numbers)``: numbers that were released with noise.
     """
 
@@ -59,7 +59,7 @@ class Score:
     Rounds with fixed candidates are independent given the dataset, so their log-likelihood ratios add up.
 
     Attributes:
-        evidence: For every place in ``chosen``, the log-ratio of each index.
+        evidence: For every draw, the log-ratio of each index.
         weights: float64 ``(numbers,)``: Fisher's direction, mean difference over variance.
     """
 
@@ -69,15 +69,15 @@ class Score:
     @classmethod
     def learnt(cls, first: Outcomes, second: Outcomes) -> Score:
         """From releases of the two datasets."""
-        places = range(first.chosen.shape[1])
-        evidence = tuple(_log_ratios(first.chosen[:, place], second.chosen[:, place]) for place in places)
+        draws = range(first.chosen.shape[1])
+        evidence = tuple(_log_ratios(first.chosen[:, draw], second.chosen[:, draw]) for draw in draws)
         return cls(evidence, _direction(first.noisy, second.noisy))
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """float64 ``(runs,)``; an index never seen before says nothing."""
         total = outcomes.noisy @ self.weights
-        for place, ratios in enumerate(self.evidence):
-            total = total + np.array([ratios.get(int(index), 0.0) for index in outcomes.chosen[:, place]])
+        for draw, ratios in enumerate(self.evidence):
+            total = total + np.array([ratios.get(int(index), 0.0) for index in outcomes.chosen[:, draw]])
         return np.asarray(total, dtype=np.float64)
 
 

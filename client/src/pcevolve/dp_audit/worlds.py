@@ -17,9 +17,9 @@ from pcevolve.modality.images.position import MIDDLE
 from pcevolve.privacy import Relation
 from pcevolve.selectors import PrivateEmbeddings, Scene
 
-Place = tuple[float, float]
-Unit = tuple[int, Place, int]
-"""A privacy unit: the class and place of its images, and how many it has."""
+Point = tuple[float, float]
+Unit = tuple[int, Point, int]
+"""A privacy unit: the class and point of its images, and how many it has."""
 
 LABELS = ("first", "second")
 SHOTS = 2
@@ -35,14 +35,14 @@ class Neighbours:
     """Two datasets that differ in one privacy unit, and the candidates that they judge.
 
     Attributes:
-        pools: For each class, the places of its candidates.
+        pools: For each class, the points of its candidates.
         common: The units of both datasets.
         first: The unit that only the first dataset has.
         second: The unit that the second has instead; None under ``add-remove``.
         relation: Neighbour relation.
     """
 
-    pools: tuple[tuple[Place, ...], ...]
+    pools: tuple[tuple[Point, ...], ...]
     common: tuple[Unit, ...]
     first: Unit
     second: Unit | None
@@ -129,9 +129,9 @@ def _moving_centres(relation: Relation, images: int) -> Neighbours:
 
 
 def _embeddings_of(units: tuple[Unit, ...]) -> PrivateEmbeddings:
-    targets, places, images = zip(*units, strict=True)
+    targets, points, images = zip(*units, strict=True)
     return PrivateEmbeddings(
-        embeddings=np.repeat(np.array(places, dtype=np.float64), images, axis=0),
+        embeddings=np.repeat(np.array(points, dtype=np.float64), images, axis=0),
         targets=np.repeat(np.array(targets, dtype=np.int64), images),
         units=np.repeat(np.arange(len(units), dtype=np.int64), images),
     )

@@ -91,9 +91,9 @@ def parsed(name: str) -> tuple[str, str]:
 
 def _cached(config: dict[str, Any]) -> Path | None:
     for repository, file in _locations(config):
-        found = try_to_load_from_cache(repository, file)
-        if isinstance(found, str):
-            return Path(found)
+        cached = try_to_load_from_cache(repository, file)
+        if isinstance(cached, str):
+            return Path(cached)
     return None
 
 

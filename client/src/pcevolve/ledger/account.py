@@ -62,12 +62,12 @@ class Paid:
 
 @dataclass(frozen=True)
 class Account:
-    """One run's view of the ledger; nothing is on record of the run until ``enrol``.
+    """One run's view of the ledger. The ledger knows nothing of a run before ``enrol``.
 
     Attributes:
-        records: The ledger's rows.
-        run: Who asks, and the data that it is bound to.
-        limits: What may be spent.
+        entries: The ledger's rows.
+        run: The run, and the data that it is bound to.
+        limits: What may be spent, by the run and on any one unit.
     """
 
     entries: Entries

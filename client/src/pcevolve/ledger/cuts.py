@@ -50,7 +50,7 @@ class Cut:
 
     @property
     def named(self) -> bool:
-        """Whether units have names."""
+        """Whether the run's units have names; if not, each unit is one image."""
         return len(self.names) > 0
 
     def bearing(self, images: Numbers) -> Numbers:
@@ -103,7 +103,7 @@ def among(these: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
 
 def among_any(these: Numbers, others: Iterable[Numbers]) -> NDArray[np.bool_]:
     """Which of these numbers are in at least one of the other sets, each of which is ascending."""
-    found = np.zeros(len(these), dtype=bool)
+    there = np.zeros(len(these), dtype=bool)
     for each in others:
-        found |= among(these, each)
-    return found
+        there |= among(these, each)
+    return there

@@ -156,12 +156,12 @@ class Ledger:
 
     def _enrolments(self, run_id: str | None = None) -> list[Enrolment]:
         wanted = self._entries.run_ids() if run_id is None else (run_id,)
-        found = [each for each in map(self._entries.enrolment, wanted) if each is not None]
-        if run_id is not None and not found:
+        enrolled = [each for each in map(self._entries.enrolment, wanted) if each is not None]
+        if run_id is not None and not enrolled:
             raise LedgerError(
                 f"the ledger knows no run {run_id}: pcevolve budget show lists those that it knows"
             )
-        return found
+        return enrolled
 
     def _row(self, run: Enrolment) -> RunRow:
         events = self._entries.events(run.run_id)

@@ -276,10 +276,10 @@ def _declared(names: Numbers, mine: Party, naming: Iterable[Party]) -> IntArray:
 
 
 def _kinds(names: Numbers, naming: Iterable[Party]) -> tuple[str, ...]:
-    found = np.full(len(names), "", dtype=object)
+    kinds = np.full(len(names), "", dtype=object)
     for each in naming:
-        found[among(names, each.cut.names)] = each.kind
-    return tuple(found.tolist())
+        kinds[among(names, each.cut.names)] = each.kind
+    return tuple(kinds.tolist())
 
 
 def _exchanged(sizes: NDArray[np.int32], done: Sequence[Hashable]) -> NDArray[np.int32]:

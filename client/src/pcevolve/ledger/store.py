@@ -175,8 +175,8 @@ class Store:
 
     def _inspect(self) -> None:
         with self._guarded():
-            found = {row[0] for row in self._db.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
-            if found != set(SCHEMA) or self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+            tables = {row[0] for row in self._db.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
+            if tables != set(SCHEMA) or self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
                 raise LedgerError(self._damaged("its structure is broken"))
 
     def _catch_up(self) -> None:

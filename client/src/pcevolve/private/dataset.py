@@ -72,11 +72,11 @@ class PrivateDataset:
 
     def privacy_units(self) -> tuple[PrivateUnit, ...]:
         """Return the privacy units, by their images' digests and their names; for the ledger only."""
-        found: dict[int, list[bytes]] = {}
+        digests: dict[int, list[bytes]] = {}
         for unit, digest in zip(self.unit_of.tolist(), self.digests, strict=True):
-            found.setdefault(unit, []).append(digest)
-        names = self.unit_names or (None,) * (max(found, default=-1) + 1)
-        return tuple(PrivateUnit(tuple(found[unit]), names[unit]) for unit in sorted(found))
+            digests.setdefault(unit, []).append(digest)
+        names = self.unit_names or (None,) * (max(digests, default=-1) + 1)
+        return tuple(PrivateUnit(tuple(digests[unit]), names[unit]) for unit in sorted(digests))
 
     def indices_of(self, label: str) -> IntArray:
         """Return the image indices of one class, int64 ``(images of the class,)``."""
@@ -144,8 +144,8 @@ def load_folder(path: Path, *, unique: bool = True) -> PrivateDataset:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
     folders = _class_folders(path)
-    found = [(file, target) for target, folder in enumerate(folders) for file in _class_files(folder)]
-    files, targets = [file for file, _ in found], [target for _, target in found]
+    listed = [(file, target) for target, folder in enumerate(folders) for file in _class_files(folder)]
+    files, targets = [file for file, _ in listed], [target for _, target in listed]
     return _load(path, files, tuple(folder.name for folder in folders), targets, unique)
 
 

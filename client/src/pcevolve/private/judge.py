@@ -83,10 +83,10 @@ class PrivateJudge:
         expected = plan.shots * len(plan.labels)
 
         def draw() -> Paid:
-            found = released_appearance(
+            released = released_appearance(
                 views.appearances, views.data.unit_of, expected, prior, event, plan.relation, self.noise
             )
-            return Paid((), values=astuple(found))
+            return Paid((), values=astuple(released))
 
         return self.account.pay(query, (event,), draw)
 

@@ -14,7 +14,7 @@ from pcevolve.errors import UsageError
 
 LARGEST = 10**9
 """Most that a user can ask for as ε or noise, and one over the least."""
-SLACK = 1e-12
+ROUNDING_SHARE = 1e-12
 """Share of an ε that is rounding in float64, and no loss of privacy: what is exactly 10 is not loss as 10.0001."""
 
 
@@ -26,14 +26,14 @@ def upwards(value: float, digits: int = 6) -> str:
 
 def loss(epsilon: float, digits: int = 6) -> str:
     """An ε in few digits that are not below it; words where it is infinite."""
-    return upwards(epsilon * (1 - SLACK), digits) if math.isfinite(epsilon) else "no finite number"
+    return upwards(epsilon * (1 - ROUNDING_SHARE), digits) if math.isfinite(epsilon) else "no finite number"
 
 
 def factor(epsilon: float) -> str:
     """The factor e^ε by which one privacy unit may change a probability, in few digits that are not below it."""
     if epsilon > 20:
         return f"10^{math.ceil(epsilon / math.log(10))}"
-    value = math.exp(epsilon * (1 - SLACK))
+    value = math.exp(epsilon * (1 - ROUNDING_SHARE))
     return upwards(value, 3) if value < 1000 else f"{math.ceil(value):,}"
 
 

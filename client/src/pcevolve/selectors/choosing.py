@@ -20,7 +20,7 @@ from pcevolve.modality.images.decoding import picture
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
 from pcevolve.selectors import Measurement, Scene, Selector
-from pcevolve.selectors.following import SLACK
+from pcevolve.selectors.following import MACHINE_SHARE
 from pcevolve.selectors.means import misfit
 from pcevolve.selectors.scene import IntArray
 
@@ -99,7 +99,7 @@ class Chooser:
             return False
         taken = int(receipt.values == MATCHED)
         gaps = [misfit(measured, scene, self.selector.pick(measured, scene)) for scene in scenes]
-        nearer = gaps[taken] <= gaps[1 - taken] + SLACK * max(gaps)
+        nearer = gaps[taken] <= gaps[1 - taken] + MACHINE_SHARE * max(gaps)
         return nearer and self.selector.is_picked(measured, scenes[taken], picked)
 
     def _scene(self, iteration: int, pool: Pool, rendition: Rendition) -> Scene:

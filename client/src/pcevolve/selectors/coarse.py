@@ -9,25 +9,25 @@ import numpy as np
 from pcevolve.dp.mechanisms import FloatArray
 
 Step: TypeAlias = "float | FloatArray"
-"""One for all numbers, or one for each column."""
+"""A power of two to multiples of which numbers are rounded: one for all numbers, or one for each column."""
 IDLE = 2.0**-10
 """Share of a standard deviation of noise below which digits say nothing."""
 
 
 def coarse(values: FloatArray, step: Step) -> FloatArray:
-    """The nearest multiples of powers of two; no negative zero."""
+    """The nearest multiple of ``step`` to each value; no negative zero."""
     return np.asarray(np.rint(values / step) * step + 0.0)
 
 
 def is_coarse(values: FloatArray, step: Step) -> bool:
-    """Whether all are multiples of powers of two, in their one spelling."""
+    """Whether all values are multiples of ``step`` in their one spelling, that is, without negative zeros."""
     return coarse(values, step).tobytes() == np.ascontiguousarray(values).tobytes()
 
 
 def power_below(values: Step) -> Step:
     """The largest power of two that is at most each value, > 0."""
-    found: Step = np.ldexp(1.0, np.frexp(values)[1] - 1)
-    return found
+    power: Step = np.ldexp(1.0, np.frexp(values)[1] - 1)
+    return power
 
 
 def idle_step(deviation: Step) -> Step:

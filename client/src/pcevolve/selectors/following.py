@@ -1,7 +1,7 @@
 """Whether choices follow from a measurement: what an auditor asks, whose processor may round otherwise.
 
 Embeddings are float32 and sums of products, and two machines agree on them to about six digits. So what is nearly
-equal on one may come in another order on the other, and no more than that is forgiven: see ``SLACK``.
+equal on one may come in another order on the other, and no more than that is forgiven: see ``MACHINE_SHARE``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.selectors.scene import IntArray, Measurement, Scene, distances
 
-SLACK = 1e-4
+MACHINE_SHARE = 1e-4
 """Share of a distance by which two machines may differ; float32 embeddings differ by a hundredth of it."""
 
 
@@ -51,7 +51,7 @@ def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> b
     pool = scene.pools[target]
     near = np.nan_to_num(distances(pool[[winner]], pool)[0])  # where none can be used, all are alike
     chosen, left = near[picked[1:distinct]], near[np.setdiff1d(others, picked)]
-    slack = SLACK * float(near[others].max(initial=0.0))
+    slack = MACHINE_SHARE * float(near[others].max(initial=0.0))
     in_order = bool((np.diff(chosen) >= -slack).all())
     return in_order and (not len(chosen) or float(left.min(initial=np.inf)) >= float(chosen.max()) - slack)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,9 @@ from numpy.typing import NDArray
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.privacy import Event
-from pcevolve.selectors.coarse import coarse, idle_step, is_coarse, power_below, without_idle_digits
-from pcevolve.selectors.following import SLACK, are_possible, has_form, repeats
+from pcevolve.selectors.coarse import idle_step, is_coarse, without_idle_digits
+from pcevolve.selectors.following import MACHINE_SHARE, are_possible, has_form, repeats
+from pcevolve.selectors.frame import Frame, projected
 from pcevolve.selectors.scene import (
     IntArray,
     Measurement,
@@ -29,82 +29,12 @@ from pcevolve.selectors.scene import (
     squared_distances,
 )
 
-MOST_AXES = 16
-"""Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
 ROUNDING_SHARE = 1e-8
 """Of the clip radius, left to float64 rounding of the sums, which is far below it for 10**5 images."""
-STEP = 2.0**-9
-"""To which axes are rounded, and the centre as a share of the radius. The frame is on record, where finer digits, which
-differ between machines, could say anything; the clip makes any frame safe."""
 BEST_SHARE = 0.1
 """Share of a class's candidates among which diversity decides."""
 REPULSION = 0.5
 """How much the nearest other class's mean repels; at 1 and more, outliers would be the best."""
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """Public coordinates.
-
-    Attributes:
-        centre: float64 ``(d,)``, in steps that are small against the radius.
-        axes: float64 ``(d, k)``, columns that are orthonormal but for rounding to ``STEP``; zero where candidates do
-            not differ.
-        radius: R > 0: the ball that private points are clipped to.
-        variances: float64 ``(k,)`` of the candidates, by axis.
-    """
-
-    centre: FloatArray
-    axes: FloatArray
-    radius: float
-    variances: FloatArray
-
-    @classmethod
-    def of(cls, candidates: FloatArray, most: int = MOST_AXES) -> Self:
-        """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``."""
-        rows = candidates[np.isfinite(candidates).all(axis=1)]
-        if not len(rows):  # nothing to choose between either
-            width = candidates.shape[1]
-            return cls(np.zeros(width), np.eye(width, min(width, most)), 1.0, np.ones(min(width, most)))
-        centre = rows.mean(axis=0)
-        axes = _principal(rows - centre, most)
-        radius = _typical_norm((rows - centre) @ axes)
-        centre, axes = coarse(centre, STEP * power_below(radius)), coarse(axes, STEP)
-        points = (rows - centre) @ axes
-        return cls(centre, axes, _typical_norm(points), points.var(axis=0))
-
-    def rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
-        """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame.
-
-        Args:
-            centre: float64 ``(d,)``, as it is on record.
-            axes: float64 ``(d, k)``, as they are on record.
-        """
-        if np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes):
-            return 0
-        numbers = self.centre.size + self.axes.size
-        return math.ceil(numbers * math.log2(3)) if self._resembles(centre, axes) else None
-
-    def _resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """Whether a centre and axes are this frame's, or off by a step where another machine rounded otherwise."""
-        steps = (STEP * power_below(self.radius), STEP)
-        pairs = zip((centre, axes), (self.centre, self.axes), steps, strict=True)
-        return all(
-            is_coarse(theirs, step / 2) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
-            for theirs, ours, step in pairs
-        )
-
-    def points(self, embeddings: FloatArray) -> FloatArray:
-        """Coordinates of embeddings, float64 ``(n, k)``."""
-        return projected(embeddings, self.centre, self.axes)
-
-    def trust(self, deviation: float) -> FloatArray:
-        """How much of a noisy coordinate to keep, float64 ``(k,)``: little where candidates differ less than noise."""
-        return np.asarray(self.variances / (self.variances + deviation**2))
-
-    def doubt(self, deviation: float) -> FloatArray:
-        """Standard deviation of the noise that is kept of a coordinate, float64 ``(k,)``, > 0."""
-        return np.maximum(deviation * self.trust(deviation), STEP * self.radius)
 
 
 @dataclass(frozen=True)
@@ -195,25 +125,6 @@ class Means:
         return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
 
 
-def _principal(offsets: FloatArray, most: int) -> FloatArray:
-    """First principal axes, float64 ``(d, k)``: the largest entry of each is positive, and one that says nothing is 0.
-
-    Args:
-        offsets: float64 ``(n, d)``, around zero.
-        most: How many, at most.
-    """
-    _, weights, rows = np.linalg.svd(offsets, full_matrices=False)
-    axes = rows[:most].T
-    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
-    telling = weights[:most] > 1e-9 * weights.max(initial=0.0)
-    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling)
-
-
-def _typical_norm(points: FloatArray) -> float:
-    radius = float(np.median(np.linalg.norm(points, axis=1)))
-    return radius if radius > 0 else 1.0
-
-
 def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> float:
     """Mean distance of picks to the released means of their classes; of two renditions, the nearer one is better."""
     gaps = [
@@ -221,13 +132,6 @@ def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> f
         for pool, rows, mean in zip(scene.pools, picked, measured["means"], strict=True)
     ]
     return float(np.mean([np.sqrt(gap).mean() for gap in gaps]))
-
-
-def projected(embeddings: FloatArray, centre: FloatArray, axes: FloatArray) -> FloatArray:
-    """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]
-    return np.array(rows).reshape(-1, axes.shape[1])
 
 
 def typical(points: FloatArray) -> FloatArray:
@@ -262,7 +166,7 @@ def best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], N
     nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
     score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
     margin = np.nan_to_num(np.abs(nearest - squared[:, own]), nan=np.inf)
-    slack = SLACK * float(np.nan_to_num(squared).max(initial=0.0))
+    slack = MACHINE_SHARE * float(np.nan_to_num(squared).max(initial=0.0))
     return are_possible(np.asarray(nearest < squared[:, own]), score, margin, most, slack)
 
 
@@ -281,7 +185,7 @@ def is_spread(points: FloatArray, surely: NDArray[np.bool_], indices: IntArray) 
     left = surely.copy()
     for index in indices:
         farthest = float(gap[left].max(initial=0.0))
-        if np.isfinite(farthest) and gap[index] < farthest - SLACK * max(farthest, 1e-12):
+        if np.isfinite(farthest) and gap[index] < farthest - MACHINE_SHARE * max(farthest, 1e-12):
             return False
         gap = np.minimum(gap, squared_distances(points[[index]], points)[0])
         left[index] = False

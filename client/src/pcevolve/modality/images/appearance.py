@@ -1,8 +1,8 @@
 """The low-level appearance of an image in six numbers, and how to give an image the appearance that six numbers say.
 
 Both are fixed functions of one image: no statistics of a set, no files, no private data of their own. A generator that
-draws every class in its own tone, or in another place than the owner's images, teaches a classifier the tone and the
-place instead of the class; a dataset of one appearance, and that of the owner's images, does not.
+draws every class in its own tone, or in another position than the owner's images, teaches a classifier the tone and
+the position instead of the class; a dataset of one appearance, and that of the owner's images, does not.
 """
 
 from __future__ import annotations

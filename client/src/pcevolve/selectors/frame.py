@@ -1,0 +1,113 @@
+"""The public frame of reference of DP class means: centre, principal axes and clip radius of synthetic candidates.
+
+Nothing private enters it. It goes on record with the means, so its numbers are rounded coarsely: finer digits differ
+between machines and could say anything, and the clip makes any frame safe.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.selectors.coarse import coarse, is_coarse, power_below
+
+MOST_AXES = 16
+"""Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
+STEP = 2.0**-9
+"""To which axes are rounded, and the centre as a share of the radius. The frame is on record, where finer digits, which
+differ between machines, could say anything; the clip makes any frame safe."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Public coordinates.
+
+    Attributes:
+        centre: float64 ``(d,)``, in steps that are small against the radius.
+        axes: float64 ``(d, k)``, columns that are orthonormal but for rounding to ``STEP``; zero where candidates do
+            not differ.
+        radius: R > 0: the ball that private points are clipped to.
+        variances: float64 ``(k,)`` of the candidates, by axis.
+    """
+
+    centre: FloatArray
+    axes: FloatArray
+    radius: float
+    variances: FloatArray
+
+    @classmethod
+    def of(cls, candidates: FloatArray, most: int = MOST_AXES) -> Self:
+        """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``."""
+        rows = candidates[np.isfinite(candidates).all(axis=1)]
+        if not len(rows):  # nothing to choose between either
+            width = candidates.shape[1]
+            return cls(np.zeros(width), np.eye(width, min(width, most)), 1.0, np.ones(min(width, most)))
+        centre = rows.mean(axis=0)
+        axes = _principal(rows - centre, most)
+        radius = _typical_norm((rows - centre) @ axes)
+        centre, axes = coarse(centre, STEP * power_below(radius)), coarse(axes, STEP)
+        points = (rows - centre) @ axes
+        return cls(centre, axes, _typical_norm(points), points.var(axis=0))
+
+    def rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
+        """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame.
+
+        Args:
+            centre: float64 ``(d,)``, as it is on record.
+            axes: float64 ``(d, k)``, as they are on record.
+        """
+        if np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes):
+            return 0
+        numbers = self.centre.size + self.axes.size
+        return math.ceil(numbers * math.log2(3)) if self._resembles(centre, axes) else None
+
+    def _resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """Whether a centre and axes are this frame's, or off by a step where another machine rounded otherwise."""
+        steps = (STEP * power_below(self.radius), STEP)
+        pairs = zip((centre, axes), (self.centre, self.axes), steps, strict=True)
+        return all(
+            is_coarse(theirs, step / 2) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
+            for theirs, ours, step in pairs
+        )
+
+    def points(self, embeddings: FloatArray) -> FloatArray:
+        """Coordinates of embeddings, float64 ``(n, k)``."""
+        return projected(embeddings, self.centre, self.axes)
+
+    def trust(self, deviation: float) -> FloatArray:
+        """How much of a noisy coordinate to keep, float64 ``(k,)``: little where candidates differ less than noise."""
+        return np.asarray(self.variances / (self.variances + deviation**2))
+
+    def doubt(self, deviation: float) -> FloatArray:
+        """Standard deviation of the noise that is kept of a coordinate, float64 ``(k,)``, > 0."""
+        return np.maximum(deviation * self.trust(deviation), STEP * self.radius)
+
+
+def projected(embeddings: FloatArray, centre: FloatArray, axes: FloatArray) -> FloatArray:
+    """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]
+    return np.array(rows).reshape(-1, axes.shape[1])
+
+
+def _principal(offsets: FloatArray, most: int) -> FloatArray:
+    """First principal axes, float64 ``(d, k)``: the largest entry of each is positive, and one that says nothing is 0.
+
+    Args:
+        offsets: float64 ``(n, d)``, around zero.
+        most: How many, at most.
+    """
+    _, weights, rows = np.linalg.svd(offsets, full_matrices=False)
+    axes = rows[:most].T
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    telling = weights[:most] > 1e-9 * weights.max(initial=0.0)
+    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling)
+
+
+def _typical_norm(points: FloatArray) -> float:
+    radius = float(np.median(np.linalg.norm(points, axis=1)))
+    return radius if radius > 0 else 1.0
