@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from boundary.conftest import AUDITED, COMPOSE, DECOY, PORT, REACH, Listener, Stage
 from boundary.namespaces import Lab
+from boundary.stage import AUDITED, COMPOSE, DECOY, PORT, REACH, Listener, Stage
 from boundary.topology import Topology
 from pcevolve.audit import audit
 from pcevolve.audit.capture import reconcile

@@ -22,6 +22,7 @@ from pcevolve.providers.dialect import WireRequest
 from pcevolve.providers.remote import RemoteGenerator
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, PublicPrompt
+from pcevolve.run import execution
 
 Given = tuple[WireRequest, Call, Source]
 Bend = Callable[["Bent", WireRequest, Call, Source], Given]
@@ -169,3 +170,8 @@ LOOPS: dict[str, Callable[..., Evolved]] = {
     "crashing": crashing,
     "leaking": leaking,
 }
+
+
+def replace(name: str) -> None:
+    """Put a hostile loop in the place of the honest one, in a process that has not yet begun its command."""
+    execution.evolve = LOOPS[name]

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError
 from pcevolve.privacy import Event, Relation
 from pcevolve.selectors import Records, Scene, Selector
-
-from .draws import FloatArray, exponential_probabilities
+from support.draws import FloatArray, exponential_probabilities
 
 IntArray = NDArray[np.int64]
 RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")

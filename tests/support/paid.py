@@ -22,8 +22,7 @@ from pcevolve.selectors.choosing import Chooser, looks_of
 from pcevolve.selectors.coarse import without_idle_digits
 from pcevolve.selectors.means import Frame, Means, typical
 from pcevolve.selectors.scene import united
-
-from .runs import SmallRun
+from support.runs import SmallRun
 
 LOOK = (0.2, 0.7, 0.0, 0.9, 0.4, 0.6)
 

@@ -29,8 +29,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.publish.dataset import Release, publish
 from pcevolve.publish.summary import write_summary
 from pcevolve.transcript.log import Transcript
-
-from .provider import FakeProvider
+from support.provider import FakeProvider
 
 RUN_ID = "0123456789abcdef0123456789abcdef"
 ADDRESS = Address("http://127.0.0.1:9", "secret-key")

@@ -18,7 +18,8 @@ import pytest
 
 from pcevolve.egress.transport import Address, ConnectionTroubleError, HttpTransport
 from pcevolve.providers.dialect import WireRequest
-from system.conftest import RUN_SECONDS, Client, class_folders
+from support.folders import class_folders
+from support.processes import RUN_SECONDS, Client
 
 pytestmark = pytest.mark.system
 

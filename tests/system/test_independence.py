@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pcevolve.transcript.bodies import Bodies, BodyRef
-from system.conftest import Client, class_folders, events
+from support.folders import class_folders, events
+from support.processes import Client
 
 pytestmark = pytest.mark.system
 

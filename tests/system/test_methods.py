@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from system.conftest import Client, class_folders, events, receipts
+from support.folders import class_folders, events, receipts
+from support.processes import Client
 
 pytestmark = pytest.mark.system
 
