@@ -8,7 +8,7 @@ MITM := .mitm
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 # One worker for each core, up to four: each holds a model, a server and a client, about 3 GB.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
-PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 
 # Without bytecode in .venv every start of a process compiles torch anew: seconds, and tests start hundreds.

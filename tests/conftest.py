@@ -27,10 +27,10 @@ settings.load_profile("change")  # ``--hypothesis-profile`` names another
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what starts processes, and what shares fixtures that are dear; the longest files come first."""
+    """Mark what starts processes; the longest files come first where workers share the work."""
     for item in items:
         schedule.mark(item)
-    if config.pluginmanager.hasplugin("xdist"):
+    if hasattr(config, "workerinput"):
         items.sort(key=schedule.turn)
 
 

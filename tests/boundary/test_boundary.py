@@ -21,7 +21,7 @@ from pcevolve.audit.capture import reconcile
 from pcevolve.transcript.evidence import Evidence
 from support.tally import Tally
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 Attempt = list[object]
 INTERNET: list[Attempt] = [

@@ -29,7 +29,6 @@ CASES = [
 ]
 
 
-@pytest.mark.system
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_command_survives(attempt: Attempt, case: Case):
     attempt(case, lambda command, seconds: start_command(command, 6 * seconds, attempt.root))

@@ -1,4 +1,4 @@
-"""Which tests start processes, which of them share fixtures that are dear, and which should be begun first."""
+"""Which tests start processes, which draw many numbers, and which files should be begun first; for tests only."""
 
 from __future__ import annotations
 
@@ -9,27 +9,38 @@ import pytest
 TESTS = Path(__file__).parents[1]
 STARTING = ("boundary", "browser", "compose", "flood", "hostile", "system")
 """Folders whose every test starts processes."""
-STARTERS = {"forks", "clients"}
+STARTERS = {"forks"}
 """Fixtures that do."""
-TOGETHER = ("boundary", "browser", "compose", "flood", "hostile")
-"""Folders whose tests share something that takes long to make; elsewhere a file is what is kept together."""
-LONGEST: tuple[str, ...] = ()
-"""What takes longest, the longest first: what is begun last should be short, or one worker waits for the other."""
+LONGEST = (
+    "boundary/test_boundary.py",
+    "client/dp_audit/test_audit.py",
+    "system/test_crash.py",
+    "system/test_methods.py",
+    "membership/test_membership.py",
+    "membership/test_timing.py",
+    "hostile/test_wire.py",
+    "leaks/test_forgeries.py",
+    "system/test_run.py",
+    "leaks/test_gate.py",
+    "flood/test_connections.py",
+    "browser/test_viewer.py",
+    "system/test_benchmarks.py",
+    "hostile/test_pictures.py",
+    "hostile/test_answers.py",
+    "client/ledger/test_ledger_faults.py",
+    "client/selectors/test_privacy.py",
+)
+"""Files that take longest, the longest first: one worker gets a whole file, and what is begun last should be short."""
 
 
 def mark(item: pytest.Item) -> None:
-    """Mark a test as one that starts processes if it does, and name what it has to be kept together with."""
-    place = item.path.relative_to(TESTS)
-    if place.parts[0] in STARTING or STARTERS & set(getattr(item, "fixturenames", ())):
+    """Mark a test that starts processes."""
+    starts = item.path.relative_to(TESTS).parts[0] in STARTING
+    if starts or STARTERS & set(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.system)
-    item.add_marker(pytest.mark.xdist_group(_group(place)))
 
 
 def turn(item: pytest.Item) -> int:
     """When a test's turn is: smaller is earlier."""
-    group = _group(item.path.relative_to(TESTS))
-    return LONGEST.index(group) if group in LONGEST else len(LONGEST)
-
-
-def _group(place: Path) -> str:
-    return place.parts[0] if place.parts[0] in TOGETHER else place.as_posix()
+    file = item.path.relative_to(TESTS).as_posix()
+    return LONGEST.index(file) if file in LONGEST else len(LONGEST)

@@ -10,8 +10,6 @@ import pytest
 from support.forkserver import ForkServer
 from support.processes import Client
 
-pytestmark = pytest.mark.system
-
 
 @pytest.fixture
 def client(tmp_path: Path, forks: ForkServer) -> Client:

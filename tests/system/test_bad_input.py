@@ -15,8 +15,6 @@ from support import online
 from support.folders import class_folders
 from support.processes import Client, ServerProcess
 
-pytestmark = pytest.mark.system
-
 
 @pytest.fixture
 def private(tmp_path: Path) -> Path:

@@ -16,8 +16,6 @@ from support.accounts import ONE, budget, outcome, patients, query
 from support.forkserver import ForkServer
 from support.processes import Client
 
-pytestmark = pytest.mark.system
-
 PATIENTS = patients(p1=[b"1", b"2"], p2=[b"3"], p3=[b"4"])
 NOISE = Event("gaussian", "1234567890123/400000000000", 2)
 

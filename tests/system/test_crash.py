@@ -18,8 +18,6 @@ from support.folders import class_folders, events, receipts, released_files
 from support.forkserver import ForkServer
 from support.processes import RUN_SECONDS, Client, ServerProcess
 
-pytestmark = pytest.mark.system
-
 NOISE = {"insecure_noise_seed": 3}
 
 

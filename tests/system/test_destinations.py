@@ -21,8 +21,6 @@ from pcevolve.providers.dialect import WireRequest
 from support.folders import class_folders
 from support.processes import RUN_SECONDS, Client
 
-pytestmark = pytest.mark.system
-
 LIBRARY_SEARCH = {"ldconfig", "gcc", "cc", "ld", "objdump", "uname"}
 """What Python's ctypes starts to find a shared library."""
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from support.folders import class_folders, events
 from support.processes import Client
-
-pytestmark = pytest.mark.system
 
 
 def requests(run: Path) -> list[dict]:

@@ -12,8 +12,6 @@ import pytest
 from support.folders import class_folders, events, receipts
 from support.processes import Client
 
-pytestmark = pytest.mark.system
-
 METHODS = ["auto", "dp-means", "jvem", "pe", "pe-em", "pcevolve-gm", "pcevolve-g"]
 
 

@@ -15,8 +15,6 @@ from support.folders import class_folders, events
 from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess
 
-pytestmark = pytest.mark.system
-
 REPORTED = {
     "method", "epsilon_budget", "epsilon_spent", "delta", "relation", "iterations", "classes",
     "images_released", "requests", "bytes_sent", "bytes_received", "marks", "unit",
