@@ -7,9 +7,15 @@ BIN := $(VENV)/bin
 MITM := .mitm
 DOCS := .docs
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+# One worker for each core, up to four: each holds a model, a server and a client, about 3 GB.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 
-.PHONY: help install demo test leaks hostile boundary compose-test lint lock docs docs-options lock-docs bench-selectors clean
+# Without bytecode in .venv every start of a process compiles torch anew: seconds, and tests start hundreds.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test lint lock docs docs-options lock-docs bench-selectors clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -19,8 +25,14 @@ install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcev
 demo: install  ## Run the main job end to end and print a summary (at most 5 minutes on 2 cores)
 	$(BIN)/pcevolve demo --out runs/demo
 
-test: install $(MITM)/.installed  ## Run every test
-	$(BIN)/pytest
+test: install $(MITM)/.installed  ## Run every test (at most 12 minutes on 2 cores)
+	$(BIN)/pytest $(PARALLEL)
+
+test-fast: install  ## Run every test that starts no process and draws few numbers (at most 90 seconds on 2 cores)
+	$(BIN)/pytest $(PARALLEL) -m "not system and not statistical"
+
+test-nightly: install $(MITM)/.installed  ## Run every test, with many more examples of each property
+	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=nightly
 
 leaks: install  ## Try to get private information out through the client's own code; all must be refused
 	$(BIN)/pytest tests/leaks

@@ -1,13 +1,69 @@
-"""Before any test imports torch: its threads shall sleep, not spin, while they wait for each other.
+"""What holds for every test: threads, how many examples are tried, what starts processes, and who runs beside whom.
 
-Property tests have no deadline: how long an example takes depends on what else the machine does.
+Torch has one thread in each process, before any test imports it: tests run in two workers on two cores, and threads
+would only wait for each other. Property tests have no deadline: how long an example takes depends on what else the
+machine does.
 """
 
-import os
+from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import pytest
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+from support import schedule, tally
+from support.examples import NIGHTLY
+from support.forkserver import ForkServer
+
+settings.register_profile("nightly", deadline=None, derandomize=False, max_examples=NIGHTLY)
+settings.register_profile("change", deadline=None, derandomize=False, max_examples=25)
+settings.load_profile("change")  # ``--hypothesis-profile`` names another
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what starts processes; the longest files come first where workers share the work."""
+    for item in items:
+        schedule.mark(item)
+    if hasattr(config, "workerinput"):
+        items.sort(key=schedule.turn)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker hands over what its suites have counted."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["tallies"] = tally.given()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """What a worker has counted is added up."""
+    tally.add_up(getattr(node, "workeroutput", {}).get("tallies", ()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What became of the attempts, by family."""
+    for each in tally.TALLIES.values():
+        for line in each.lines():
+            terminalreporter.write_line(line)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The result of each suite of attempts that ran."""
+    if not hasattr(config, "workerinput"):
+        for each in tally.TALLIES.values():
+            if each.counts:
+                print(each.result())
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[ForkServer]:
+    """Starts processes of the client; one for each worker."""
+    server = ForkServer()
+    yield server
+    server.close()

@@ -16,6 +16,8 @@ import pytest
 from pcevolve_server.settings import API_KEY_VARIABLE
 from pcevolve_shared import images, wire
 
+pytestmark = pytest.mark.system
+
 COMMAND = Path(sys.executable).with_name("pcevolve-server")
 KEY = "correct-horse-battery-staple"
 

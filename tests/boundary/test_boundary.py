@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from boundary.conftest import AUDITED, COMPOSE, DECOY, PORT, REACH, Listener, Stage
 from boundary.namespaces import Lab
+from boundary.stage import AUDITED, COMPOSE, DECOY, PORT, REACH, Listener, Stage
 from boundary.topology import Topology
 from pcevolve.audit import audit
 from pcevolve.audit.capture import reconcile
 from pcevolve.transcript import RunReader
 from support.tally import Tally
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 Attempt = list[object]
 INTERNET: list[Attempt] = [

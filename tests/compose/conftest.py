@@ -13,11 +13,6 @@ from support.tally import Tally
 TALLY = Tally("compose", ("tried", "refused", "allowed", "escaped"))
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """The result of the suite, when it ran."""
-    TALLY.report()
-
-
 @pytest.fixture
 def tally() -> Tally:
     return TALLY

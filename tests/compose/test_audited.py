@@ -26,7 +26,7 @@ from support.contained import (
 )
 from support.tally import Tally
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(5400)]
+pytestmark = pytest.mark.timeout(5400)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from support.contained import (
 )
 from support.tally import Tally
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(5400)]
+pytestmark = pytest.mark.timeout(5400)
 
 OTHERS = {"api": "pcevolve", "client": "pcevolve_server"}
 

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 import h11
 import pytest
 
+from flood.servers import KEY, MIB, LightServer, Start, running, waited
 from pcevolve_server.connections import LingeringTransport
 from pcevolve_shared import wire
-
-from .conftest import KEY, MIB, LightServer, Start, running, waited
 
 HEAD = b"POST /v1/stable-diffusion/image-to-image HTTP/1.1\r\nHost: localhost\r\n"
 MOST_SECONDS = 20  # far above every limit that is set here, far below what an unlimited server would take

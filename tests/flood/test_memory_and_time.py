@@ -8,9 +8,8 @@ import threading
 
 import pytest
 
+from flood.servers import KEY, MIB, LightServer
 from pcevolve_shared import limits, wire
-
-from .conftest import KEY, MIB, LightServer
 
 CONNECTIONS = 15
 UPLOAD = 21 * MIB

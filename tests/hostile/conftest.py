@@ -1,140 +1,21 @@
-"""A run of the real client against a provider that misbehaves, judged from all sides, and then resumed honestly."""
+"""A provider that misbehaves, and clients that meet it."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.transcript.layout import LOG
-from support.tally import Tally
-
-from .launcher import Ended, Launcher
-from .provider import Act, Bystander, HostileProvider, Moment
-from .verdict import KEY, broken, lost, misbehaviour, paid, recorded, strangers, unrecorded
-
-TALLY = Tally("hostile", ("tried", "survived", "crashed", "leaked"))
-LIMIT_SECONDS = 30.0
-RESUME_SECONDS = 60.0
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """The result of the suite, when it ran."""
-    TALLY.report()
-
-
-@dataclass(frozen=True)
-class Case:
-    """One way to misbehave, and how the client has to end.
-
-    Attributes:
-        name: Of the test.
-        moment: When the provider misbehaves.
-        act: How.
-        code: The exit code that is due; 0 where the run has to carry on regardless.
-        says: What the complaint has to say.
-        times: How often it misbehaves; None: always.
-        greet: What it sends before it has read anything.
-        loses: Whether requests may be on record that the provider never read.
-        options: Changes to the command.
-    """
-
-    name: str
-    moment: Moment
-    act: Act | None
-    code: int = 6
-    says: str = ""
-    times: int | None = None
-    greet: bytes = b""
-    loses: bool = False
-    options: tuple[tuple[str, object], ...] = ()
-
-    def __str__(self) -> str:
-        """For pytest."""
-        return f"{self.name} at {self.moment}"
-
-
-Launch = Callable[[list[object], float], Ended]
-
-
-@dataclass
-class Attempt:
-    """Tries a case: all that a provider can do to a run, and all that must hold afterwards."""
-
-    root: Path
-    private: Path
-    key: Path
-    provider: HostileProvider
-    bystander: Bystander
-    launch: Launch
-    baseline: int
-
-    def __call__(self, case: Case, start: Launch | None = None) -> Ended:
-        """Misbehave, judge, be honest, resume, judge again; counted before it is asserted.
-
-        Args:
-            case: What to do.
-            start: How to start the client the first time; by a fork if not given.
-        """
-        run, leaks, faults = self.root / "run", [], []
-        ledger = self.root / "ledger"
-        shutil.rmtree(run, ignore_errors=True)
-        for each in self.root.glob("ledger*"):
-            each.unlink()
-        calls = self.bystander.calls
-        self.provider.arm(case.moment, case.act, case.times, case.greet)
-        command = self.command(**dict(case.options))
-        ended = (start or self.launch)(command, LIMIT_SECONDS)
-        log = run / "transcript" / LOG
-        sent, lines = recorded(run), log.read_bytes() if log.exists() else b""
-        leaks += unrecorded(self.provider.heard, sent, not case.loses)
-        leaks += strangers(ended, self.provider.port, self.bystander.calls - calls)
-        faults += misbehaviour(ended, [case.code], case.says, self.baseline)
-        before = paid(ledger)
-        self.provider.arm(None, None)
-        if ended.code != 0:
-            resumed = self.launch([*command, "--resume", "--timeout", 30, "--patience", 20], RESUME_SECONDS)
-            faults += [f"resumed: {each}" for each in misbehaviour(resumed, [0], "", self.baseline)]
-            again = recorded(run)
-            new = again[len(sent) :] if lines and log.read_bytes().startswith(lines) else again
-            leaks += unrecorded(self.provider.heard, new, all_arrived=True)
-            leaks += strangers(resumed, self.provider.port, self.bystander.calls - calls)
-        if (run / "summary.json").exists():
-            faults += [*lost(run, before, paid(ledger)), *broken(run)]
-        else:
-            faults.append("the run never came to its end")
-        TALLY.add("leaked" if leaks else "crashed" if faults else "survived")
-        if leaks or faults:
-            pytest.fail("; ".join(f"{case}: {each}" for each in (*leaks, *faults)), pytrace=False)
-        return ended
-
-    def command(self, **changes: object) -> list[object]:
-        """A small run: two classes, two candidates each, one round of variation."""
-        options: dict[str, object] = {
-            "private": self.private,
-            "domain": "handwritten mark",
-            "out": self.root / "run",
-            "ledger": self.root / "ledger",
-            "api": f"http://127.0.0.1:{self.provider.port}",
-            "api-key-file": self.key,
-            "method": "pcevolve",
-            "candidates": 2,
-            "iterations": 1,
-            "batch": 2,
-            "seed": 11,
-            "timeout": 20,
-            "patience": 0.5,
-            "first-contact": 0.5,
-            "pad-selection": 0,
-        }
-        given = options | {name.replace("_", "-"): value for name, value in changes.items()}
-        return ["run", *[part for name, value in given.items() for part in (f"--{name}", value)]]
+from hostile.attempt import RESUME_SECONDS, Attempt
+from hostile.launcher import Launcher
+from hostile.provider import Bystander, HostileProvider
+from hostile.verdict import KEY
+from support.forkserver import ForkServer
 
 
 @pytest.fixture(scope="session")
@@ -159,10 +40,8 @@ def private(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def launcher(folder: Path) -> Iterator[Launcher]:
-    started = Launcher(folder)
-    yield started
-    started.close()
+def launcher(folder: Path, forks: ForkServer) -> Launcher:
+    return Launcher(folder, forks)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from PIL import Image
 
-from .provider import SIZE
+from hostile.provider import SIZE
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 INFLATED = 1536  # MiB; more than the client may hold above an honest run

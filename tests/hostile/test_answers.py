@@ -8,12 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
+from hostile import pictures
+from hostile.attempt import Attempt, Case
+from hostile.provider import Act, Line, Request, body_of, honest, model, response
 from pcevolve_shared import images
 from support.provider import png
-
-from . import pictures
-from .conftest import Attempt, Case
-from .provider import Act, Line, Request, body_of, honest, model, response
 
 Body = Callable[[Request], bytes]
 CONTRACT = "breaks the contract"

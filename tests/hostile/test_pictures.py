@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from hostile import pictures
+from hostile.attempt import Attempt, Case
+from hostile.provider import Act, Line, Moment, Request, body_of, response
 from support.provider import png
-
-from . import pictures
-from .conftest import Attempt, Case
-from .provider import Act, Line, Moment, Request, body_of, response
 
 Make = Callable[[int], bytes]
 

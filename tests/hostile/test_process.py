@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from . import pictures
-from .conftest import Attempt, Case
-from .launcher import start_command
-from .provider import body_of, response
-from .test_wire import OK, drips
+from hostile import pictures
+from hostile.attempt import Attempt, Case
+from hostile.launcher import start_command
+from hostile.provider import body_of, response
+from hostile.test_wire import OK, drips
 
 
 def sends_bombs(line, request) -> None:
@@ -29,7 +29,6 @@ CASES = [
 ]
 
 
-@pytest.mark.system
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_command_survives(attempt: Attempt, case: Case):
     attempt(case, lambda command, seconds: start_command(command, 6 * seconds, attempt.root))

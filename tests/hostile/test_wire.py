@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from .conftest import Attempt, Case
-from .provider import MOMENTS, Act, Line, Request, honest, response
+from hostile.attempt import Attempt, Case
+from hostile.provider import MOMENTS, Act, Line, Request, honest, response
 
 SLOW = (("timeout", 1.5),)
 OK = b"HTTP/1.1 200 OK\r\n"

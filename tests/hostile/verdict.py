@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from hostile.launcher import HUNG, Ended
+from hostile.provider import Heard
 from pcevolve.audit import audit
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.public.release import Receipt
@@ -15,9 +17,6 @@ from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.layout import BODIES, LOG
 from pcevolve.transcript.log import read
 from pcevolve.transcript.records import Released, Sent
-
-from .launcher import HUNG, Ended
-from .provider import Heard
 
 KEY = "k3y-of-the-owner"
 MOST_MEMORY = 2**30  # bytes above an honest run

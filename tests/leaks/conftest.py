@@ -1,23 +1,19 @@
-"""Where attempts are made, and the line that says what became of them."""
+"""Where attempts are made, and where they are counted."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
+from leaks.given import Count, WorldAt
 from leaks.world import World
 from support.tally import Tally
 
 MEMORY = Path("/dev/shm")
 TALLY = Tally("leaks", ("tried", "refused", "escaped"))
-FAMILIES: Counter[tuple[str, str]] = Counter()
-
-Count = Callable[[str, bool], None]
-WorldAt = Callable[[str, str], World]
 
 
 @pytest.fixture
@@ -25,9 +21,7 @@ def count() -> Count:
     """Count one attempt of a family as refused or escaped."""
 
     def add(family: str, refused: bool) -> None:
-        outcome = "refused" if refused else "escaped"
-        FAMILIES[family, outcome] += 1
-        TALLY.add(outcome)
+        TALLY.add("refused" if refused else "escaped", family)
 
     return add
 
@@ -62,13 +56,3 @@ def world_at(memory: Path) -> Iterator[WorldAt]:
     yield find
     for world in worlds.values():
         world.run.close()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for family in dict.fromkeys(family for family, _ in FAMILIES):
-        refused, escaped = FAMILIES[family, "refused"], FAMILIES[family, "escaped"]
-        terminalreporter.write_line(f"leaks: {family}: {refused} refused, {escaped} escaped")
-
-
-def pytest_unconfigure() -> None:
-    TALLY.report()

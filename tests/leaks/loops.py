@@ -20,6 +20,7 @@ from pcevolve.evolve import Evolved, Watcher, evolve
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho
+from pcevolve.run import execution
 from pcevolve.transcript.bodies import Bodies
 
 Given = tuple[Call, Source]
@@ -199,3 +200,8 @@ LOOPS: dict[str, Callable[..., Evolved]] = {
     "crashing": crashing,
     "leaking": leaking,
 }
+
+
+def replace(name: str) -> None:
+    """Put a hostile loop in the place of the honest one, in a process that has not yet begun its command."""
+    execution.evolve = LOOPS[name]

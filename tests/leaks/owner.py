@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
-import os
 import socketserver
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,11 +15,12 @@ from PIL import Image
 
 from leaks import secrets
 from pcevolve.egress.transport import Incoming, Outgoing
+from support.forkserver import ForkServer, environment_of_tests
 from support.provider import FakeProvider
 from support.runs import rng
 
-TESTS = Path(__file__).parents[1]
 LABELS = ("cut", "good")
+SECONDS = 300
 PUBLIC = ("release", "transcript", "report.html")
 
 
@@ -146,43 +143,32 @@ class Done:
         return names.encode() + b"".join(path.read_bytes() for path in paths if path.is_file())
 
 
+@dataclass(frozen=True)
 class Clients:
     """Client processes, one for each command."""
 
-    def __init__(self) -> None:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PCEVOLVE")}
-        path = os.pathsep.join([str(TESTS), *filter(None, [environment.get("PYTHONPATH")])])
-        environment |= {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-        self._zygote = subprocess.Popen(
-            [sys.executable, "-m", "leaks.zygote"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        assert self._zygote.stdout is not None
-        assert self._zygote.stdout.readline() == "ready\n"
+    forks: ForkServer
 
     def run(
         self, folder: Path, *arguments: object, loop: str = "", environment: dict[str, str] | None = None
     ) -> Done:
-        """Run a command in a process of its own and wait for its end."""
-        home = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
-        job = {
-            "arguments": [str(each) for each in arguments],
-            "environment": {**home, **(environment or {})},
-            "folder": str(folder),
-            "loop": loop,
-        }
-        assert self._zygote.stdin is not None
-        assert self._zygote.stdout is not None
-        self._zygote.stdin.write(json.dumps(job) + "\n")
-        self._zygote.stdin.flush()
-        return Done(int(self._zygote.stdout.readline()), folder)
+        """Run a command in a process of its own and wait for its end.
 
-    def close(self) -> None:
-        self._zygote.kill()
-        self._zygote.wait()
+        Args:
+            folder: Home of whoever runs it, and where its outputs go.
+            arguments: Of ``pcevolve``.
+            loop: Which of ``leaks.loops`` takes the place of the honest one.
+            environment: What is added to the tests' own.
+        """
+        home = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
+        done = self.forks.run(
+            arguments,
+            {**environment_of_tests(), **home, **(environment or {})},
+            SECONDS,
+            outputs=(folder / "stdout", folder / "stderr"),
+            first=("leaks.loops:replace", loop) if loop else (),
+        )
+        return Done(done.returncode, folder)
 
 
 def options(folder: Path, api: str, **changes: object) -> list[object]:

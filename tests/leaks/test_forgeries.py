@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leaks.conftest import Count
 from leaks.forgeries.corpus import FAMILIES, FORGERIES, first_of
 from leaks.forgeries.forging import Forgery, edited, refused
 from leaks.forgeries.honest import KINDS, Honest, faults, remembered
 from leaks.forgeries.pixels import altered, moved_by, of_class, pixels_of
+from leaks.given import Count
 from pcevolve.audit import audit
 from pcevolve.cli.main import main
 from pcevolve.modality.images.cleaning import clean_image

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from leaks.attempts import Attempt, tried
-from leaks.conftest import Count, WorldAt
 from leaks.corpus import CORPUS
+from leaks.given import Count, WorldAt
 from leaks.world import CALLS, World
 from pcevolve.providers import DIALECTS
 

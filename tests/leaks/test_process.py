@@ -6,26 +6,25 @@ File names may stand on the owner's own screen. They may be in nothing that leav
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from leaks import loops, secrets
-from leaks.conftest import Count
+from leaks.given import Count
 from leaks.owner import Clients, Done, Spy, canaries, listening, options, private_folder
 from pcevolve.egress.transport import Incoming, Outgoing
+from support.forkserver import ForkServer
 
 FAMILY = "real processes"
 Meddle = Callable[[Outgoing], Incoming | None]
 
 
-@pytest.fixture(scope="module")
-def clients() -> Iterator[Clients]:
-    made = Clients()
-    yield made
-    made.close()
+@pytest.fixture
+def clients(forks: ForkServer) -> Clients:
+    return Clients(forks)
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from membership.attack import Bare, attacked, bound, ceiling, limits, power, reh
 from membership.world import Setting
 from pcevolve.privacy import Event
 
+pytestmark = pytest.mark.statistical
+
 RUNS = 50
 METHODS = ("random", "pcevolve", "jvem", "pe", "dp-means")
 LOOKING = METHODS[1:]

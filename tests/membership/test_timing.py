@@ -11,6 +11,8 @@ import pytest
 
 from membership.stopwatch import BOTH, ERROR, Bet, Client, Verdict, silences, timed, trained, undefended
 
+pytestmark = pytest.mark.system
+
 TRAINING, JUDGED = 4, 14
 TICK = 0.2
 

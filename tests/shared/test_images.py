@@ -12,6 +12,7 @@ from PIL import Image, PngImagePlugin
 
 from pcevolve_shared import images
 from pcevolve_shared.images import ImageError, ImageLimits
+from support.examples import examples
 
 FORMATS = ["PNG", "JPEG", "WEBP"]
 
@@ -180,7 +181,7 @@ def test_png_is_lossless(width, height, random):
     assert images.decode(images.encode(image)).tobytes() == image.tobytes()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.sampled_from(FORMATS), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6))
 def test_damage_ends_in_an_image_or_an_image_error_and_never_in_a_warning(kind, damage):
     data = bytearray(saved(picture(), kind))
@@ -189,7 +190,7 @@ def test_damage_ends_in_an_image_or_an_image_error_and_never_in_a_warning(kind, 
     assert_decodes_or_refuses(bytes(data))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.sampled_from(
         [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF\x40\0\0\0WEBP", b"RIFF\x40\0\0\0WEBPVP8X", b""]

@@ -17,9 +17,8 @@ from typing import Any
 
 import pytest
 
-from system.conftest import MODEL
-
-from .tally import Tally
+from support.processes import MODEL
+from support.tally import Tally
 
 ROOT = Path(__file__).parents[2]
 NAME = "contained"

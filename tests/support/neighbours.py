@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError
 from pcevolve.privacy import Event, Relation
 from pcevolve.selectors import PrivateEmbeddings, Scene, Selector
-
-from .draws import FloatArray, exponential_probabilities
+from support.draws import FloatArray, exponential_probabilities
 
 IntArray = NDArray[np.int64]
 RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
@@ -27,29 +26,26 @@ RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
 Unit = tuple[tuple[float, int], ...]
 """A privacy unit: place and class of each of its images."""
 Dataset = tuple[Unit, ...]
+Asked = list[tuple[str, FloatArray, float]]
+"""Of each draw: its key, the values to hide, and a rate or a standard deviation."""
+Seen = tuple[dict[Dataset, Asked], IntArray, IntArray]
 
 
 @dataclass
 class Observer:
-    """Noise that adds none, and notes every draw.
+    """Noise that adds none, and notes every draw."""
 
-    Attributes:
-        overstating: Rates are multiplied by it, and standard deviations divided: a selector whose sensitivity is
-            understated by 30 % draws as if by 1 / 0.7.
-    """
-
-    overstating: float = 1.0
     source: str = "INSECURE-seeded"
-    asked: list[tuple[str, FloatArray, float]] = field(default_factory=list)
+    asked: Asked = field(default_factory=list)
 
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        self.asked.append((key, scores, float(rate) * self.overstating))
+        self.asked.append((key, scores, float(rate)))
         return 0
 
     permute_and_flip = exponential
 
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
-        self.asked.append((key, values, sigma / self.overstating))
+        self.asked.append((key, values, sigma))
         return values
 
 
@@ -116,7 +112,12 @@ def records_of(dataset: Dataset) -> PrivateEmbeddings:
 
 @dataclass(frozen=True)
 class Enumeration:
-    """What a selector's draws are asked to hide, for every dataset of a world."""
+    """What a selector's draws are asked to hide, for every dataset of a world.
+
+    Attributes:
+        overstating: Rates are multiplied by it, and standard deviations divided: a selector whose sensitivity is
+            understated by 30 % draws as if by 1 / 0.7.
+    """
 
     world: World
     selector: Selector
@@ -136,14 +137,14 @@ class Enumeration:
                 there must be as many accesses as the event counts.
             probabilities: Of all outcomes of a draw, from its scores and rate.
         """
-        observed = dict(self._observed())
+        observed, first, second = self._seen
         (keys,) = {tuple(key for key, *_ in asked) for asked in observed.values()}  # they are public
         accesses = [composed(key) for key in keys]
         assert len(set(accesses)) == self.event.count, "the event counts another number of accesses"
-        first, second = self._places(list(observed))
         most, widest = np.zeros((2, self.event.count, len(first)))
         for draw, access in enumerate(accesses):
-            logs = np.log([probabilities(*asked[draw][1:]) for asked in observed.values()])
+            drawn = [asked[draw] for asked in observed.values()]
+            logs = np.log([probabilities(scores, rate * self.overstating) for _, scores, rate in drawn])
             difference, row = logs[first] - logs[second], sorted(set(accesses)).index(access)
             most[row] += np.abs(difference).max(axis=1)
             widest[row] += np.ptp(difference, axis=1)
@@ -151,34 +152,36 @@ class Enumeration:
 
     def gaussian(self) -> float:
         """Over all neighbours and draws: the largest L2 distance in units of sigma; the event allows 1 / z."""
-        observed = dict(self._observed())
-        first, second = self._places(list(observed))
+        observed, first, second = self._seen
         largest = 0.0
         for draws in zip(*observed.values(), strict=True):
             values, sigma = np.array([values.ravel() for _, values, _ in draws]), draws[0][2]
             assert all(each[2] == sigma for each in draws), "the noise depends on the data"
-            largest = max(
-                largest, float(np.linalg.norm(values[first] - values[second], axis=1).max()) / sigma
-            )
+            distance = float(np.linalg.norm(values[first] - values[second], axis=1).max())
+            largest = max(largest, distance * self.overstating / sigma)
         return largest
 
-    def _observed(self) -> Iterator[tuple[Dataset, list[tuple[str, FloatArray, float]]]]:
-        scene = self.world.scene(self.relation)
-        datasets = {each: None for pair in self.world.pairs(self.relation) for each in pair}
-        for dataset in datasets:
-            observer = Observer(self.overstating)
-            try:
-                self.selector.measure(records_of(dataset), scene, self.event, observer)  # type: ignore[arg-type]
-            except DataError:
-                assert not observer.asked, "something was drawn before the error"
-                continue
-            yield dataset, observer.asked
+    @property
+    def _seen(self) -> Seen:
+        return _seen(self.world, self.selector, self.event, self.relation)
 
-    def _places(self, known: list[Dataset]) -> tuple[IntArray, IntArray]:
-        """Every pair of neighbours as places in a list of datasets; those with an error are not in it."""
-        place = {dataset: number for number, dataset in enumerate(known)}
-        pairs = [
-            (place[a], place[b]) for a, b in self.world.pairs(self.relation) if a in place and b in place
-        ]
-        first, second = np.array(pairs).T
-        return first, second
+
+@cache
+def _seen(world: World, selector: Selector, event: Event, relation: Relation) -> Seen:
+    """What every dataset's draws are asked to hide, and all pairs of neighbours as two columns of places among them.
+
+    A dataset that is refused is in no pair.
+    """
+    scene, observed = world.scene(relation), {}
+    pairs = list(world.pairs(relation))
+    for dataset in dict.fromkeys(itertools.chain.from_iterable(pairs)):
+        observer = Observer()
+        try:
+            selector.measure(records_of(dataset), scene, event, observer)  # type: ignore[arg-type]
+        except DataError:
+            assert not observer.asked, "something was drawn before the error"
+            continue
+        observed[dataset] = observer.asked
+    place = {dataset: number for number, dataset in enumerate(observed)}
+    first, second = np.array([(place[a], place[b]) for a, b in pairs if a in place and b in place]).T
+    return observed, first, second

@@ -16,7 +16,7 @@ from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from .provider import png
+from support.provider import png
 
 KEY = "sk-5ecret-0123456789"
 LOGIN = "webui:pa55-0123456789"

@@ -23,8 +23,7 @@ from pcevolve.selectors.coarse import without_idle_digits
 from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.means import Means, typical
 from pcevolve.selectors.scene import joined_scenes
-
-from .runs import SmallRun
+from support.runs import SmallRun
 
 LOOK = (0.2, 0.7, 0.0, 0.9, 0.4, 0.6)
 

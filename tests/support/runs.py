@@ -27,8 +27,7 @@ from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.transcript import RunReader, Transcript
-
-from .provider import FakeProvider
+from support.provider import FakeProvider
 
 RUN_ID = "0123456789abcdef0123456789abcdef"
 ADDRESS = Address("http://127.0.0.1:9", "secret-key")

@@ -10,8 +10,7 @@ from pathlib import Path
 from pcevolve.audit import audit
 from pcevolve.pages.wire import write_viewer
 from pcevolve.transcript import RunReader
-
-from .forge import Event
+from support.forge import Event
 
 HOSTILE = '<script>alert("1")</script>'
 

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.system
+from support.forkserver import ForkServer
+from support.processes import Client
 
-PCEVOLVE = Path(sys.executable).parent / "pcevolve"
 
-
-def audit_dp(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PCEVOLVE, "audit-dp", *arguments], capture_output=True, text=True, timeout=300, check=False
-    )
+@pytest.fixture
+def client(tmp_path: Path, forks: ForkServer) -> Client:
+    """The command line alone: an audit of a method needs no API."""
+    return Client(tmp_path, "http://127.0.0.1:9", forks)
 
 
 @pytest.mark.parametrize("method", ["pcevolve", "pe", "jvem", "dp-means"])
-def test_methods_survive_an_audit_with_the_noise_of_real_runs(method):
-    done = audit_dp(method, "--epsilon", "2", "--runs", "2000", "--confidence", "0.9999", "--json")
+def test_methods_survive_an_audit_with_the_noise_of_real_runs(client, method):
+    done = client("audit-dp", method, "--epsilon", "2", "--runs", "2000", "--confidence", "0.9999", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["noise"] == "os-csprng"
@@ -31,8 +28,8 @@ def test_methods_survive_an_audit_with_the_noise_of_real_runs(method):
     assert "is not refuted" in done.stderr
 
 
-def test_a_method_without_private_data_is_one_line_and_a_usage_error():
-    done = audit_dp("random", "--epsilon", "2")
+def test_a_method_without_private_data_is_one_line_and_a_usage_error(client):
+    done = client("audit-dp", "random", "--epsilon", "2")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "error: method 'random' never looks at private data: there is nothing to audit"

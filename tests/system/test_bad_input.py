@@ -12,9 +12,8 @@ from PIL import Image
 
 from pcevolve.cli.main import main
 from support import online
-from system.conftest import Client, ServerProcess, class_folders
-
-pytestmark = pytest.mark.system
+from support.folders import class_folders
+from support.processes import Client, ServerProcess
 
 
 @pytest.fixture
@@ -170,7 +169,7 @@ def test_a_wrong_key(tmp_path, private, refused):
 
 
 def test_a_private_process_error_is_one_line_without_a_traceback(client: Client, tmp_path):
-    done = client(*client.run_options(tmp_path / "nowhere", tmp_path / "out"))
+    done = client.as_installed(*client.run_options(tmp_path / "nowhere", tmp_path / "out"))
     assert done.returncode == 3
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "out").exists()

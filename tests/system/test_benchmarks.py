@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.system
-
 ROOT = Path(__file__).parents[2]
 
 

@@ -13,18 +13,17 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.privacy import Event
 from support.accounts import ONE, budget, outcome, patients, query
-from system.conftest import Client
-
-pytestmark = pytest.mark.system
+from support.forkserver import ForkServer
+from support.processes import Client
 
 PATIENTS = patients(p1=[b"1", b"2"], p2=[b"3"], p3=[b"4"])
 NOISE = Event("gaussian", "1234567890123/400000000000", 2)
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Client:
+def client(tmp_path: Path, forks: ForkServer) -> Client:
     """The command line alone: these commands need no API."""
-    return Client(tmp_path, "http://127.0.0.1:9")
+    return Client(tmp_path, "http://127.0.0.1:9", forks)
 
 
 @pytest.fixture

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from system.conftest import Client
-
-pytestmark = pytest.mark.system
+from support.forkserver import ForkServer
+from support.processes import Client
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Client:
+def client(tmp_path: Path, forks: ForkServer) -> Client:
     """The command line alone: a plan needs no API."""
-    return Client(tmp_path, "http://127.0.0.1:9")
+    return Client(tmp_path, "http://127.0.0.1:9", forks)
 
 
 def planned(client: Client, *options: object) -> dict[str, object]:

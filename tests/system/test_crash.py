@@ -1,4 +1,8 @@
-"""kill -9, on either side, at any time: nothing is drawn twice, nothing is lost."""
+"""kill -9, on either side, at any time: nothing is drawn twice, nothing is lost.
+
+The clients that are killed are forks of a process that has imported the client already: a kill ends a fork as it ends
+any process, in the middle of whatever it does, and only the imports are not killed.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from system.conftest import (
-    RUN_SECONDS,
-    Client,
-    ServerProcess,
-    class_folders,
-    events,
-    receipts,
-    released_files,
-)
-
-pytestmark = pytest.mark.system
+from support.folders import class_folders, events, receipts, released_files
+from support.forkserver import ForkServer
+from support.processes import RUN_SECONDS, Client, ServerProcess
 
 NOISE = {"insecure_noise_seed": 3}
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory, server: ServerProcess) -> Path:
+def reference(tmp_path_factory: pytest.TempPathFactory, server: ServerProcess, forks: ForkServer) -> Path:
     """The same run, uninterrupted; seeded noise makes it comparable."""
     root = tmp_path_factory.mktemp("reference")
-    client = Client(root, server.address)
+    client = Client(root, server.address, forks)
     done = client(*client.run_options(class_folders(root / "private", seed=1), root / "run", **NOISE))
     assert done.returncode == 0, done.stderr
     return root / "run"
@@ -88,8 +84,8 @@ def mortal(tmp_path):
     process.kill()
 
 
-def test_a_client_waits_for_a_server_that_was_killed_and_finishes(reference, mortal, tmp_path):
-    client, run = Client(tmp_path, mortal.address), tmp_path / "run"
+def test_a_client_waits_for_a_server_that_was_killed_and_finishes(reference, mortal, forks, tmp_path):
+    client, run = Client(tmp_path, mortal.address, forks), tmp_path / "run"
     private = class_folders(tmp_path / "private", seed=1)
     process = client.start(*client.run_options(private, run, patience=240, **NOISE))
     wait_for_line(run, 20, process)
@@ -104,8 +100,8 @@ def test_a_client_waits_for_a_server_that_was_killed_and_finishes(reference, mor
     assert client("audit", run, "--allow-insecure").returncode == 0
 
 
-def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference, mortal, tmp_path):
-    client, run = Client(tmp_path, mortal.address), tmp_path / "run"
+def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference, mortal, forks, tmp_path):
+    client, run = Client(tmp_path, mortal.address, forks), tmp_path / "run"
     private = class_folders(tmp_path / "private", seed=1)
     process = client.start(*client.run_options(private, run, patience=2, **NOISE))
     wait_for_line(run, 20, process)
@@ -124,7 +120,7 @@ def test_a_disk_that_fills_up_is_one_clear_line_and_the_run_can_be_resumed(refer
     run = tmp_path / "run"
     options = client.run_options(class_folders(tmp_path / "private", seed=1), run, **NOISE)
     starved = subprocess.run(
-        ["sh", "-c", 'trap "" XFSZ; ulimit -f 40; exec "$@"', "sh", *client.command(*options)],
+        ["sh", "-c", 'trap "" XFSZ; ulimit -f 40; exec "$@"', "sh", *client.installed(*options)],
         env=client.environment(),
         capture_output=True,
         text=True,

@@ -18,9 +18,8 @@ import pytest
 
 from pcevolve.egress.transport import Address, ConnectionTroubleError, HttpTransport
 from pcevolve.providers.dialect import WireRequest
-from system.conftest import RUN_SECONDS, Client, class_folders
-
-pytestmark = pytest.mark.system
+from support.folders import class_folders
+from support.processes import RUN_SECONDS, Client
 
 LIBRARY_SEARCH = {"ldconfig", "gcc", "cc", "ld", "objdump", "uname"}
 """What Python's ctypes starts to find a shared library."""

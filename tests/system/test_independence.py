@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from pcevolve.transcript.bodies import Bodies, BodyRef
-from system.conftest import Client, class_folders, events
-
-pytestmark = pytest.mark.system
+from support.folders import class_folders, events
+from support.processes import Client
 
 
 def requests(run: Path) -> list[dict]:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from system.conftest import Client, class_folders, events, receipts
-
-pytestmark = pytest.mark.system
+from support.folders import class_folders, events, receipts
+from support.processes import Client
 
 METHODS = ["auto", "dp-means", "jvem", "pe", "pe-em", "pcevolve-gm", "pcevolve-g"]
 

@@ -11,9 +11,9 @@ import datasets
 import pytest
 import torchvision
 
-from system.conftest import Client, ServerProcess, class_folders, events
-
-pytestmark = pytest.mark.system
+from support.folders import class_folders, events
+from support.forkserver import ForkServer
+from support.processes import Client, ServerProcess
 
 REPORTED = {
     "method", "epsilon_budget", "epsilon_spent", "delta", "relation", "iterations", "classes",
@@ -22,12 +22,12 @@ REPORTED = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, server: ServerProcess) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory, server: ServerProcess, forks: ForkServer) -> Path:
     root = tmp_path_factory.mktemp("whole")
-    client = Client(root, server.address)
+    client = Client(root, server.address, forks)
     private = class_folders(root / "private", seed=1)
     test = class_folders(root / "test", seed=2)
-    done = client(*client.run_options(private, root / "run", test=test), "--json")
+    done = client.as_installed(*client.run_options(private, root / "run", test=test), "--json")
     assert done.returncode == 0, done.stderr
     (root / "printed.json").write_text(done.stdout)
     return root / "run"

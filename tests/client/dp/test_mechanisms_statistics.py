@@ -15,6 +15,8 @@ from scipy import stats
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from support.draws import Misscaled, exponential_probabilities, permute_and_flip_probabilities
 
+pytestmark = pytest.mark.statistical
+
 FALSE_ALARM = 1e-6
 DRAWS = 20_000
 SCORES = np.array([2.0, 1.2, 0.6, 0.0, 0.0])

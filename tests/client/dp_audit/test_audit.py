@@ -24,6 +24,8 @@ from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene, Selector
 from support.draws import Misscaled
 
+pytestmark = pytest.mark.statistical
+
 PRIVATE = sorted(name for name, method in METHODS.items() if method.selector is not None)
 RELATIONS: list[Relation] = ["replace-one", "add-remove"]
 FAMILIES = ["pcevolve", "pcevolve-gm", "pe", "pe-em", "jvem", "dp-means"]

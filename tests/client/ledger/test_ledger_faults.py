@@ -23,6 +23,8 @@ from pcevolve.public.release import Receipt
 from support.accounts import ONE, UNITS, budget, never, outcome, query
 from support.killing import Work, killed_at_call, killed_at_system_call, outlived, until_it_survives
 
+pytestmark = pytest.mark.system
+
 MEASURED = bytes(range(256)) * 80  # five pages, so that a commit has several writes to be killed between
 NAMES = ["ledger.key", "ledger.sqlite"]
 PAGE = 4096

@@ -22,6 +22,7 @@ from pcevolve.ledger.overlap import Reach, exposures
 from pcevolve.ledger.units import Units
 from pcevolve.privacy import FREE, Event
 from support.accounts import account, budget, gaussian, images, outcome, patients, query
+from support.examples import examples
 
 IMAGES = images(b"1", b"2", b"3", b"4")
 PATIENTS = patients(p=[b"1", b"2", b"3"], q=[b"4"])
@@ -286,7 +287,7 @@ def unit_maps(draw):
     return [(name, {i for i in owners if owners[i] == name}) for name in sorted(set(owners.values()))]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     st.lists(st.tuples(unit_maps(), st.integers(1, 4)), min_size=2, max_size=5),
     st.sampled_from([("replace-one", None), ("replace-one", 8), ("add-remove", 8)]),

@@ -14,6 +14,7 @@ from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS, Scope, method
 from pcevolve.methods.method import Schedule
 from pcevolve.privacy import FREE, Budget, Event
+from support.examples import examples
 from support.runs import small_plan
 
 PRIVATE = sorted(name for name, each in METHODS.items() if each.selector is not None)
@@ -31,7 +32,7 @@ def scope(**changes: object) -> Scope:
     return Scope(**{**values, **changes})  # type: ignore[arg-type]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     name=st.sampled_from(PRIVATE),
     total=st.fractions(Fraction(1, 10), 20, max_denominator=1000),

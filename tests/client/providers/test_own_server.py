@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
-from api_server.conftest import FakeGenerator, served
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import ProviderRefusedError
 from support.runs import SmallRun, small_plan
+from support.served import FakeGenerator, served
 
 
 class InProcess:

@@ -14,6 +14,7 @@ from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
 from pcevolve.selectors.following import MACHINE_SHARE
 from pcevolve.selectors.means import REPULSION
+from support.examples import examples
 
 OTHER_MACHINE = 1e-6
 """Relative error of an embedding on another processor."""
@@ -21,7 +22,7 @@ CLEAR = 20 * MACHINE_SHARE
 """Relative difference of distances that no rounding explains."""
 BY_DISTANCE = ("contrastive", "noisy-argmax", "joint")
 DRAWN = ("contrastive", "filter", "unfiltered", "plain-distance", "noisy-argmax", "votes-em", "joint")
-QUICK = settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
+QUICK = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.filter_too_much])
 
 
 def event_of(name: str, classes: int) -> Event:

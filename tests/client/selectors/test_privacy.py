@@ -16,6 +16,8 @@ from pcevolve.selectors import SELECTORS
 from support.draws import permute_and_flip_probabilities
 from support.neighbours import RELATIONS, Enumeration, World
 
+pytestmark = pytest.mark.statistical
+
 UNDERSTATED = 1 / 0.7
 NAN = math.nan
 LINE = (-2.0, -0.5, 1.0, 3.0)

@@ -17,6 +17,7 @@ from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.joint import ballots, total_votes
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.votes import ExponentialVotes, Votes
+from support.examples import examples
 
 UTILITIES = {"h∘g": calibrated, "g": filtered, "h": unfiltered, "h'∘g": uncalibrated}
 
@@ -155,7 +156,7 @@ def test_candidates_that_cannot_be_used_change_nothing_for_the_others(name: str,
 
 @pytest.mark.parametrize("name", SELECTORS)
 @given(case=CASES, wanted=st.integers(1, 12))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_as_many_as_wanted_are_picked_and_none_that_cannot_be_used(name: str, case: Case, wanted: int):
     scene = case.scene([with_holes(pool, case.random) for pool in case.pools], wanted)
     for picked, pool in zip(chosen_by(name, case.records, scene), scene.pools, strict=True):
@@ -166,7 +167,7 @@ def test_as_many_as_wanted_are_picked_and_none_that_cannot_be_used(name: str, ca
 
 @pytest.mark.parametrize("name", SELECTORS)
 @given(case=CASES)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_picking_again_from_the_same_measurement_gives_the_same(name: str, case: Case):
     scene, selector = case.scene(), SELECTORS[name]()
     measured = measured_by(selector, name, case.records, scene)
@@ -176,7 +177,7 @@ def test_picking_again_from_the_same_measurement_gives_the_same(name: str, case:
 
 @pytest.mark.parametrize("name", ["contrastive", "noisy-argmax", "joint", "means"])
 @given(case=CASES)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_nobody_is_picked_twice_while_there_are_others(name: str, case: Case):
     for wanted in (2, 5):
         scene = case.scene(wanted=wanted)

@@ -16,6 +16,7 @@ from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.nearest import nearest
 from pcevolve.selectors.scene import FEW_PRODUCTS, distances, nearest_candidates
 from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes
+from support.examples import examples
 from support.neighbours import World, records_of
 
 NAN = math.nan
@@ -34,7 +35,7 @@ def test_records_vote_in_their_own_class_and_ties_go_to_the_first_candidate():
     shape=st.tuples(st.integers(1, 30), st.integers(1, 30), st.integers(1, 20)),
     grid=st.booleans(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_screening_many_records_elects_the_same_as_comparing_one_by_one(seed, shape, grid):
     """On a coarse grid there are many ties."""
     random, (count, others, width) = np.random.default_rng(seed), shape

@@ -13,6 +13,7 @@ from pcevolve.errors import TranscriptError
 from pcevolve.providers.multipart import form
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.log import Transcript, read
+from support.examples import examples
 from support.provider import FakeProvider, png
 from support.runs import SmallRun
 
@@ -91,7 +92,7 @@ def test_an_image_is_stored_once_whether_it_crosses_bare_as_data_url_in_a_form_o
     assert {ref.files for ref in refs} == {(refs[-1].sha256,)}
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.binary(max_size=300), st.text(max_size=50), st.binary(max_size=60))
 def test_any_form_comes_back_byte_for_byte(tmp_path_factory, image, value, rest):
     bodies = Bodies(tmp_path_factory.mktemp("bodies"))

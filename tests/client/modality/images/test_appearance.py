@@ -12,6 +12,7 @@ from pcevolve.errors import TranscriptError
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, appearance_in, developed
 from pcevolve.public.release import Receipt
 from pcevolve_shared import images
+from support.examples import examples
 
 angles = st.floats(0, 1)
 
@@ -40,7 +41,7 @@ def test_it_tells_colour_and_sharpness():
     assert Appearance.of(drawn(0, 255)).sharpness > 1.3 * Appearance.of(drawn(0, 255, blur=3)).sharpness
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 70), st.integers(1, 70))
 def test_every_image_has_one_inside_the_cube(seed, width, height):
     vector = Appearance.of(noise(seed, (height, width))).vector
@@ -48,7 +49,7 @@ def test_every_image_has_one_inside_the_cube(seed, width, height):
     assert ((vector >= 0) & (vector <= 1)).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 255), st.integers(0, 255), st.integers(0, 255), st.integers(0, 255))
 def test_an_image_gets_the_ground_and_ink_that_are_asked_for(ground, ink, wanted_ground, wanted_ink):
     one, two = drawn(ground, ink), drawn(wanted_ground, wanted_ink)
@@ -79,7 +80,7 @@ def test_light_on_dark_stays_light_on_dark():
     assert looked[32, 32, 0] >= looked[0, 0, 0]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.tuples(*[angles] * 6))
 def test_any_image_can_be_given_any_appearance(seed, numbers):
     source = noise(seed)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, pixel_digest, read_image
+from support.examples import examples
 
 RAMP = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
 
@@ -102,7 +103,7 @@ def test_unit_tells_shapes_with_equal_bytes_apart():
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "BMP", "WebP"])
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

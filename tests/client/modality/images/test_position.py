@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.modality.images.position import MOVED_SHARE, REACH, moved, position_of
+from support.examples import examples
 
 SIDE = 60
 
@@ -38,7 +39,7 @@ def test_an_image_without_a_subject_has_its_place_in_the_middle():
     assert position_of(np.zeros((SIDE, SIDE)), 0.0, 1.0) == (0.5, 0.5)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(22, 32), st.integers(22, 32), st.floats(0, 1), st.floats(0, 1))
 def test_a_move_goes_most_of_the_way(down, across, wanted_down, wanted_across):
     image = np.repeat(spot(down, across)[..., None], 3, axis=2)

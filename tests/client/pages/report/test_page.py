@@ -340,6 +340,7 @@ def test_many_classes_do_not_make_a_huge_page(finished: Make):
     assert "5 more classes are in release/" in shown.text
 
 
+@pytest.mark.system
 def test_a_browser_shows_it_without_complaint(finished: Make, tmp_path: Path):
     browser = shutil.which("chromium")
     if browser is None:

@@ -1,0 +1,14 @@
+"""How many examples a property is tried on: few for a change, many at night; see ``tests/conftest.py``."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+NIGHTLY = 100
+"""Examples of a property that names no number itself, at night."""
+LEAST = 10
+
+
+def examples(nightly: int) -> int:
+    """How many to try of a property that is tried so often at night."""
+    return max(LEAST, min(nightly, nightly * settings.default.max_examples // NIGHTLY))

@@ -1,0 +1,132 @@
+"""Real processes: the API server with the bundled model, and the client's command line; for tests only."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from support.forkserver import ForkServer, Started, environment_of_tests
+
+BIN = Path(sys.executable).parent
+MODEL = os.environ.get("PCEVOLVE_TEST_MODEL", "bundled")  # a smaller one while developing
+READY_SECONDS = 180
+RUN_SECONDS = 400
+
+
+@dataclass
+class ServerProcess:
+    """An API server that can be killed and started again on the same port."""
+
+    log: Path
+    port: int = 0
+    arguments: tuple[object, ...] = ()
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self, ready: bool = True) -> None:
+        self.port = self.port or free_port()
+        command = [
+            BIN / "pcevolve-server",
+            "serve",
+            "--model",
+            MODEL,
+            "--model-id",
+            "bundled",
+            "--port",
+            str(self.port),
+        ]
+        command += map(str, self.arguments)
+        with self.log.open("ab") as sink:
+            self.process = subprocess.Popen(command, stdout=sink, stderr=sink)
+        if ready:
+            self.wait_ready()
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline:
+            assert self.process is not None
+            assert self.process.poll() is None, self.log.read_text()
+            try:
+                with urllib.request.urlopen(f"{self.address}/readyz", timeout=5):
+                    return
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                time.sleep(0.2)
+        raise AssertionError(self.log.read_text())
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@dataclass
+class Client:
+    """The command line with a state folder of its own; each command is a fork of a process that has done the imports.
+
+    Attributes:
+        home: Where the state folder is.
+        address: Of the API.
+        forks: What starts the processes.
+    """
+
+    home: Path
+    address: str
+    forks: ForkServer
+
+    def installed(self, *arguments: object) -> list[str]:
+        """The installed command and its arguments."""
+        return [str(BIN / "pcevolve"), *map(str, arguments)]
+
+    def environment(self) -> dict[str, str]:
+        return {**environment_of_tests(), "XDG_STATE_HOME": str(self.home / "state")}
+
+    def as_installed(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Run the installed command in a new interpreter, as a user does; takes seconds longer."""
+        return subprocess.run(
+            self.installed(*arguments),
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+        )
+
+    def __call__(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        return self.forks.run(arguments, self.environment(), RUN_SECONDS)
+
+    def start(self, *arguments: object) -> Started:
+        return self.forks.start(arguments, self.environment())
+
+    def run_options(self, private: object, out: Path, **changes: object) -> list[object]:
+        """A small run: two classes, four images each, three iterations, seeded on the wire."""
+        options: dict[str, object] = {
+            "private": private,
+            "domain": "handwritten mark",
+            "out": out,
+            "method": "pcevolve",
+            "api": self.address,
+            "candidates": 4,
+            "iterations": 3,
+            "steps": 4,
+            "batch": 2,
+            "seed": 11,
+            "ledger": out.with_suffix(".ledger"),
+        }
+        given = {**options, **changes}
+        return ["run", *[part for k, v in given.items() for part in (f"--{k.replace('_', '-')}", v)]]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

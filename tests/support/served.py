@@ -1,0 +1,62 @@
+"""A generator that paints plain colours, and an app around any generator, in this process; for tests only."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Sequence
+
+from PIL import Image
+from starlette.testclient import TestClient
+
+from pcevolve_server.app import create_app
+from pcevolve_server.generator import Picture, Task
+from pcevolve_server.settings import Settings
+from pcevolve_shared.wire import ModelInfo, Resolution
+
+
+class FakeGenerator:
+    """Paints a plain colour out of the seed; waits at ``gate`` and keeps its batches."""
+
+    def __init__(self, adapters=()):
+        self.info = ModelInfo(
+            id="maker/fake",
+            name="fake",
+            family="stable-diffusion",
+            pipelines=("text-to-image", "image-to-image"),
+            base_resolution=Resolution(width=64, height=32),
+            schedulers=("ddim",),
+            adapters=adapters,
+            max_images=64,
+        )
+        self.gate = threading.Event()
+        self.gate.set()
+        self.batches = []
+
+    def create(self, tasks: Sequence[Task]):
+        self.batches.append(list(tasks))
+        assert self.gate.wait(20)
+        return [self.paint(task) for task in tasks]
+
+    vary = create
+
+    def paint(self, task):
+        if task.prompt == "explode":
+            raise RuntimeError("SECRET prompt in a library's message")
+        colour = (task.seed % 256, task.seed // 256 % 256, 7)
+        return Picture(Image.new("RGB", (task.recipe.width, task.recipe.height), colour))
+
+
+@contextlib.contextmanager
+def served(generator, **settings):
+    """Yield a client of a ready app."""
+    app = create_app(Settings(**settings), lambda count_rejected: generator)
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        yield client
+
+
+def wait_until(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)

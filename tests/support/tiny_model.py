@@ -1,0 +1,81 @@
+"""A Stable Diffusion pipeline with random weights that is as small as one can be; for tests only."""
+
+import string
+
+PROMPT_TOKENS = 16
+
+
+def tiny_tokenizer():
+    from transformers import CLIPTokenizer
+
+    letters = string.ascii_lowercase + string.digits
+    words = ["<|startoftext|>", "<|endoftext|>", *letters, *(letter + "</w>" for letter in letters)]
+    vocabulary = {word: index for index, word in enumerate(words)}
+    return CLIPTokenizer(vocab=vocabulary, merges=[], model_max_length=PROMPT_TOKENS)
+
+
+def tiny_text_encoder(words):
+    from transformers import CLIPTextConfig, CLIPTextModel
+
+    return CLIPTextModel(
+        CLIPTextConfig(
+            vocab_size=words,
+            hidden_size=32,
+            intermediate_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=4,
+            max_position_embeddings=PROMPT_TOKENS,
+            bos_token_id=0,
+            eos_token_id=1,
+            pad_token_id=1,
+        )
+    )
+
+
+def tiny_unet():
+    from diffusers import UNet2DConditionModel
+
+    return UNet2DConditionModel(
+        sample_size=8,
+        block_out_channels=(8, 16),
+        layers_per_block=1,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        cross_attention_dim=32,
+        attention_head_dim=8,
+        norm_num_groups=4,
+    )
+
+
+def tiny_vae():
+    from diffusers import AutoencoderKL
+
+    return AutoencoderKL(
+        block_out_channels=(8, 8, 8),
+        down_block_types=("DownEncoderBlock2D",) * 3,
+        up_block_types=("UpDecoderBlock2D",) * 3,
+        norm_num_groups=4,
+        sample_size=32,
+    )
+
+
+def tiny_pipeline():
+    import torch
+    from diffusers import PNDMScheduler, StableDiffusionPipeline
+
+    torch.manual_seed(0)
+    tokenizer = tiny_tokenizer()
+    # The schedule of Stable Diffusion 1.5.
+    scheduler = PNDMScheduler(
+        beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", skip_prk_steps=True, steps_offset=1
+    )
+    return StableDiffusionPipeline(
+        vae=tiny_vae(),
+        text_encoder=tiny_text_encoder(len(tokenizer)),
+        tokenizer=tokenizer,
+        unet=tiny_unet(),
+        scheduler=scheduler,
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
