@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from pcevolve.cli.audit_dp import AuditedClaim
 from pcevolve.cli.budget import PlannedRun
 from pcevolve.cli.main import COMMANDS, app
+from pcevolve.cli.options import given
 from pcevolve.cli.reference import reference
 from pcevolve.encoders import ENCODERS
 from pcevolve.methods import METHODS
@@ -52,6 +53,33 @@ def test_the_ten_most_used_options_come_first():
     places = [page.index(f"─ {panel.value} ─") for panel in Panel]
     assert places == sorted(places)
     assert all(page.index(f"{each.flag} ") < places[1] for each in options[:10])
+
+
+def test_a_configuration_file_gives_options_of_every_kind_and_flags_win(command, tmp_path):
+    (tmp_path / "run.toml").write_text(
+        'domain = "scratch"\nepsilon = 3\ncandidates = 40\nguidance = 2.5\nshots = 7\nforget-insecure = true\n'
+        'unlabelled = false\nimage-hosts = ["a.example", "b.example"]\nunit_map = "units.csv"\n'
+    )
+    arguments = ["--private", "scans", "--out", "run", "--shots", "5", "--config", str(tmp_path / "run.toml")]
+    found = command("run").make_context("run", arguments).params
+    settings = RunSettings.of(given({name: found[name] for name in RunSettings.model_fields}))
+    assert (settings.domain, settings.epsilon, settings.candidates) == ("scratch", "3", 40)
+    assert (settings.guidance, settings.shots, settings.unit_map) == (2.5, 5, Path("units.csv"))
+    assert (settings.forget_insecure, settings.unlabelled) == (True, False)
+    assert settings.image_hosts == ("a.example", "b.example")
+
+
+def test_what_nobody_gave_is_left_to_its_default(command):
+    found = (
+        command("run")
+        .make_context("run", ["--private", "scans", "--out", "run", "--domain", "scratch"])
+        .params
+    )
+    assert set(given({name: found[name] for name in RunSettings.model_fields})) == {
+        "private",
+        "out",
+        "domain",
+    }
 
 
 def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():

@@ -106,7 +106,7 @@ def _planned(asked: PlannedRun) -> tuple[BudgetPlan, str]:
     asked.require_one_question()
     sizes = Scope(asked.relation, asked.iterations or 1, asked.classes, asked.shots, asked.candidates)
     delta = default_delta(asked.method) if asked.delta is None else asked.delta
-    budget = Budget(parse_epsilon(asked.epsilon or DEFAULT_EPSILON), delta)
+    budget = Budget(parse_epsilon(DEFAULT_EPSILON if asked.epsilon is None else asked.epsilon), delta)
     chosen, reason = resolved(asked.method, budget, sizes)
     scope = replace(sizes, iterations=chosen.iterations(asked.iterations, budget, sizes))
     if asked.appearance == "auto" and chosen.keep != "selected":

@@ -39,8 +39,8 @@ def takes(model: type[BaseModel]) -> Callable[[Command], Command]:
 
 
 def given(values: dict[str, object]) -> dict[str, object]:
-    """The options that somebody gave, on the command line or in a configuration file."""
-    return {name: value for name, value in values.items() if value is not None}
+    """The options that somebody gave, on the command line or in a configuration file; of lists, those with anything."""
+    return {name: value for name, value in values.items() if value is not None and value not in ([], ())}
 
 
 def described(option: Option) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pcevolve.egress.address import require_address
+from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder
 from pcevolve.errors import LedgerError, UsageError
 from pcevolve.ledger.creation import key_beside, require_volume
@@ -54,12 +54,10 @@ def checked(settings: RunSettings, resume: bool = False) -> CheckedRun:
     folder = RunFolder(settings.out)
     if resume and folder.config.exists():
         settings = resumed(RunSettings.load(folder.config), settings)
-    lifetime_epsilon = parse_epsilon(settings.lifetime_epsilon or settings.epsilon)
     _check_options(settings)
     _check_paths(settings, folder, resume)
     budget = _budget(settings)
-    delta = budget.delta if settings.lifetime_delta is None else settings.lifetime_delta
-    return CheckedRun(settings, folder, resume, budget, Budget(lifetime_epsilon, delta))
+    return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget))
 
 
 def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
@@ -81,16 +79,18 @@ def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
 
 
 def _check_options(settings: RunSettings) -> None:
+    """Refuse options that no run can have, those first that take least to tell."""
     from pcevolve.providers import dialect
 
     parse_epsilon(settings.epsilon)
+    parse_epsilon(settings.lifetime_epsilon or settings.epsilon)
     require_address(settings.api)
-    settings.key()
-    dialect(settings.dialect)
+    require_key(settings.key(), dialect(settings.dialect).scheme)
     require_encoder(settings.encoder)
 
 
 def _check_paths(settings: RunSettings, folder: RunFolder, resume: bool) -> None:
+    """Refuse paths that lead nowhere, or where a run would overwrite or lose something."""
     folder.refuse_overwriting(resume)
     source = parse_source(settings.private)
     if isinstance(source, DigitsSource):
@@ -120,8 +120,18 @@ def require_ledger(path: Path) -> None:
 
 
 def _budget(settings: RunSettings) -> Budget:
-    """The run's budget; where no δ is given, its method's."""
+    """What the run may spend; where no δ is given, its method's.
+
+    Raises:
+        UsageError: There is no such method.
+    """
     from pcevolve.methods import default_delta
 
-    delta = default_delta(settings.method)  # refuses an unknown method too
+    delta = default_delta(settings.method)  # looked up whether it is needed or not: the method has to exist
     return Budget(parse_epsilon(settings.epsilon), delta if settings.delta is None else settings.delta)
+
+
+def _lifetime(settings: RunSettings, budget: Budget) -> Budget:
+    """What all runs together may spend on any one privacy unit; as much as this run where nothing else is given."""
+    epsilon = parse_epsilon(settings.lifetime_epsilon) if settings.lifetime_epsilon else budget.epsilon
+    return Budget(epsilon, budget.delta if settings.lifetime_delta is None else settings.lifetime_delta)

@@ -238,7 +238,7 @@ class RunSettings(BaseModel):
     insecure_noise_seed: Annotated[
         int | None,
         Field(description="INSECURE, for tests: noise from a seed. The run has no privacy."),
-        Setting(Panel.PRIVACY, public=True),
+        Setting(Panel.PRIVACY),
     ] = None
 
     @classmethod
