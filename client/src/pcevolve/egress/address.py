@@ -1,4 +1,4 @@
-"""What the address of an API may look like; checked before anything is loaded that could reach it."""
+"""What an API's address and key may look like; checked before anything is loaded that could reach it."""
 
 from __future__ import annotations
 
@@ -22,3 +22,21 @@ def require_address(url: str) -> None:
         raise UsageError(f"--api '{url}' is not an address such as http://127.0.0.1:8000")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError("--api must be scheme, host, port and path only: give the key with --api-key-file")
+
+
+def require_key(key: str | None, scheme: str) -> None:
+    """Refuse a key that cannot be sent.
+
+    Args:
+        key: None: the API wants none.
+        scheme: How the API takes it: ``Bearer`` or ``Basic``.
+
+    Raises:
+        UsageError: It has odd characters, or is not what the scheme wants.
+    """
+    if key is None:
+        return
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
+    if scheme == "Basic" and ":" not in key:
+        raise UsageError("this API's key is user:password")

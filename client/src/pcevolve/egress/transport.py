@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from pcevolve.egress.address import require_address
+from pcevolve.egress.address import require_address, require_key
 from pcevolve.egress.bounds import MAX_TEXT_BYTES, bounded, mostly_images
 from pcevolve.egress.deadline import Deadline
-from pcevolve.errors import EgressError, UsageError
+from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Scheme, WireRequest
 from pcevolve.transcript.records import FailureReason, Header
 from pcevolve_shared import limits
@@ -107,15 +107,10 @@ class Address:
         """Refuse what is not a plain http(s) address, and keys that cannot be sent to it.
 
         Raises:
-            UsageError: As ``require_address``; or the key has odd characters, or is not what the scheme wants.
+            UsageError: As ``require_address`` and ``require_key``.
         """
         require_address(self.base_url)
-        if self.key is not None and not (
-            self.key.isascii() and self.key.isprintable() and " " not in self.key
-        ):
-            raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
-        if self.key is not None and self.scheme == "Basic" and ":" not in self.key:
-            raise UsageError("this API's key is user:password")
+        require_key(self.key, self.scheme)
 
     @property
     def is_nearby(self) -> bool:

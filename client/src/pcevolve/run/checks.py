@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pcevolve.egress.address import require_address
+from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder
 from pcevolve.errors import LedgerError, UsageError
 from pcevolve.ledger.creation import key_beside, require_volume
@@ -85,8 +85,7 @@ def _check_options(settings: RunSettings) -> None:
     parse_epsilon(settings.epsilon)
     parse_epsilon(settings.lifetime_epsilon or settings.epsilon)
     require_address(settings.api)
-    settings.key()
-    dialect(settings.dialect)
+    require_key(settings.key(), dialect(settings.dialect).scheme)
     require_encoder(settings.encoder)
 
 
