@@ -324,7 +324,11 @@ def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
     assert told_by_rules(run) == told_by_replay(run) != {}
 
 
-@pytest.mark.parametrize("mutation", [dropped(1), moved(1, 3), repeated(1, 5), carrying(3, 11)], ids=str)
+@pytest.mark.parametrize(
+    "mutation",
+    [dropped(1), moved(1, 3), repeated(1, 5), carrying(3, 11)],
+    ids=["dropped", "moved", "repeated", "another image"],
+)
 def test_both_refuse_another_order_and_another_image(honest: Honest, mutation: Mutation):
     blocks = list(honest.blocks)
     mutation(honest, blocks)
