@@ -4,12 +4,12 @@
 # The dependencies of this side alone. `compile` picks their names out of the lock's pins; `install` takes every
 # version's hash from the lock as well, and refuses what has none or another one.
 FROM python:3.11-slim AS dependencies
-ENV UV_COMPILE_BYTECODE=1 UV_NO_CACHE=1 VIRTUAL_ENV=/opt/pcevolve
+ENV UV_COMPILE_BYTECODE=1 UV_NO_CACHE=1 VIRTUAL_ENV=/opt/venv
 WORKDIR /build
 COPY docker/uv.txt ./
 RUN python -m venv /opt/uv \
     && /opt/uv/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r uv.txt \
-    && python -m venv --without-pip /opt/pcevolve
+    && python -m venv --without-pip /opt/venv
 COPY requirements.lock ./
 COPY shared/pyproject.toml shared/
 COPY client/pyproject.toml client/
@@ -26,14 +26,14 @@ RUN /opt/uv/bin/uv build --quiet --wheel --build-constraints requirements.lock -
     && /opt/uv/bin/uv pip install --no-deps --prefix /code wheels/*.whl
 
 FROM python:3.11-slim
-COPY --from=dependencies /opt/pcevolve /opt/pcevolve
-COPY --from=code /code /opt/pcevolve
+COPY --from=dependencies /opt/venv /opt/venv
+COPY --from=code /code /opt/venv
 # /runs and /state belong to the user, so that new volumes do.
 RUN useradd --uid 1000 --user-group --no-create-home --home-dir /tmp pcevolve \
     && install -d -o 1000 -g 1000 -m 700 /runs /state
 # The budget belongs to the data, so its ledger outlives containers: where /state is no volume, no run begins.
 # All else that may be written is /tmp and /runs.
-ENV PATH=/opt/pcevolve/bin:$PATH HOME=/tmp USER=pcevolve PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
+ENV PATH=/opt/venv/bin:$PATH HOME=/tmp USER=pcevolve PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
     PCEVOLVE_LEDGER=/state/ledger.sqlite PCEVOLVE_LEDGER_VOLUME=/state
 WORKDIR /runs
 USER 1000:1000

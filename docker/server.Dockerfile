@@ -4,12 +4,12 @@
 # The dependencies of this side alone. `compile` picks their names out of the lock's pins; `install` takes every
 # version's hash from the lock as well, and refuses what has none or another one.
 FROM python:3.11-slim AS dependencies
-ENV UV_COMPILE_BYTECODE=1 UV_NO_CACHE=1 VIRTUAL_ENV=/opt/pcevolve
+ENV UV_COMPILE_BYTECODE=1 UV_NO_CACHE=1 VIRTUAL_ENV=/opt/venv
 WORKDIR /build
 COPY docker/uv.txt ./
 RUN python -m venv /opt/uv \
     && /opt/uv/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r uv.txt \
-    && python -m venv --without-pip /opt/pcevolve
+    && python -m venv --without-pip /opt/venv
 COPY requirements.lock ./
 COPY shared/pyproject.toml shared/
 COPY api_server/pyproject.toml api_server/
@@ -26,12 +26,12 @@ RUN /opt/uv/bin/uv build --quiet --wheel --build-constraints requirements.lock -
     && /opt/uv/bin/uv pip install --no-deps --prefix /code wheels/*.whl
 
 FROM python:3.11-slim
-COPY --from=dependencies /opt/pcevolve /opt/pcevolve
-COPY --from=code /code /opt/pcevolve
-RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp pcevolve
+COPY --from=dependencies /opt/venv /opt/venv
+COPY --from=code /code /opt/venv
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp pcevolve-server
 # Models that are not bundled are looked for here by name. All that the process may write is /tmp.
 WORKDIR /models
-ENV PATH=/opt/pcevolve/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
+ENV PATH=/opt/venv/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
     PCEVOLVE_SERVER_HOST=0.0.0.0 PCEVOLVE_SERVER_PORT=8000
 USER 10001:10001
 EXPOSE 8000

@@ -54,13 +54,14 @@ print(json.dumps({
 """
 
 SEARCH = """
-import os, sys
+import os, re, sys
 
+own = re.compile(re.escape(sys.argv[1]) + r"(\\.py|-[0-9].*)?").fullmatch
 count = 0
 for folder, folders, files in os.walk("/"):
     if folder == "/":
         folders[:] = [name for name in folders if name not in ("proc", "sys")]
-    count += sum(name.startswith(sys.argv[1]) for name in folders + files)
+    count += sum(own(name) is not None for name in folders + files)
 print(count)
 """
 
