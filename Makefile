@@ -6,8 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 MITM := .mitm
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
-# One worker for each core, up to four: each holds a model, a server and a client, about 3 GB.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
+# One worker more than there are cores, for many tests wait; at most four: each, with its server and its clients, may
+# hold 2.5 GB.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 
@@ -25,13 +26,15 @@ demo: install  ## Run the main job end to end and print a summary (at most 5 min
 	$(BIN)/pcevolve demo --out runs/demo
 
 test: install $(MITM)/.installed  ## Run every test (at most 12 minutes on 2 cores)
-	$(BIN)/pytest $(PARALLEL)
+	$(BIN)/pytest $(PARALLEL) -m "not alone"
+	$(BIN)/pytest -m alone tests/flood
 
 test-fast: install  ## Run every test that starts no process and draws few numbers (at most 90 seconds on 2 cores)
 	$(BIN)/pytest $(PARALLEL) -m "not system and not statistical"
 
 test-nightly: install $(MITM)/.installed  ## Run every test, with many more examples of each property
-	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=nightly
+	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=nightly -m "not alone"
+	$(BIN)/pytest -m alone tests/flood
 
 leaks: install  ## Try to get private information out through the client's own code; all must be refused
 	$(BIN)/pytest tests/leaks
