@@ -12,6 +12,8 @@ from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Recipe, Task
 from support.tiny_model import load
 
+pytestmark = pytest.mark.models
+
 RECIPE = Recipe(width=32, height=32, steps=4, strength=0.8)
 EMBEDDING, CROSS = 16, 32
 

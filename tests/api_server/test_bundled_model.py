@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+pytestmark = pytest.mark.models
+
 ROOT = Path(__file__).parents[2] / "api_server"
 MODEL = ROOT / "src" / "pcevolve_server" / "bundled"
 TRAINING = ROOT / "training"

@@ -12,6 +12,8 @@ from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.settings import ModelSettings, SafetyPolicy
 from support.tiny_model import load
 
+pytestmark = pytest.mark.models
+
 
 def test_a_hub_id_that_is_not_cached_is_named_with_how_to_fetch_it():
     name = "nobody-at-all/no-such-model"

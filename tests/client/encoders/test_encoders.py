@@ -16,6 +16,8 @@ from pcevolve.encoders.fetch import fetch_encoder
 from pcevolve.encoders.frozen import FrozenEncoder, centre_square, to_tensor
 from pcevolve.errors import ModelError, UsageError
 
+pytestmark = pytest.mark.models
+
 TINY_CLIP = {
     "embed_dim": 24,
     "vision_cfg": {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16},

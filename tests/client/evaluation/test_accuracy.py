@@ -10,6 +10,8 @@ from pcevolve.evaluation.accuracy import Accuracy, AccuracyTest
 from pcevolve.evaluation.heads import Training, pixels_of, train_cnn, train_linear
 from pcevolve.private.digits import load_digits
 
+pytestmark = pytest.mark.models
+
 
 class GreyPixels:
     """A public encoder that a test can afford: 8x8 grey values."""
