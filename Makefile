@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 MITM := .mitm
 DOCS := .docs
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
-# One worker for each core, up to four: each holds a model, a server and a client, about 3 GB.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
+# One worker more than there are cores, for many tests wait; at most four: each, with its server and its clients, may
+# hold 2.5 GB.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 
-# Without bytecode in .venv every start of a process compiles torch anew: seconds, and tests start hundreds.
+# Without bytecode every process compiles its imports anew: seconds, and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test lint lock docs docs-options lock-docs bench-selectors clean
@@ -26,13 +27,15 @@ demo: install  ## Run the main job end to end and print a summary (at most 5 min
 	$(BIN)/pcevolve demo --out runs/demo
 
 test: install $(MITM)/.installed  ## Run every test (at most 12 minutes on 2 cores)
-	$(BIN)/pytest $(PARALLEL)
+	$(BIN)/pytest $(PARALLEL) -m "not alone"
+	$(BIN)/pytest -m alone tests/flood
 
-test-fast: install  ## Run every test that starts no process and draws few numbers (at most 90 seconds on 2 cores)
-	$(BIN)/pytest $(PARALLEL) -m "not system and not statistical"
+test-fast: install  ## Run what starts no process, runs no network and draws few numbers (90 seconds on 2 cores)
+	$(BIN)/pytest $(PARALLEL) -m "not system and not models and not statistical"
 
 test-nightly: install $(MITM)/.installed  ## Run every test, with many more examples of each property
-	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=nightly
+	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=nightly -m "not alone"
+	$(BIN)/pytest -m alone tests/flood
 
 leaks: install  ## Try to get private information out through the client's own code; all must be refused
 	$(BIN)/pytest tests/leaks
@@ -77,7 +80,7 @@ clean:  ## Remove the environment and caches; runs/ stays
 
 $(VENV)/.installed: requirements.lock $(PROJECTS) | $(UV)
 	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
-	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation \
 		-e shared -e api_server -e client
 	touch $@

@@ -2,9 +2,8 @@
 
 import pytest
 
-from pcevolve_server.settings import ModelSettings
 from support.served import FakeGenerator, served, wait_until
-from support.tiny_model import tiny_pipeline
+from support.tiny_model import load, tiny_pipeline
 
 
 @pytest.fixture(scope="session")
@@ -17,9 +16,7 @@ def tiny_model(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def generator(tiny_model):
-    from pcevolve_server.diffusion import loading
-
-    return loading.load(ModelSettings(model=str(tiny_model), threads=1), lambda count: None)
+    return load(model=str(tiny_model), threads=1)
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
-from pcevolve_server.diffusion import loading
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Recipe, Task
-from pcevolve_server.settings import ModelSettings
+from support.tiny_model import load
+
+pytestmark = pytest.mark.models
 
 RECIPE = Recipe(width=32, height=32, steps=4, strength=0.8)
 EMBEDDING, CROSS = 16, 32
@@ -57,8 +58,7 @@ def adapter_file(generator, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def adapted(tiny_model, adapter_file):
-    settings = ModelSettings(model=str(tiny_model), adapter=str(adapter_file), threads=1)
-    return loading.load(settings, lambda count: None)
+    return load(model=str(tiny_model), adapter=str(adapter_file), threads=1)
 
 
 def noise_image(seed):
@@ -104,8 +104,7 @@ def test_each_image_of_a_batch_conditions_its_own(adapted, guidance):
 
 
 def test_a_missing_adapter_is_named_with_what_to_do(tiny_model):
-    settings = ModelSettings(model=str(tiny_model), adapter="nobody/no-adapter", offline=True)
     with pytest.raises(
         ModelLoadError, match=r"IP-Adapter nobody/no-adapter: .*hf download nobody/no-adapter"
     ):
-        loading.load(settings, lambda count: None)
+        load(model=str(tiny_model), adapter="nobody/no-adapter", offline=True)

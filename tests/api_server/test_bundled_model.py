@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from diffusers import AutoPipelineForImage2Image, AutoPipelineForText2Image
+
+pytestmark = pytest.mark.models
 
 ROOT = Path(__file__).parents[2] / "api_server"
 MODEL = ROOT / "src" / "pcevolve_server" / "bundled"
@@ -19,12 +20,11 @@ FOLLOWED_AT_LEAST = 0.5  # the floor; MODEL_CARD.md has the measured share
 
 @pytest.fixture(scope="module")
 def pipeline():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(2)
+    from diffusers import AutoPipelineForText2Image
+
     loaded = AutoPipelineForText2Image.from_pretrained(MODEL, local_files_only=True)
     loaded.set_progress_bar_config(disable=True)
-    yield loaded
-    torch.set_num_threads(threads)
+    return loaded
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +84,8 @@ def test_prompts_are_followed_above_the_floor(pipeline, judge):
 
 
 def test_variations_move_away_from_their_source_as_strength_grows(pipeline):
+    from diffusers import AutoPipelineForImage2Image
+
     vary = AutoPipelineForImage2Image.from_pipe(pipeline)
     vary.set_progress_bar_config(disable=True)
     sources = create(pipeline, [glyph_prompt(c) for c in "3KRT8"], seed=5)

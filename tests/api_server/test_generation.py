@@ -9,6 +9,8 @@ from PIL import Image
 from pcevolve_server.errors import InvalidRequestError
 from pcevolve_server.generator import Recipe, Task
 
+pytestmark = pytest.mark.models
+
 RECIPE = Recipe(width=32, height=32, steps=10)
 SCHEDULERS = [
     None,

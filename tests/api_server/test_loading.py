@@ -8,14 +8,11 @@ import torch
 from PIL import Image
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion import loading
-from pcevolve_server.diffusion.checker import ModelChecker
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.settings import ModelSettings, SafetyPolicy
+from support.tiny_model import load
 
-
-def load(**settings):
-    return loading.load(ModelSettings(**settings), lambda count: None)
+pytestmark = pytest.mark.models
 
 
 def test_a_hub_id_that_is_not_cached_is_named_with_how_to_fetch_it():
@@ -110,6 +107,8 @@ class RedChecker(torch.nn.Module):
 
 def test_the_models_own_checker_is_asked_about_every_image():
     from transformers import CLIPImageProcessor
+
+    from pcevolve_server.diffusion.checker import ModelChecker
 
     checker = ModelChecker(RedChecker(), CLIPImageProcessor(size=16, crop_size=16))
     pictures = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue", "white")]

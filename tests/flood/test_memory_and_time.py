@@ -11,6 +11,8 @@ import pytest
 from flood.servers import KEY, MIB, LightServer
 from pcevolve_shared import limits, wire
 
+pytestmark = pytest.mark.alone
+
 CONNECTIONS = 15
 UPLOAD = 21 * MIB
 MOST_GROWTH = 5 * MIB

@@ -5,8 +5,7 @@ killed by ``kill -9`` and ends with an exit code. It differs from a fresh start 
 imported already, hash randomisation is the server's, and standard output is a file. Whatever depends on one of them
 starts the installed command instead.
 
-Run as a script, it is the server: one connection for each process, on which it answers with a process id and then with
-an exit code.
+The server has one connection for each process, on which it answers with a process id and then with an exit code.
 """
 
 from __future__ import annotations
@@ -122,7 +121,9 @@ class ForkServer:
         self._count = 0
         environment = environment_of_tests()
         path = os.pathsep.join([str(TESTS), *filter(None, [environment.get("PYTHONPATH")])])
-        command = [sys.executable, "-m", "support.forkserver", self._address]
+        # Not ``-m``: the command would call itself by the module's name.
+        code = "import sys; from support import forkserver; forkserver.serve(sys.argv[1])"
+        command = [sys.executable, "-c", code, self._address]
         self._process = subprocess.Popen(
             command, env={**environment, "PYTHONPATH": path}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -289,13 +290,10 @@ def _code(given: object) -> int:
     return 1
 
 
-def _main(address: str) -> None:
+def serve(address: str) -> None:
+    """Be the server: import the client, and fork for each order until standard input is closed."""
     for module in IMPORTED:
         importlib.import_module(module)
     gc.freeze()  # forks shall not copy what they only count
     _Server(address).serve()
     os._exit(0)  # libraries that are told of the end complain at length
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1])

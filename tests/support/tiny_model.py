@@ -2,6 +2,8 @@
 
 import string
 
+from pcevolve_server.settings import ModelSettings
+
 PROMPT_TOKENS = 16
 
 
@@ -57,6 +59,13 @@ def tiny_vae():
         norm_num_groups=4,
         sample_size=32,
     )
+
+
+def load(**settings):
+    """A generator; what it needs is imported when it is asked for, which takes seconds."""
+    from pcevolve_server.diffusion import loading
+
+    return loading.load(ModelSettings(**settings), lambda count: None)
 
 
 def tiny_pipeline():

@@ -19,7 +19,7 @@ def client(tmp_path: Path, forks: ForkServer) -> Client:
 
 @pytest.mark.parametrize("method", ["pcevolve", "pe", "jvem", "dp-means"])
 def test_methods_survive_an_audit_with_the_noise_of_real_runs(client, method):
-    done = client("audit-dp", method, "--epsilon", "2", "--runs", "2000", "--confidence", "0.9999", "--json")
+    done = client("audit-dp", method, "--epsilon", "2", "--runs", "500", "--confidence", "0.9999", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["noise"] == "os-csprng"

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from flood.servers import KEY, running
 from pcevolve.cli.main import main
 from support import online
 from support.folders import class_folders
-from support.processes import Client, ServerProcess
+from support.processes import Client
 
 
 @pytest.fixture
@@ -153,17 +154,12 @@ def test_a_key_file_that_others_can_read(refused, tmp_path):
     assert "chmod 600" in refused(2, api_key_file=key)
 
 
-def test_a_wrong_key(tmp_path, private, refused):
-    right, wrong = tmp_path / "right", tmp_path / "wrong"
-    for path in (right, wrong):
-        path.write_text(path.name * 8)
-        path.chmod(0o600)
-    server = ServerProcess(tmp_path / "locked.log", arguments=("--api-key-file", right))
-    server.start()
-    try:
-        complaint = refused(6, api=server.address, api_key_file=wrong)
-    finally:
-        server.kill()
+def test_a_wrong_key(tmp_path, refused):
+    wrong = tmp_path / "wrong"
+    wrong.write_text("wrong" * 8)
+    wrong.chmod(0o600)
+    with running(tmp_path, api_key=KEY) as server:
+        complaint = refused(6, api=f"http://127.0.0.1:{server.port}", api_key_file=wrong)
     assert "HTTP 401" in complaint
     assert "check the API key" in complaint
 

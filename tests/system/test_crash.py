@@ -75,10 +75,10 @@ def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(cli
     assert json.loads((run / "summary.json").read_text())["epsilon_spent"] == 10
 
 
-@pytest.fixture
-def mortal(tmp_path):
-    """A server that this test may kill."""
-    process = ServerProcess(tmp_path / "mortal.log")
+@pytest.fixture(scope="module")
+def mortal(tmp_path_factory):
+    """A server that tests may kill, and start again."""
+    process = ServerProcess(tmp_path_factory.mktemp("mortal") / "log")
     process.start()
     yield process
     process.kill()

@@ -4,7 +4,6 @@ import json
 import socket
 
 import numpy as np
-import open_clip
 import pytest
 import torch
 from PIL import Image
@@ -17,6 +16,8 @@ from pcevolve.encoders.fetch import fetch_encoder
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import centre_square, to_tensor
 from pcevolve.errors import ModelError, UsageError
+
+pytestmark = pytest.mark.models
 
 TINY_CLIP = {
     "embed_dim": 24,
@@ -178,6 +179,8 @@ def test_resnet18_equals_torchvision_with_its_own_preprocessing(weights):
 
 def test_clip_loads_by_path_and_equals_open_clip(tmp_path):
     (tmp_path / "tiny.json").write_text(json.dumps(TINY_CLIP))
+    import open_clip
+
     open_clip.add_model_config(tmp_path / "tiny.json")
     model, _, preprocess = open_clip.create_model_and_transforms("tiny")
     encoder = load_encoder("clip:tiny", saved(model, tmp_path / "tiny.pt"))

@@ -11,6 +11,8 @@ from pcevolve.evaluation.accuracy import Accuracy, AccuracyTest
 from pcevolve.evaluation.heads import CNN_SIDE, Training, train_cnn, train_linear
 from pcevolve.private.digits import load_digits
 
+pytestmark = pytest.mark.models
+
 
 class GreyPixels:
     """A public encoder that a test can afford: 8x8 grey values."""
