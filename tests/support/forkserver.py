@@ -14,6 +14,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import selectors
 import signal
 import socket
@@ -72,6 +73,8 @@ class Started:
         self.returncode: int | None = None
         self._outputs = [Path(each) for each in job.outputs]
         self._connection, self._told = connection, connection.makefile("r")
+        self._waiting = select.poll()
+        self._waiting.register(connection, select.POLLIN)
         self.pid = int(self._told.readline())
 
     def poll(self) -> int | None:
@@ -87,10 +90,8 @@ class Started:
             TimeoutError: It still runs after so many seconds.
         """
         if self.returncode is None:
-            with selectors.DefaultSelector() as waiting:
-                waiting.register(self._connection, selectors.EVENT_READ)
-                if not waiting.select(timeout):
-                    raise TimeoutError(f"{self.args} still runs after {timeout} s")
+            if not self._waiting.poll(None if timeout is None else 1000 * timeout):
+                raise TimeoutError(f"{self.args} still runs after {timeout} s")
             self.returncode = int(self._told.readline())
             self._told.close()
             self._connection.close()
