@@ -53,7 +53,7 @@ class Commands(GroupWithPanels):
     """All commands; the list of them needs none of their modules, of which some take seconds to import."""
 
     def list_commands(self, ctx: Context) -> list[str]:
-        """Their names."""
+        """The names of all commands, in the order in which the help lists them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Context, cmd_name: str) -> CommandLike | None:

@@ -26,7 +26,7 @@ class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
 
 
 def _no_news(reason: str, pause: float) -> None:
-    """Tell nobody."""
+    """Report nothing, where nobody asked to hear of retries."""
 
 
 @dataclass(frozen=True)

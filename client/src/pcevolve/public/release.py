@@ -123,7 +123,7 @@ class Receipt:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Undo ``as_dict``.
+        """Make a receipt of the plain values that ``as_dict`` gives.
 
         Raises:
             KeyError, TypeError: The values are not those of a receipt.

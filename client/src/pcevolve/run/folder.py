@@ -59,7 +59,7 @@ class RunFolder(RunLayout):
             return
         ours = self.config.exists() or self.lock.exists()
         if not ours:
-            why = "it holds something else: choose another --out; nothing was overwritten"
+            why = "it holds something else; choose another --out, nothing was overwritten"
             raise UsageError(not_a_run(self.root, why))
         if not resume and self.has_plan():
             state = (
