@@ -12,3 +12,8 @@ LEAST = 10
 def examples(nightly: int) -> int:
     """How many to try of a property that is tried so often at night."""
     return max(LEAST, min(nightly, nightly * settings.default.max_examples // NIGHTLY))
+
+
+def is_nightly() -> bool:
+    """Whether there is time for everything."""
+    return settings.default.max_examples >= NIGHTLY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import random
 import signal
 import sqlite3
 import sys
@@ -58,9 +59,20 @@ def killed_at_system_call(work: Work, step: int) -> bool:
     return code != 0
 
 
-def until_it_survives(kill: Callable[[Work, int], bool], prepare: Callable[[int], Work]) -> Iterator[int]:
-    """Prepare work afresh and kill it at step 1, 2, 3, … until it is done before the kill; yields after each."""
-    for step in range(1, 100_000):
+def until_it_survives(
+    kill: Callable[[Work, int], bool], prepare: Callable[[int], Work], stride: int = 1
+) -> Iterator[int]:
+    """Prepare work afresh and kill it at one step after the other until it is done before the kill.
+
+    Args:
+        kill: Kills the work at a step, and says whether it got there.
+        prepare: Makes the work for a step.
+        stride: From one step to the next; which steps are left out differs from run to run.
+
+    Yields:
+        Each step, after the kill.
+    """
+    for step in range(random.randint(1, stride), 100_000, stride):
         killed = kill(prepare(step), step)
         yield step
         if not killed:
