@@ -40,11 +40,15 @@ SAME: Final = {
     ),
     "has a receipt that names an image of another class": "its receipt names an image of another class",
     "has a receipt that names an image of no earlier iteration": (
-        "its receipt names an image of no earlier iteration"
+        "its receipt names an image that the provider had not sent"
     ),
     "another image": "its body differs from what the plan and the receipt give",
 }
 """What the rulebook says, and what the replay says of the same."""
+_UNSENT: Final = SAME["has a receipt that names an image that is not what the API sent"]
+TOO_LATE: Final = "its receipt names an image of no earlier iteration"
+"""The rulebook says this of an image that came out of its turn, since it explains broken records too; the replay says
+that it had not come. Both refuse, so both are taken for the same."""
 
 Block = tuple[Record, ...]
 """A request with what came of it, or a receipt."""
@@ -146,7 +150,7 @@ def told_by_replay(run: RunReader) -> dict[int, str]:
     for fault in Replay(run, PLAN, DIALECT).faults():
         where, _, why = fault.partition("): ")
         if where.startswith("request "):
-            told[int(where.rpartition("line ")[2]) - 1] = why
+            told[int(where.rpartition("line ")[2]) - 1] = _UNSENT if why == TOO_LATE else why
     return told
 
 

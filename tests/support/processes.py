@@ -117,7 +117,7 @@ class Client:
             "api": self.address,
             "candidates": 4,
             "iterations": 3,
-            "steps": 4,
+            "steps": 2,
             "batch": 2,
             "seed": 11,
             "ledger": out.with_suffix(".ledger"),
