@@ -48,7 +48,7 @@ def test_the_selector_benchmark_writes_its_table_its_figures_and_its_picture(sel
     found = json.loads((results / "selectors.json").read_text())
     assert [each["method"] for each in found] == ["t2i", "pe", "dp-means"]
     assert all(0 <= each[head] <= 1 for each in found for head in ("linear", "cnn"))
-    assert [each["images"] for each in found] == [12, 48, 48]
+    assert [each["images"] for each in found] == [6, 24, 24]
     assert (results / "selectors.png").read_bytes().startswith(b"\x89PNG")
     assert "| dp-means | 1 |" in (results / "selectors.md").read_text()
 
