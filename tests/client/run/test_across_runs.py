@@ -115,16 +115,21 @@ def test_a_patient_with_new_images_next_month_bears_what_he_bore(run, folder, un
         "march",
         folder("m", cut="d e", good="y"),
         "--unit-map",
-        units("m.csv", p17="cut/d cut/e", p18="good/y"),
+        units("m.csv", patient_17="cut/d cut/e", patient_18="good/y"),
     )
-    april, names = folder("a", cut="f", good="z"), units("a.csv", p17="cut/f", p19="good/z")
+    april, names = folder("a", cut="f", good="z"), units("a.csv", patient_17="cut/f", patient_19="good/z")
     run("april", april, "--unit-map", names)
     assert "epsilon 3, counted for whoever is worst off" in " ".join(capsys.readouterr().err.split())
     with pytest.raises(BudgetError, match=r"already spent epsilon=6 .* would make it 9\."):
-        run("may", folder("y", cut="g", good="w"), "--unit-map", units("y.csv", p17="cut/g", p20="good/w"))
+        run(
+            "may",
+            folder("y", cut="g", good="w"),
+            "--unit-map",
+            units("y.csv", patient_17="cut/g", patient_20="good/w"),
+        )
     assert server.heard == []
     said = b"".join(path.read_bytes() for path in Path("april").rglob("*") if path.is_file())
-    assert b"p17" not in said.replace(b"a.csv", b"")
+    assert b"patient_17" not in said.replace(b"a.csv", b"")
 
 
 def test_under_add_remove_a_patient_needs_a_declared_number_of_images(run, folder, units, server):
