@@ -26,11 +26,11 @@ install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcev
 demo: install  ## Run the main job end to end and print a summary (at most 5 minutes on 2 cores)
 	$(BIN)/pcevolve demo --out runs/demo
 
-test: install $(MITM)/.installed  ## Run every test (at most 12 minutes on 2 cores)
+test: install $(MITM)/.installed  ## Run every test (about 13 minutes on 2 cores)
 	$(BIN)/pytest $(PARALLEL) -m "not alone"
 	$(BIN)/pytest -m alone tests/flood
 
-test-fast: install  ## Run what starts no process, runs no network and draws few numbers (90 seconds on 2 cores)
+test-fast: install  ## Run what starts no process, runs no network and draws few numbers (under 3 minutes on 2 cores)
 	$(BIN)/pytest $(PARALLEL) -m "not system and not models and not statistical"
 
 test-nightly: install $(MITM)/.installed  ## Run every test, with many more examples of each property
