@@ -1,8 +1,8 @@
 """What holds for every test: threads, how many examples are tried, what starts processes, and who runs beside whom.
 
 Torch has one thread in each process, before any test imports it: there are as many workers as cores and more, and
-threads would only wait for each other. Property tests have no deadline: how long an example takes depends on what else the
-machine does.
+threads would only wait for each other. Property tests have no deadline: how long an example takes depends on what
+else the machine does.
 """
 
 from __future__ import annotations
