@@ -31,7 +31,7 @@ test: install $(MITM)/.installed  ## Run every test (about 13 minutes on 2 cores
 	$(BIN)/pytest -m alone tests/flood
 
 test-fast: install  ## Run what starts no process, runs no network and draws few numbers (under 3 minutes on 2 cores)
-	$(BIN)/pytest $(PARALLEL) -m "not system and not models and not statistical"
+	$(BIN)/pytest $(PARALLEL) --fast
 
 test-nightly: install $(MITM)/.installed  ## Run every test, with many more examples of each property
 	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=nightly -m "not alone"

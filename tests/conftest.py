@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -23,7 +24,26 @@ from support.forkserver import ForkServer
 
 settings.register_profile("nightly", deadline=None, derandomize=False, max_examples=NIGHTLY)
 settings.register_profile("change", deadline=None, derandomize=False, max_examples=25)
+settings.register_profile("fast", deadline=None, derandomize=False, max_examples=10)
 settings.load_profile("change")  # ``--hypothesis-profile`` names another
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer a run of what is quick."""
+    told = "only what starts no process, runs no network and draws few numbers"
+    parser.addoption("--fast", action="store_true", help=told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what ``--fast`` leaves out; it tries properties on few examples."""
+    if config.getoption("fast"):
+        settings.load_profile("fast")
+        config.option.markexpr = " and ".join(f"not {mark}" for mark in schedule.HEAVY)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of which ``--fast`` would run nothing."""
+    return True if config.getoption("fast") and schedule.is_heavy(collection_path) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -50,7 +50,7 @@ def reissue(root: Path) -> None:
         RunLayout(root).manifest.write_bytes(made.manifest(files, unreadable).encode())
         RunLayout(root).card.write_text(card(made, len(files)))
         write_summary(evidence)
-        write_report(root)
+        write_report(RunReader.strict(root))
 
 
 def rewritten_body(root: Path, event: Event, change: Callable[[bytes], bytes]) -> Event:

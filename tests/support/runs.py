@@ -119,8 +119,9 @@ class SmallRun:
         facts = (evolved.receipts, self.transcript.head, len(self.transcript.entries))
         release = Release(self.plan, method(self.plan.method), evolved.dataset, *facts)
         publish(self.root / "release", release, self.transcript.bodies.file)
-        write_summary(RunReader.strict(self.root))
-        write_report(self.root)
+        record = RunReader.strict(self.root)
+        write_summary(record)
+        write_report(record)
         return evolved
 
     def close(self) -> None:

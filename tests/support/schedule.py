@@ -1,7 +1,8 @@
-"""Which tests start processes, which draw many numbers, and which files should be begun first; for tests only."""
+"""Which tests are heavy, and which files should be begun first; for tests only."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,15 @@ import pytest
 TESTS = Path(__file__).parents[1]
 STARTING = ("boundary", "browser", "compose", "flood", "hostile", "system")
 """Folders whose every test starts processes."""
+APART = ("leaks",)
+"""Folders of many attempts that have a command of their own."""
 STARTERS = {"forks"}
 """Fixtures that do."""
+LOADERS = {"tiny_model", "generator"}
+"""Fixtures that load a neural network."""
+HEAVY = ("system", "models", "statistical", "alone")
+"""Marks of tests that ``--fast`` leaves out."""
+_MARK = re.compile(r"^pytestmark = pytest\.mark\.(\w+)$", re.MULTILINE)
 LONGEST = (
     "boundary/test_boundary.py",
     "client/dp_audit/test_audit.py",
@@ -43,10 +51,19 @@ LONGEST = (
 
 
 def mark(item: pytest.Item) -> None:
-    """Mark a test that starts processes."""
-    starts = item.path.relative_to(TESTS).parts[0] in STARTING
-    if starts or STARTERS & set(getattr(item, "fixturenames", ())):
+    """Mark a test that starts processes or loads a network, by its folder and fixtures."""
+    fixtures = set(getattr(item, "fixturenames", ()))
+    if item.path.relative_to(TESTS).parts[0] in STARTING or STARTERS & fixtures:
         item.add_marker(pytest.mark.system)
+    if LOADERS & fixtures:
+        item.add_marker(pytest.mark.models)
+
+
+def is_heavy(path: Path) -> bool:
+    """Whether all tests of a folder or file are heavy, so that it need not even be imported, which takes seconds."""
+    if path.relative_to(TESTS).parts[:1] in ((each,) for each in (*STARTING, *APART)):
+        return True
+    return path.name.startswith("test_") and bool({*_MARK.findall(path.read_text())} & {*HEAVY})
 
 
 def turn(item: pytest.Item) -> int:

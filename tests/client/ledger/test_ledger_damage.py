@@ -16,6 +16,7 @@ from pcevolve.ledger.ledger import Ledger
 from pcevolve.ledger.store import APPLICATION_ID
 from pcevolve.privacy import Event
 from support.accounts import ONE, UNITS, budget, outcome, query
+from support.examples import examples, is_nightly
 
 PAGE = 4096
 HEADER = 100  # bytes of an SQLite file that describe the file
@@ -73,28 +74,29 @@ def assert_refused(path: Path, match: str) -> None:
 def test_a_flipped_byte_anywhere_is_refused_or_changes_nothing(original, path):
     expected, data = contents(path), path.read_bytes()
     chosen = random.Random(1)
-    places = sorted({*range(HEADER), *chosen.sample(range(HEADER, len(data)), 1200)})
+    tried = examples(1200)
+    places = sorted({*range(HEADER), *chosen.sample(range(HEADER, len(data)), tried)})
     refused = 0
     for place in places:
         damaged = bytearray(data)
         damaged[place] ^= chosen.choice([0xFF, 1 << chosen.randrange(8)])
         path.write_bytes(damaged)
         refused += is_refused(path, expected)
-    assert len(places) == 1300
-    assert 600 < refused < len(places)
+    assert len(places) == HEADER + tried
+    assert len(places) * 0.45 < refused < len(places)
 
 
 def test_a_ledger_that_still_works_after_a_flipped_byte_can_be_paid_from(path):
     expected, data = contents(path), path.read_bytes()
     worked = 0
     for place in range(HEADER):
-        for mask in (0x01, 0x02, 0x80, 0xFF):
+        for mask in (0x01, 0x02, 0x80, 0xFF) if is_nightly() else (0x01, 0xFF):
             damaged = bytearray(data)
             damaged[place] ^= mask
             path.write_bytes(damaged)
             if not is_refused(path, expected):
                 worked += goes_on(path)
-    assert worked > 50
+    assert worked > 25
 
 
 def goes_on(path: Path) -> bool:

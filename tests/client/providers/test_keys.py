@@ -57,6 +57,7 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
         "model": api.plan["model"],
         "method": "random" if evolves else "t2i",
         "candidates": 2,
+        "pad-selection": 0.1,
         "batch": api.plan["batch"],
         **({"iterations": 1} if evolves else {}),
         **({"image-host": api.pictures.host} if api.pictures else {}),

@@ -24,7 +24,18 @@ def run(server, tmp_path, monkeypatch):
     api = server.address.replace("127.0.0.1", "127.1")
     given = ["--private", tmp_path / "private", "--domain", "scratch", "--out", tmp_path / "run"]
     given += ["--ledger", tmp_path / "ledger", "--api", api, "--dialect", "a1111", "--model", "v1-5"]
-    given += ["--method", "t2i", "--candidates", "1", "--batch", "1", "--size", "16"]
+    given += [
+        "--method",
+        "t2i",
+        "--candidates",
+        "1",
+        "--batch",
+        "1",
+        "--size",
+        "16",
+        "--pad-selection",
+        "0.1",
+    ]
 
     def command(*more: str) -> None:
         cli.app([str(each) for each in ("run", *given, *more)], standalone_mode=False)

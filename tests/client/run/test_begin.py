@@ -143,10 +143,10 @@ def said_by(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_the_owner_is_told_the_tick_before_and_whether_it_was_kept_after(run, capsys):
-    run("--pad-selection", "2")
+    run("--pad-selection", "1")
     told = said_by(capsys)
-    assert "padded to whole multiples of 2 s (--pad-selection)" in told
-    assert re.search(r"Time: the longest private work between two requests took [0-9.e-]+ s of the 2 s", told)
+    assert "padded to whole multiples of 1 s (--pad-selection)" in told
+    assert re.search(r"Time: the longest private work between two requests took [0-9.e-]+ s of the 1 s", told)
     assert "WARNING: the longest" not in told
 
 

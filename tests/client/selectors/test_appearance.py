@@ -83,6 +83,7 @@ def largest_moves() -> tuple[float, float]:
     return replaced, removed
 
 
+@pytest.mark.statistical
 def test_no_neighbour_moves_the_sum_by_more_than_the_sensitivity_that_is_claimed():
     replaced, removed = largest_moves()
     claimed = {
@@ -112,6 +113,7 @@ def test_without_noise_it_is_the_mean():
     assert found.vector == pytest.approx(mean, abs=1e-4)
 
 
+@pytest.mark.statistical
 def test_the_noise_has_the_deviation_that_was_paid_for():
     event, draws = Event("gaussian", "1/8"), 400
     rows = [

@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.audit import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
-from pcevolve.pages.report import write_report
+from pcevolve.pages.report import rewritten_report
 from pcevolve.run.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
 from pcevolve.transcript.layout import KINDS
@@ -63,7 +63,7 @@ def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Pat
             pass
 
     told = []
-    for act in (lambda: Audit.of(tmp_path), lambda: write_report(tmp_path), taken_over):
+    for act in (lambda: Audit.of(tmp_path), lambda: rewritten_report(tmp_path), taken_over):
         with pytest.raises(UsageError) as error:
             act()
         told.append(str(error.value))

@@ -9,6 +9,6 @@ from pcevolve.cli.options import RunFolder
 
 def report(folder: RunFolder) -> None:
     """Write the page about a finished run anew."""
-    from pcevolve.pages.report import write_report
+    from pcevolve.pages.report import rewritten_report
 
-    typer.echo(write_report(folder))
+    typer.echo(rewritten_report(folder))

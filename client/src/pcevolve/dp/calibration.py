@@ -2,7 +2,7 @@
 
 The accountants decide what fits. So a calibrated parameter fits its budget exactly as the ledger will count it, and
 the one beyond it, in the last of ``DIGITS`` digits, does not. Parameters account for the neighbour relation already:
-whoever makes the access divides by its own sensitivity.
+whoever makes the access divides by its own sensitivity. A search is made once in a process.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 from pcevolve.dp.accountants import within
 from pcevolve.privacy import Budget, Event
@@ -18,6 +19,7 @@ DIGITS = 10
 """Significant digits of a calibrated parameter; receipts stay readable, and a billionth of the budget is left over."""
 
 
+@cache
 def largest_bounded_range(budget: Budget, accesses: int) -> Fraction:
     """The largest bounded range, in nats, of which ``accesses`` draws fit a budget.
 
@@ -32,6 +34,7 @@ def largest_bounded_range(budget: Budget, accesses: int) -> Fraction:
     return _farthest(fits, budget.epsilon / accesses, Fraction(2))
 
 
+@cache
 def smallest_noise_multiplier(budget: Budget, accesses: int) -> Fraction:
     """The smallest noise multiplier at which ``accesses`` Gaussian accesses fit a budget.
 

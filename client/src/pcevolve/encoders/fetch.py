@@ -33,7 +33,9 @@ def fetch_encoder(name: str) -> None:
     if name == "bundled":
         raise UsageError("encoder bundled comes with the client: there is nothing to fetch")
     if name in VISION:
-        weights = VISION[name].published
+        from pcevolve.encoders.vision import ARCHITECTURES
+
+        weights = ARCHITECTURES[name].published
         with _reaching(name, str(weights), str(weights.url)):
             weights.get_state_dict(progress=True, check_hash=True, weights_only=True)
     else:

@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torchvision import models
 
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import to_tensor
-from pcevolve.encoders.weights import absent, fit, read_state
+from pcevolve.encoders.weights import fit, read_state
 from pcevolve.errors import ModelError, UsageError
 
 BUNDLED_SIDE = 64  # pixels
 BUNDLED_DIMENSION = 128
+VISION = ("resnet18", "inception", "vit")
+"""Names of encoders that torchvision has."""
 _DEVICE_TYPES = frozenset({"cpu", "cuda", "mps"})
 
 Parts = tuple[nn.Module, Callable[[Any], Tensor], int]
-
-
-@dataclass(frozen=True)
-class Vision:
-    """A torchvision architecture, cut off before its classifier.
-
-    Attributes:
-        build: Makes the network without its head.
-        published: torchvision's enum member of the published weights (file, preprocessing).
-        dimension: Length of the features before the head.
-        heads: State-dict prefixes of what was cut off.
-    """
-
-    build: Callable[[], nn.Module]
-    published: Any
-    dimension: int
-    heads: tuple[str, ...]
 
 
 def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
@@ -47,7 +30,11 @@ def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
     if name == "bundled":
         network, preprocess, dimension = _bundled(path)
     elif name in VISION:
-        network, preprocess, dimension = _torchvision(name, path)
+        from pcevolve.encoders.vision import (
+            load_vision,  # torchvision takes as long to import as torch itself
+        )
+
+        network, preprocess, dimension = load_vision(name, path)
     else:
         from pcevolve.encoders.clip import load_clip
 
@@ -68,48 +55,6 @@ def _bundled(path: Path | None) -> Parts:
         except OSError:
             raise ModelError("encoder bundled: its weights are not installed: reinstall the client") from None
     return network, to_tensor(BUNDLED_SIDE), BUNDLED_DIMENSION
-
-
-def _resnet18() -> nn.Module:
-    network: nn.Module = models.resnet18(weights=None)
-    network.fc = nn.Identity()
-    return network
-
-
-def _inception() -> nn.Module:
-    network: nn.Module = models.inception_v3(
-        weights=None, aux_logits=False, transform_input=True, init_weights=False
-    )
-    network.fc = nn.Identity()
-    return network
-
-
-def _vit() -> nn.Module:
-    network: nn.Module = models.vit_b_16(weights=None)
-    network.heads = nn.Identity()
-    return network
-
-
-VISION: Mapping[str, Vision] = {
-    "resnet18": Vision(_resnet18, models.ResNet18_Weights.IMAGENET1K_V1, 512, ("fc.",)),
-    "inception": Vision(_inception, models.Inception_V3_Weights.IMAGENET1K_V1, 2048, ("fc.", "AuxLogits.")),
-    "vit": Vision(_vit, models.ViT_B_16_Weights.IMAGENET1K_V1, 768, ("heads.",)),
-}
-
-
-def _torchvision(name: str, path: Path | None) -> Parts:
-    vision = VISION[name]
-    state = read_state(path) if path else _published(name, vision)
-    network = vision.build()
-    fit(network, state, str(path or vision.published), vision.heads)
-    return network, vision.published.transforms(), vision.dimension
-
-
-def _published(name: str, vision: Vision) -> Mapping[str, Tensor]:
-    cached = Path(torch.hub.get_dir()) / "checkpoints" / str(vision.published.url).rpartition("/")[2]
-    if not cached.is_file():
-        raise absent(name, str(vision.published))
-    return read_state(cached)
 
 
 def _device(name: str) -> torch.device:

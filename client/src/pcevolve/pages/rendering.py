@@ -83,6 +83,6 @@ def size(count: float) -> str:
 
 def _visible(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out
     """Spell out what cannot be seen (control, zero-width, direction-changing characters) and could mislead."""
-    if not isinstance(value, str) or isinstance(value, Markup):
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in value)

@@ -29,6 +29,7 @@ from pcevolve.run.folder import RunFolder
 from pcevolve.run.progress import error_console
 from pcevolve.run.scoring import Scores, keep_accuracy
 from pcevolve.run.settings import RunSettings
+from pcevolve.transcript import RunReader
 
 SERVER = "pcevolve-server"
 START_SECONDS = 120.0
@@ -74,7 +75,7 @@ def demonstrate(out: Path) -> dict[str, Any]:
     test = AccuracyTest.on(_public_test(main), main.components.encoder)
     scores, blind = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
     points = [*_points(main.plan.method, scores), *_points("random control", blind)]
-    page = write_report(out, points, main.folder.private_report)
+    page = write_report(RunReader.strict(out), points, main.folder.private_report)
     accuracy = scores.as_json() | {"random": blind.as_json()["final"]}
     told = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
     return keep_accuracy(replace(main, summary=main.summary | told), accuracy)

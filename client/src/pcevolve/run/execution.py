@@ -167,9 +167,10 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
     )
     if not folder.finished:
         publish(folder.release, release, transcript.bodies.file)
-    write_report(folder.root)
+    record = RunReader.strict(folder.root)
+    write_report(record)
     result = {
-        **write_summary(RunReader.strict(folder.root)),
+        **write_summary(record),
         "cost": round(session.meter.cost, 6) if session.meter.knows_cost else None,
         "wall_seconds": round(time.monotonic() - started, 1),
         "dataset": str(folder.release),

@@ -18,7 +18,8 @@ from PIL import Image
 from pcevolve.audit import audit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import TranscriptError, UsageError
-from pcevolve.pages.report import AccuracyPoint, write_report
+from pcevolve.pages.report import AccuracyPoint, rewritten_report, write_report
+from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.forge import Event, forge, rewritten_body
 from support.provider import FakeProvider, ok, png
@@ -57,7 +58,7 @@ class Page(HTMLParser):
 
 
 def page(root: Path, accuracy: list[AccuracyPoint] | None = None) -> Page:
-    return Page(write_report(root, accuracy))
+    return Page(write_report(RunReader.strict(root), accuracy))
 
 
 def test_the_page_fetches_and_runs_nothing(finished: Make):
@@ -283,7 +284,7 @@ def test_nothing_but_the_public_records_is_read(finished: Make):
 def test_an_unfinished_run_is_refused_with_the_next_step(tmp_path: Path):
     SmallRun.open(tmp_path).close()
     with pytest.raises(UsageError, match="unfinished run: continue it with --resume"):
-        write_report(tmp_path)
+        write_report(RunReader.strict(tmp_path))
     assert not (tmp_path / "report.html").exists()
 
 
@@ -291,12 +292,12 @@ def test_a_damaged_manifest_is_told(finished: Make):
     root = finished()
     (root / "release" / "manifest.json").write_text("{}")
     with pytest.raises(TranscriptError, match=r"manifest\.json is damaged"):
-        write_report(root)
+        write_report(RunReader.strict(root))
 
 
 def test_a_folder_without_a_transcript_is_told(tmp_path: Path):
     with pytest.raises(UsageError, match="is not the folder of a run: it has no transcript"):
-        write_report(tmp_path)
+        rewritten_report(tmp_path)
 
 
 @cache
@@ -320,7 +321,7 @@ def test_the_page_of_a_full_run_stays_under_four_megabytes(finished: Make):
     plan = {"candidates": 20, "batch": 20, "iterations": 20, "strengths": (0.7,) * 20}
     root = finished(FakeProvider(noisy), labels=("a", "b", "c"), **plan)
     assert len(page(root).all("img")) == 3 * 6 * 12
-    assert write_report(root, POINTS).stat().st_size < 4_000_000
+    assert write_report(RunReader.strict(root), POINTS).stat().st_size < 4_000_000
 
 
 def test_many_classes_do_not_make_a_huge_page(finished: Make):
@@ -345,13 +346,13 @@ def test_a_browser_shows_it_without_complaint(finished: Make, tmp_path: Path):
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("chromium is not installed")
-    report = write_report(finished(), POINTS)
+    page_file = write_report(RunReader.strict(finished()), POINTS)
     quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
     quiet += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
     command = [browser, *quiet, f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
     shot = tmp_path / "page.png"
     done = subprocess.run(
-        [*command, "--window-size=420,2000", f"--screenshot={shot}", report.as_uri()],
+        [*command, "--window-size=420,2000", f"--screenshot={shot}", page_file.as_uri()],
         capture_output=True,
         text=True,
         timeout=120,

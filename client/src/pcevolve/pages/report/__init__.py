@@ -6,7 +6,7 @@ May import what ``pages`` may. May be imported by ``audit``, ``cli`` and ``run``
 from __future__ import annotations
 
 from pcevolve.pages.report.curves import AccuracyPoint
-from pcevolve.pages.report.page import render, write_report
+from pcevolve.pages.report.page import render, rewritten_report, write_report
 from pcevolve.pages.report.source import FinishedRun
 
-__all__ = ["AccuracyPoint", "FinishedRun", "render", "write_report"]
+__all__ = ["AccuracyPoint", "FinishedRun", "render", "rewritten_report", "write_report"]

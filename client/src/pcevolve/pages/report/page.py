@@ -19,7 +19,7 @@ from pcevolve.pages.report.source import FinishedRun
 from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.public.figures import factor, loss
 from pcevolve.publish import in_all
-from pcevolve.transcript import RunLayout
+from pcevolve.transcript import RunLayout, RunReader
 
 RELATIONS = {
     "replace-one": "one {unit} is exchanged for any other",
@@ -27,13 +27,28 @@ RELATIONS = {
 }
 
 
-def write_report(root: Path, accuracy: Sequence[AccuracyPoint] = (), page: Path | None = None) -> Path:
+def write_report(run: RunReader, accuracy: Sequence[AccuracyPoint] = (), page: Path | None = None) -> Path:
     """Write the page about a finished run; one that is there is replaced.
 
     Args:
-        root: The run's folder; only its transcript and release are read.
+        run: Its whole record; beside it, only the release is read.
         accuracy: Figures on held-out data, for the owner's own page: they do not follow from the transcript.
         page: Where to; ``report.html`` in the run's folder, which may be shared, unless given.
+
+    Returns:
+        The page.
+
+    Raises:
+        UsageError: It is unfinished.
+        TranscriptError: Its manifest is damaged.
+    """
+    page = page or run.layout.report
+    write_durably(page, render(FinishedRun.of(run), accuracy).encode())
+    return page
+
+
+def rewritten_report(root: Path) -> Path:
+    """Write the page about the finished run in a folder anew.
 
     Returns:
         The page.
@@ -42,9 +57,8 @@ def write_report(root: Path, accuracy: Sequence[AccuracyPoint] = (), page: Path 
         UsageError: It is no run, or an unfinished one.
         TranscriptError: Its transcript or manifest is damaged.
     """
-    page = page or RunLayout(root).report
-    write_durably(page, render(FinishedRun.of(root), accuracy).encode())
-    return page
+    RunLayout(root).require_transcript()
+    return write_report(RunReader.strict(root))
 
 
 def render(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> str:

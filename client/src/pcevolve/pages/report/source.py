@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
-from pcevolve.transcript import Manifest, RunLayout, RunReader
+from pcevolve.transcript import Manifest, RunReader
 
 
 @dataclass(frozen=True)
@@ -26,15 +25,16 @@ class FinishedRun:
     manifest: Manifest
 
     @classmethod
-    def of(cls, root: Path) -> FinishedRun:
-        """Read a run.
+    def of(cls, record: RunReader) -> FinishedRun:
+        """Take a run's plan and manifest from its record.
+
+        Args:
+            record: A whole one.
 
         Raises:
-            UsageError: It is no run, or unfinished, so its record has no end yet that anything could be said about.
-            TranscriptError: The transcript or the manifest is damaged.
+            UsageError: The run is unfinished, so its record has no end yet that anything could be said about.
+            TranscriptError: The manifest is damaged.
         """
-        RunLayout(root).require_transcript()
-        record = RunReader.strict(root)
         return cls(record, record.require_plan(), record.manifest())
 
     @cached_property

@@ -1,0 +1,78 @@
+"""Encoders whose architecture, published weights and preprocessing are torchvision's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torchvision import models
+
+from pcevolve.encoders.weights import absent, fit, read_state
+
+
+@dataclass(frozen=True)
+class Vision:
+    """A torchvision architecture, cut off before its classifier.
+
+    Attributes:
+        build: Makes the network without its head.
+        published: torchvision's enum member of the published weights (file, preprocessing).
+        dimension: Length of the features before the head.
+        heads: State-dict prefixes of what was cut off.
+    """
+
+    build: Callable[[], nn.Module]
+    published: Any
+    dimension: int
+    heads: tuple[str, ...]
+
+
+def _resnet18() -> nn.Module:
+    network: nn.Module = models.resnet18(weights=None)
+    network.fc = nn.Identity()
+    return network
+
+
+def _inception() -> nn.Module:
+    network: nn.Module = models.inception_v3(
+        weights=None, aux_logits=False, transform_input=True, init_weights=False
+    )
+    network.fc = nn.Identity()
+    return network
+
+
+def _vit() -> nn.Module:
+    network: nn.Module = models.vit_b_16(weights=None)
+    network.heads = nn.Identity()
+    return network
+
+
+ARCHITECTURES: Mapping[str, Vision] = {
+    "resnet18": Vision(_resnet18, models.ResNet18_Weights.IMAGENET1K_V1, 512, ("fc.",)),
+    "inception": Vision(_inception, models.Inception_V3_Weights.IMAGENET1K_V1, 2048, ("fc.", "AuxLogits.")),
+    "vit": Vision(_vit, models.ViT_B_16_Weights.IMAGENET1K_V1, 768, ("heads.",)),
+}
+
+
+def load_vision(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], Tensor], int]:
+    """A network without its head, its preprocessing, and the length of its features.
+
+    Raises:
+        ModelError: The weights are not at hand or do not fit.
+    """
+    vision = ARCHITECTURES[name]
+    state = read_state(path) if path else _published(name, vision)
+    network = vision.build()
+    fit(network, state, str(path or vision.published), vision.heads)
+    return network, vision.published.transforms(), vision.dimension
+
+
+def _published(name: str, vision: Vision) -> Mapping[str, Tensor]:
+    cached = Path(torch.hub.get_dir()) / "checkpoints" / str(vision.published.url).rpartition("/")[2]
+    if not cached.is_file():
+        raise absent(name, str(vision.published))
+    return read_state(cached)
