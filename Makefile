@@ -26,11 +26,11 @@ install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcev
 demo: install  ## Run the main job end to end and print a summary (at most 5 minutes on 2 cores)
 	$(BIN)/pcevolve demo --out runs/demo
 
-test: install $(MITM)/.installed  ## Run every test (about 13 minutes on 2 cores)
+test: install $(MITM)/.installed  ## Run every test (about 12 minutes on 2 cores)
 	$(BIN)/pytest $(PARALLEL) -m "not alone"
 	$(BIN)/pytest -m alone tests/flood
 
-test-fast: install  ## Run what starts no process, runs no network and draws few numbers (under 3 minutes on 2 cores)
+test-fast: install  ## Run what starts no process, runs no network and draws few numbers (under 90 seconds on 2 cores)
 	$(BIN)/pytest $(PARALLEL) --fast
 
 test-nightly: install $(MITM)/.installed  ## Run every test, with many more examples of each property
@@ -56,7 +56,7 @@ lint: install  ## Style, types, import contracts
 	$(BIN)/lint-imports
 
 bench-selectors: install  ## Compare all selectors on real images (hours; resumes) and write docs/results/selectors.*
-	$(BIN)/python benchmarks/selectors
+	$(BIN)/python -m benchmarks.selectors
 
 docs-options: install  ## Write docs/options.md from the declarations of the options
 	$(BIN)/python -m pcevolve.cli.reference > docs/options.md

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmarks.split import SETS
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     [
@@ -199,3 +201,13 @@ def test_the_issue_forms_send_holes_to_the_security_policy() -> None:
     assert "SECURITY.md" in str(forms["bug.yml"]["body"])
     assert "SECURITY.md" in str(forms["privacy.yml"]["body"])
     assert "private vulnerability reporting" in read(ROOT / "SECURITY.md")
+
+
+def test_the_page_about_private_data_says_what_the_benchmarks_do() -> None:
+    lines = read(ROOT / "docs" / "results" / "data.md").splitlines()
+    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    classes = [str(choice.count(",") + 1) for choice in SETS]
+    sets = [
+        [each.title, count, each.role, each.known] for count, each in zip(classes, SETS.values(), strict=True)
+    ]
+    assert shown[1:] == sets

@@ -1,7 +1,7 @@
 """All selectors at equal (ε, δ, relation) on real private images, with the bundled generator and encoder.
 
     make bench-selectors                           # continues where it was cut off
-    .venv/bin/python benchmarks/selectors --help
+    .venv/bin/python -m benchmarks.selectors --help
 
 It writes docs/results/selectors.{md,png,json}.
 
@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
-from worker import one, prepare
+
+from benchmarks.selectors.worker import one, prepare
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -29,8 +30,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 def main() -> None:
     """Run what is missing, then write the tables."""
     given = _arguments()
-    from grid import trials
-    from tables import write
+    from benchmarks.selectors.grid import trials
+    from benchmarks.selectors.tables import write
 
     todo = trials(given.grid, given.seeds)
     published = _published(given.out / "selectors.json")
@@ -43,10 +44,12 @@ def main() -> None:
         done[result["key"]] = result
         left = (time.monotonic() - STARTED) / number * (len(missing) - number)
         console.print(
-            f"{number}/{len(missing)} about {left / 60:.0f} min left: {result['key']} {result['linear']:.3f}"
+            f"{number}/{len(missing)} about {left / 60:.0f} min left: {result['key']} {told(result)}"
         )
     shown = dict.fromkeys([*(trial.key for trial in todo), *published])
-    write(given.out, [done[key] for key in shown if key in done])
+    write(
+        given.out, [done[key] for key in shown if key in done], given.judge.split(",") if given.judge else ()
+    )
 
 
 STARTED = time.monotonic()
@@ -58,6 +61,10 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--grid", choices=("full", "small"), default="full", help="every method in every cell, or one cell"
+    )
+    parser.add_argument(
+        "--judge",
+        help="judges to show along ε and K, with commas between; all that did not vote unless given",
     )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument(
@@ -78,6 +85,13 @@ def _wanted(only: str | None, methods: set[str]) -> set[str]:
         names = [", ".join(sorted(each)) for each in (unknown, methods)]
         sys.exit(f"--only: no trial has the method {names[0]}; there are {names[1]}")
     return wanted
+
+
+def told(result: dict) -> str:
+    """Accuracies of all judges, short; the voter's in brackets."""
+    shown = (f"{each['judge']} {each['accuracy']:.3f}" for each in result["verdicts"] if not each["voted"])
+    voted = (f"({each['judge']} {each['accuracy']:.3f})" for each in result["verdicts"] if each["voted"])
+    return " ".join((*shown, *voted))
 
 
 def _known(path: Path) -> dict[str, dict]:

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from benchmarks.private_sets import available
+from benchmarks.selectors.design import Trial
+from benchmarks.split import SETS
 
-from design import Trial
-
-DATA = "PCEVOLVE_BENCH_DATA"
-DATA_KIND = {"digits": None, "marks": None, "mnist": DATA, "steel": DATA}
-"""The environment variable that names the folder of a kind of data, if it does not come with a library."""
 DEVELOPMENT = "digits:3,5,8"
-"""Methods were tuned on it. Of the others, all but the last two were looked at while the appearance was worked on."""
-WORLDS = (
-    DEVELOPMENT,
-    "digits:0,4,7",
-    "digits:1,6,9",
-    "marks:3=type A,8=type B",
-    "mnist:1,2,6",
-    "steel:crazing,patches,scratches",
-    "mnist:3,5,8",
-    "steel:inclusion,pitted_surface,rolled-in_scale",
-)
+"""Where every ε and every K are tried."""
+WORLDS = tuple(SETS)
 EPSILONS = ("1", "2", "4", "8", "10", "20")
 SHOTS = (1, 2, 5, 10, 20)
 METHODS = ("pcevolve", "pcevolve-gm", "pe", "pe-em", "jvem", "dp-means")
@@ -71,6 +59,8 @@ def _ablations(world: str, seed: int) -> list[Trial]:
         {"initial": 1, "appearance": "matched"},
     )
     found = [_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **part) for part in parts]
+    for name in ("pe", "pcevolve"):  # what the appearance is worth to other methods
+        found.append(_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed, appearance="matched"))
     return [*found, _trial(world, "shots", CHOSEN_EPSILON, CHOSEN_SHOTS, seed)]
 
 
@@ -89,9 +79,3 @@ def _sweeps(seed: int, methods: tuple[str, ...]) -> list[Trial]:
 def _trial(world: str, method: str, epsilon: str, shots: int, seed: int, **more: object) -> Trial:
     few = {"iterations": PCEVOLVE_ROUNDS} if method in ("random", "pcevolve", "pcevolve-gm") else {}
     return Trial(world, method, epsilon, shots, seed, **{**few, **more})  # type: ignore[arg-type]
-
-
-def available(world: str) -> bool:
-    """Whether a world's data are here: some lie in a folder that an environment variable names."""
-    variable = DATA_KIND[world.partition(":")[0]]
-    return variable is None or variable in os.environ

@@ -10,18 +10,18 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from design import Trial
-from local import LocalGenerator, bundled
 from PIL import Image
 from scipy.spatial.distance import cdist, pdist
-from world import DOMAINS, drawn
 
+from benchmarks.judges import Verdict, judged, judges
+from benchmarks.private_sets import drawn
+from benchmarks.selectors.design import Trial
+from benchmarks.selectors.local import LocalGenerator, bundled
+from benchmarks.split import SETS
 from pcevolve import methods
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
-from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.pixels import pixel_array
+from pcevolve.encoders import ENCODERS, Encoder, load_encoder
 from pcevolve.evaluation.fidelity import fidelity
-from pcevolve.evaluation.heads import CNN_SIDE, Training, train_cnn, train_linear
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
 from pcevolve.methods.method import Method
@@ -94,13 +94,16 @@ def encoder(name: str) -> Encoder:
     return load_encoder(name)
 
 
+def held_out_records(world: str, shots: int, seed: int) -> PrivateDataset:
+    """Held-out real data."""
+    return drawn(world, shots, seed)[1]
+
+
 @cache
-def held_out_features(
-    world: str, shots: int, seed: int, name: str
-) -> tuple[PrivateDataset, FloatArray, FloatArray]:
-    """Held-out real data, their embeddings and pixels."""
-    held_out = drawn(world, shots, seed)[1]
-    return held_out, encoder(name).embed(held_out.images), pixel_array(held_out.images, CNN_SIDE)
+def held_out_features(world: str, shots: int, seed: int, judge: str) -> np.ndarray:
+    """Held-out real data as a judge sees them."""
+    voter = judge if judge in ENCODERS else "bundled"
+    return judges(voter)[judge](held_out_records(world, shots, seed).images)
 
 
 def measure(trial: Trial, shared: Path) -> dict[str, object]:
@@ -169,7 +172,7 @@ def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         dialect="getimg",
         model="bundled",
         method=method.name,
-        domain=DOMAINS[trial.world.partition(":")[0]],
+        domain=SETS[trial.world].domain,
         labels=labels,
         candidates=trial.candidates,
         initial=trial.candidates * (trial.initial or method.initial),
@@ -200,7 +203,8 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
     """
     if not evolved.receipts:
         return None  # nothing was chosen
-    held_out, features, _ = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder)
+    held_out = held_out_records(trial.world, trial.shots, trial.seed)
+    features = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder)
     shares = []
     for target, label in enumerate(held_out.labels):
         pool = evolved.populations[0][label]
@@ -215,21 +219,21 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
 
 
 def _scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray) -> dict[str, object]:
-    held_out, real, real_pixels = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder)
-    made, pixels, classes = (
-        encoder(trial.encoder).embed(pictures),
-        pixel_array(pictures, CNN_SIDE),
-        len(held_out.labels),
-    )
-    linear = train_linear(Training(made, targets, classes), trial.seed)(real)
-    cnn = train_cnn(Training(pixels, targets, classes), trial.seed)(real_pixels)
-    apart = [pdist(made[targets == each]).mean() for each in range(classes) if (targets == each).sum() > 1]
+    held_out = held_out_records(trial.world, trial.shots, trial.seed)
+    verdicts = []
+    for name, look in judges(trial.encoder).items():
+        real = held_out_features(trial.world, trial.shots, trial.seed, name)
+        accuracy = judged(look, name, look(pictures), targets, real, held_out.targets, trial.seed)
+        verdicts.append(dataclasses.asdict(Verdict(name, name == trial.encoder, accuracy)))
+    real = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder)
+    made = encoder(trial.encoder).embed(pictures)
+    classes = range(len(held_out.labels))
+    apart = [pdist(made[targets == each]).mean() for each in classes if (targets == each).sum() > 1]
     close = (
         fidelity(made, real).to_json() if len(made) >= FEWEST else {}
     )  # one shot of three classes is too few
     return {
-        "linear": float((linear == held_out.targets).mean()),
-        "cnn": float((cnn == held_out.targets).mean()),
+        "verdicts": verdicts,
         **{name: close.get(name) for name in ("frechet", "precision", "recall")},
         "diversity": float(np.mean(apart)) if apart else 0.0,
     }

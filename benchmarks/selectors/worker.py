@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from design import Trial
+from benchmarks.selectors.design import Trial
 
 
 def prepare() -> None:
@@ -18,7 +18,7 @@ def prepare() -> None:
 
 def one(job: tuple[Trial, float, Path]) -> dict[str, Any] | None:
     """Run a trial unless it is too late to begin one."""
-    from trial import measure
+    from benchmarks.selectors.trial import measure
 
     trial, deadline, shared = job
     return None if time.monotonic() > deadline else {"key": trial.key, **measure(trial, shared)}
