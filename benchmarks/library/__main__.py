@@ -1,0 +1,194 @@
+"""What a dataset out of a library of public images is worth, by real processes over real HTTP.
+
+::
+
+    python benchmarks/library --library lib/public_images --private reserved/"blood smear" --domain "blood smear" \
+        --weights weights --out docs/results/library
+
+For each seed, ten images of each class are the private shots and the others the test. Each method's release is judged
+by linear heads on encoders that did not vote, beside the shots themselves. Runs that are there are not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from judges import Judge
+
+BIN = Path(sys.executable).parent
+READY_SECONDS = 600
+
+
+def main() -> None:
+    """Read the options and go through all sets, seeds and methods."""
+    options = _options()
+    judges = [Judge(name, options.weights) for name in ("mobilenet", "squeezenet")]
+    rows: list[dict[str, object]] = []
+    with _Served(options.library, options.work) as address:
+        for private in options.private:
+            for seed in range(options.seeds):
+                rows += _seed(options, judges, private, seed, address)
+                _write(options.out, options, rows)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", type=Path, required=True)
+    parser.add_argument("--private", type=Path, nargs="+", required=True, help="folders named after their domain")
+    parser.add_argument("--weights", type=Path, required=True, help="folder of the judges' ONNX files")
+    parser.add_argument("--work", type=Path, required=True, help="where runs are kept")
+    parser.add_argument("--out", type=Path, required=True, help="result, without suffix")
+    parser.add_argument("--methods", nargs="+", default=["auto", "pe", "random", "t2i"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--shots", type=int, default=10)
+    parser.add_argument("--candidates", type=int, default=40)
+    parser.add_argument("--epsilon", default="10")
+    parser.add_argument("--encoder", default="bundled")
+    return parser.parse_args()
+
+
+class _Served:
+    """An API server on the library, as long as it is wanted."""
+
+    def __init__(self, library: Path, work: Path) -> None:
+        self._library, self._work = library, work
+
+    def __enter__(self) -> str:
+        self._work.mkdir(parents=True, exist_ok=True)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = [BIN / "pcevolve-server", "serve", "--model", f"library:{self._library}", "--port", str(port)]
+        command += ["--library-cache", self._work / "cache", "--threads", "1"]
+        with (self._work / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stderr=log)
+        address = f"http://127.0.0.1:{port}"
+        for _ in range(10 * READY_SECONDS):
+            try:
+                urllib.request.urlopen(f"{address}/readyz", timeout=5)
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+            else:
+                return address
+        raise SystemExit("the server does not get ready")
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+
+def _images(folder: Path) -> dict[str, list[Path]]:
+    found = {path.name: sorted(path.iterdir()) for path in sorted(folder.iterdir()) if path.is_dir()}
+    return {label: [path for path in paths if path.suffix in {".png", ".jpg"}] for label, paths in found.items()}
+
+
+def _seed(
+    options: argparse.Namespace, judges: list[Judge], private: Path, seed: int, address: str
+) -> list[dict[str, object]]:
+    """Every method's release with one choice of shots."""
+    random = np.random.default_rng([seed, 2026])
+    shots, test = {}, {}
+    for label, paths in _images(private).items():
+        order = random.permutation(len(paths))
+        shots[label] = [paths[place] for place in order[: options.shots]]
+        test[label] = [paths[place] for place in order[options.shots :]]
+    place = options.work / private.name / f"seed{seed}"
+    _copied(shots, place / "shots")
+    rows = [_row(private.name, seed, "shots (not private)", judges, shots, test)]
+    for method in options.methods:
+        seconds = _ran(options, method, place, private.name, seed, address)
+        rows.append(_row(private.name, seed, method, judges, _images(place / method / "release"), test))
+        rows[-1]["seconds"] = seconds
+        print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+def _copied(shots: dict[str, list[Path]], folder: Path) -> None:
+    for label, paths in shots.items():
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            shutil.copy(path, folder / label)
+
+
+def _ran(
+    options: argparse.Namespace, method: str, place: Path, domain: str, seed: int, address: str
+) -> float | None:
+    """Run and audit, unless that was done before; return the seconds of the run."""
+    run = place / method
+    if (run / "release" / "manifest.json").exists():
+        return None
+    shutil.rmtree(run, ignore_errors=True)
+    command = [BIN / "pcevolve", "run", "--api", address, "--model", f"library:{options.library.name}"]
+    command += ["--private", place / "shots", "--domain", domain, "--method", method, "--out", run]
+    command += ["--epsilon", options.epsilon, "--shots", options.shots, "--candidates", options.candidates]
+    command += ["--encoder", options.encoder, "--seed", seed, "--pad-selection", "0"]
+    command += ["--ledger", place / f"{method}.ledger"]
+    (place / f"{method}.ledger").unlink(missing_ok=True)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    started = time.monotonic()
+    subprocess.run([*map(str, command)], check=True, env=environment, capture_output=True)
+    seconds = time.monotonic() - started
+    subprocess.run([str(BIN / "pcevolve"), "audit", str(run)], check=True, env=environment, capture_output=True)
+    return round(seconds, 1)
+
+
+def _row(
+    domain: str,
+    seed: int,
+    method: str,
+    judges: list[Judge],
+    train: dict[str, list[Path]],
+    test: dict[str, list[Path]],
+) -> dict[str, object]:
+    paths = [path for group in train.values() for path in group]
+    distinct = len({path.read_bytes() for path in paths})
+    accuracy = {judge.name: round(judge.accuracy(train, test), 2) for judge in judges}
+    return {
+        "set": domain, "seed": seed, "method": method, "images": len(paths), "distinct": distinct,
+        "voted": False, **accuracy,
+    }  # fmt: skip
+
+
+def _write(out: Path, options: argparse.Namespace, rows: list[dict[str, object]]) -> None:
+    """The figures of every run as JSON, and their means as a table."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n")
+    lines = [
+        "# A library of public images as a provider\n",
+        f"Written by `benchmarks/library`: {options.shots} shots per class, epsilon = {options.epsilon}, "
+        f"{options.candidates} images per class, voter `{options.encoder}`. Accuracy of linear heads on encoders that did not "
+        "vote, %, mean ± standard error over seeds; *distinct*: share of a release's images that are not copies.\n",
+        "| set | method | seeds | MobileNetV2 | SqueezeNet | distinct |",
+        "|---|---|---|---|---|---|",
+    ]
+    groups = defaultdict(list)
+    for row in rows:
+        groups[row["set"], row["method"]].append(row)
+    for (domain, method), group in groups.items():
+        figures = " | ".join(_mean([row[name] for row in group]) for name in ("mobilenet", "squeezenet"))
+        distinct = np.mean([row["distinct"] / row["images"] for row in group])
+        lines.append(f"| {domain} | {method} | {len(group)} | {figures} | {distinct:.0%} |")
+    out.with_suffix(".md").write_text("\n".join(lines) + "\n")
+
+
+def _mean(values: list[float]) -> str:
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+    return f"{np.mean(values):.1f} ± {error:.1f}"
+
+
+if __name__ == "__main__":
+    main()
