@@ -46,9 +46,13 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--library", type=Path, required=True)
-    parser.add_argument("--private", type=Path, nargs="+", required=True, help="folders named after their domain")
+    parser.add_argument(
+        "--private", type=Path, nargs="+", required=True, help="folders named after their domain"
+    )
     parser.add_argument("--weights", type=Path, required=True, help="folder of the judges' ONNX files")
     parser.add_argument("--work", type=Path, required=True, help="where runs are kept")
     parser.add_argument("--out", type=Path, required=True, help="result, without suffix")
@@ -72,7 +76,14 @@ class _Served:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        command = [BIN / "pcevolve-server", "serve", "--model", f"library:{self._library}", "--port", str(port)]
+        command = [
+            BIN / "pcevolve-server",
+            "serve",
+            "--model",
+            f"library:{self._library}",
+            "--port",
+            str(port),
+        ]
         command += ["--library-cache", self._work / "cache", "--threads", "1"]
         with (self._work / "server.log").open("ab") as log:
             self._process = subprocess.Popen(command, stderr=log)
@@ -93,7 +104,9 @@ class _Served:
 
 def _images(folder: Path) -> dict[str, list[Path]]:
     found = {path.name: sorted(path.iterdir()) for path in sorted(folder.iterdir()) if path.is_dir()}
-    return {label: [path for path in paths if path.suffix in {".png", ".jpg"}] for label, paths in found.items()}
+    return {
+        label: [path for path in paths if path.suffix in {".png", ".jpg"}] for label, paths in found.items()
+    }
 
 
 def _seed(
@@ -142,7 +155,9 @@ def _ran(
     started = time.monotonic()
     subprocess.run([*map(str, command)], check=True, env=environment, capture_output=True)
     seconds = time.monotonic() - started
-    subprocess.run([str(BIN / "pcevolve"), "audit", str(run)], check=True, env=environment, capture_output=True)
+    subprocess.run(
+        [str(BIN / "pcevolve"), "audit", str(run)], check=True, env=environment, capture_output=True
+    )
     return round(seconds, 1)
 
 
@@ -170,8 +185,8 @@ def _write(out: Path, options: argparse.Namespace, rows: list[dict[str, object]]
     lines = [
         "# A library of public images as a provider\n",
         f"Written by `benchmarks/library`: {options.shots} shots per class, epsilon = {options.epsilon}, "
-        f"{options.candidates} images per class, voter `{options.encoder}`. Accuracy of linear heads on encoders that did not "
-        "vote, %, mean ± standard error over seeds; *distinct*: share of a release's images that are not copies.\n",
+        f"{options.candidates} images per class, voter `{options.encoder}`. Accuracy of linear heads on encoders "
+        "that did not vote, %, mean ± standard error over seeds; *distinct*: share of images that are no copies.\n",
         "| set | method | seeds | MobileNetV2 | SqueezeNet | distinct |",
         "|---|---|---|---|---|---|",
     ]

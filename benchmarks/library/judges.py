@@ -42,7 +42,9 @@ class Judge:
     def features(self, paths: Sequence[Path]) -> np.ndarray:
         """Unit vectors, float32 ``(images, size)``."""
         digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
-        missing = {digest: path for digest, path in zip(digests, paths, strict=True) if digest not in self.known}
+        missing = {
+            digest: path for digest, path in zip(digests, paths, strict=True) if digest not in self.known
+        }
         for start in range(0, len(missing), BATCH):
             some = list(missing.items())[start : start + BATCH]
             found = self._run(np.stack([self._pixels(path) for _, path in some]))
@@ -56,7 +58,9 @@ class Judge:
         head.fit(*self._labelled(train, labels))
         return 100 * float(head.score(*self._labelled(test, labels)))
 
-    def _labelled(self, folders: dict[str, list[Path]], labels: Iterable[str]) -> tuple[np.ndarray, list[str]]:
+    def _labelled(
+        self, folders: dict[str, list[Path]], labels: Iterable[str]
+    ) -> tuple[np.ndarray, list[str]]:
         pairs = [(path, label) for label in labels for path in folders.get(label, [])]
         return self.features([path for path, _ in pairs]), [label for _, label in pairs]
 
