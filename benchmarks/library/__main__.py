@@ -1,4 +1,4 @@
-"""What a dataset out of a library of public images is worth, by real processes over real HTTP.
+"""What a dataset out of a library of public images is worth: runs of the client against a real server, over HTTP.
 
 ::
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -28,6 +27,11 @@ from pathlib import Path
 
 import numpy as np
 
+from pcevolve.audit import audit
+from pcevolve.run.checks import checked
+from pcevolve.run.execution import execute
+from pcevolve.run.settings import RunSettings
+
 sys.path.insert(0, str(Path(__file__).parent))
 from judges import Judge
 
@@ -38,7 +42,8 @@ READY_SECONDS = 600
 def main() -> None:
     """Read the options and go through all sets, seeds and methods."""
     options = _options()
-    judges = [Judge(name, options.weights) for name in ("mobilenet", "squeezenet")]
+    options.work.mkdir(parents=True, exist_ok=True)
+    judges = [Judge(name, options.weights, options.work) for name in ("mobilenet", "squeezenet")]
     rows: list[dict[str, object]] = []
     with _Served(options.library, options.work) as address:
         for seed in range(options.seeds):
@@ -75,7 +80,6 @@ class _Served:
         self._library, self._work = library, work
 
     def __enter__(self) -> str:
-        self._work.mkdir(parents=True, exist_ok=True)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -146,23 +150,21 @@ def _ran(
     options: argparse.Namespace, method: str, place: Path, domain: str, seed: int, address: str
 ) -> float | None:
     """Run, unless that was done before; return the seconds of the run."""
-    run = place / method
+    run, ledger = place / method, place / f"{method}.ledger"
     if (run / "release" / "manifest.json").exists():
         return None
     shutil.rmtree(run, ignore_errors=True)
-    command = [BIN / "pcevolve", "run", "--api", address, "--model", f"library:{options.library.name}"]
-    command += ["--private", place / "shots", "--domain", domain, "--method", method, "--out", run]
-    command += ["--epsilon", options.epsilon, "--shots", options.shots, "--candidates", options.candidates]
-    command += ["--encoder", options.encoder, "--seed", seed, "--pad-selection", "0"]
-    command += ["--ledger", place / f"{method}.ledger"]
-    (place / f"{method}.ledger").unlink(missing_ok=True)
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    ledger.unlink(missing_ok=True)
+    settings = RunSettings.of({
+        "api": address, "model": f"library:{options.library.name}", "private": str(place / "shots"), "domain": domain,
+        "method": method, "out": run, "epsilon": options.epsilon, "shots": options.shots, "seed": seed,
+        "candidates": options.candidates, "encoder": options.encoder, "pad_selection": 0, "ledger": ledger,
+    })  # fmt: skip
     started = time.monotonic()
-    subprocess.run([*map(str, command)], check=True, env=environment, capture_output=True)
+    execute(checked(settings, resume=False))
     seconds = time.monotonic() - started
-    if seed == 0:
-        audit = [str(BIN / "pcevolve"), "audit", str(run)]
-        subprocess.run(audit, check=True, env=environment, capture_output=True)
+    if seed == 0 and (faults := [fault for finding in audit(run) for fault in finding.faults]):
+        raise SystemExit(f"{run} does not pass the audit: {faults}")
     return round(seconds, 1)
 
 

@@ -29,6 +29,7 @@ class Judge:
 
     name: str
     weights: Path
+    cache: Path
     known: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -37,7 +38,14 @@ class Judge:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         path = str(self.weights / FILES[self.name])
+        if self._file.exists():
+            with np.load(self._file) as kept:
+                self.known.update(kept)
         self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    @property
+    def _file(self) -> Path:
+        return self.cache / f"{self.name}.npz"
 
     def features(self, paths: Sequence[Path]) -> np.ndarray:
         """Unit vectors, float32 ``(images, size)``."""
@@ -49,6 +57,8 @@ class Judge:
             some = list(missing.items())[start : start + BATCH]
             found = self._run(np.stack([self._pixels(path) for _, path in some]))
             self.known.update(zip((digest for digest, _ in some), found, strict=True))
+        if missing:
+            np.savez(self._file, **self.known)
         return np.stack([self.known[digest] for digest in digests])
 
     def accuracy(self, train: dict[str, list[Path]], test: dict[str, list[Path]]) -> float:

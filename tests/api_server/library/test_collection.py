@@ -75,8 +75,8 @@ def test_neighbours_are_exact_and_only_among_those_that_are_asked_for():
 
 
 def test_pieces_cover_everything_and_one_more_file_changes_one_piece():
-    before, after = files(3000), files(3000)
-    after.insert(1500, ImageFile("tile/01499x.png", 7, 7))
+    before, after = files(12_000), files(12_000)
+    after.insert(5000, ImageFile("tile/04999x.png", 7, 7))
     assert [image for piece in pieces(before) for image in piece] == before
     old, new = ({tuple(piece) for piece in pieces(each)} for each in (before, after))
     assert len(old) > 3

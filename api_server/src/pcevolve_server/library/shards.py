@@ -22,7 +22,7 @@ from pcevolve_server.library.folder import ImageFile
 DIGEST_BYTES: Final = 16
 _FORMAT: Final = b"pcevolve-library/1"
 _SUFFIX: Final = ".piece"
-_USUAL, _MOST = 512, 4096  # files in a piece
+_USUAL, _MOST = 1024, 8192  # files in a piece
 
 
 @dataclass(frozen=True)
