@@ -48,7 +48,7 @@ def main() -> None:
     with _Served(options.library, options.work) as address:
         for seed in range(options.seeds):
             for private in options.private:
-                for names in ("own", "neutral"):
+                for names in options.names:
                     rows += _seed(options, judges, private, seed, names, address)
                     _write(options.out, options, rows)
 
@@ -65,6 +65,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, required=True, help="where runs are kept")
     parser.add_argument("--out", type=Path, required=True, help="result, without suffix")
     parser.add_argument("--methods", nargs="+", default=["auto", "random", "t2i"])
+    parser.add_argument("--names", nargs="+", default=["own", "neutral"], choices=["own", "neutral"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--shots", type=int, default=10)
     parser.add_argument("--candidates", type=int, default=40)

@@ -38,7 +38,6 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _NAME_WORD: Final = re.compile(r"[^\W\d_]{3,}")
 
 
-@lru_cache(maxsize=2**16)
 def words(text: str) -> frozenset[str]:
     """Return the words of a prompt, a caption or a folder's name.
 
@@ -52,11 +51,17 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > _LONGER_THAN_GAS and word.endswith("s") else word
 
 
+@lru_cache(maxsize=2**14)
+def _words_of_folder(name: str) -> frozenset[str]:
+    """The words of a folder's name, which many images share; prompts, which callers choose, are not remembered."""
+    return words(name)
+
+
 def _words_of_path(path: str) -> frozenset[str]:
     """Words of the folders, and those of the file's name that are no numbers: ``cat.0012.jpg`` is a cat."""
     place = PurePosixPath(path)
     named = " ".join(_NAME_WORD.findall(place.stem))
-    return words(named).union(*(words(part) for part in place.parts[:-1]))
+    return words(named).union(*map(_words_of_folder, place.parts[:-1]))
 
 
 class Captions:
