@@ -26,6 +26,7 @@ LONGEST = (
     "membership/test_timing.py",
     "system/test_crash.py",
     "system/test_methods.py",
+    "system/test_library.py",
     "system/test_benchmarks.py",
     "client/ledger/test_ledger_faults.py",
     "membership/test_membership.py",

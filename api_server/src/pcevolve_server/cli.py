@@ -32,7 +32,7 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Serve a diffusion model behind a getimg-style HTTP API."""
+    """Serve a diffusion model, or a folder of public images, behind a getimg-style HTTP API."""
 
 
 @app.command(
@@ -46,6 +46,7 @@ def serve(
     threads: options.Threads = 0,
     offline: options.Offline = False,
     allow_pickle: options.AllowPickle = False,
+    library_cache: options.LibraryCache = "",
     scheduler: options.Scheduler = None,
     default_steps: options.DefaultSteps = 50,
     default_guidance: options.DefaultGuidance = 7.5,
@@ -72,7 +73,7 @@ def serve(
     loading = ModelSettings(
         model=model, model_id=model_id, device=device, scheduler=scheduler, adapter=ip_adapter,
         adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
-        offline=offline, allow_pickle=allow_pickle, threads=threads,
+        offline=offline, allow_pickle=allow_pickle, threads=threads, library_cache=library_cache,
     )  # fmt: skip
     settings = Settings(
         model=loading, host=host, port=port,

@@ -10,7 +10,7 @@ from types import TracebackType
 # What callers of this package may attach with ``extra=``; anything else stays out of the log.
 _FIELDS = (
     "request_id", "method", "route", "status", "code", "seconds", "bytes_in", "bytes_out", "images",
-    "cut_tokens", "model", "device", "host", "port", "auth",
+    "cut_tokens", "images_in_all", "seconds_left", "model", "device", "host", "port", "auth",
 )  # fmt: skip
 
 
@@ -52,5 +52,5 @@ def configure(level: str) -> None:
     logging.captureWarnings(True)
     # Every request is logged once, by the middleware, without its query string.
     logging.getLogger("uvicorn.access").disabled = True
-    for noisy in ("httpx", "httpcore", "urllib3", "filelock", "uvicorn.error"):
+    for noisy in ("httpx", "httpcore", "urllib3", "filelock", "uvicorn.error", "faiss.loader"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -25,7 +25,11 @@ class LogLevel(StrEnum):
 
 # What to load.
 Model = Annotated[
-    str, Option(envvar=_PREFIX + "MODEL", help="'bundled', a diffusers directory, or a hub id.")
+    str,
+    Option(
+        envvar=_PREFIX + "MODEL",
+        help="'bundled', a diffusers directory, a hub id, or library:DIR for a folder of public images.",
+    ),
 ]
 ModelId = Annotated[
     str, Option(envvar=_PREFIX + "MODEL_ID", help="Name that callers use; default: the model's.")
@@ -42,6 +46,10 @@ AllowPickle = Annotated[
         envvar=_PREFIX + "ALLOW_PICKLE",
         help="Also load weights that are not safetensors; they can run code.",
     ),
+]
+LibraryCache = Annotated[
+    str,
+    Option(envvar=_PREFIX + "LIBRARY_CACHE", help="Where indexes of libraries are kept; default: ~/.cache."),
 ]
 
 # How to generate.

@@ -31,6 +31,10 @@ class _Process:
         self.failure = failure
         self.stop()
 
+    def stopping(self) -> bool:
+        """Whether the process was told to stop; a model that takes long to load asks for it."""
+        return self.server is not None and self.server.should_exit
+
     def stop(self, *_: object) -> None:
         if self.server is not None:
             self.server.should_exit = True
@@ -48,7 +52,7 @@ def run(settings: Settings, load: Load | None = None) -> None:
         ModelLoadError: The model failed to load.
     """
     process = _Process()
-    app = create_app(settings, load or _loader(settings), process.fail)
+    app = create_app(settings, load or _loader(settings, process.stopping), process.fail)
     listener = _bind(settings.host, settings.port)
     process.server = uvicorn.Server(
         uvicorn.Config(
@@ -73,10 +77,14 @@ def run(settings: Settings, load: Load | None = None) -> None:
         raise _explained(process.failure)
 
 
-def _loader(settings: Settings) -> Load:
+def _loader(settings: Settings, stopping: Callable[[], bool]) -> Load:
     def load(count_rejected: Callable[[int], None]) -> Generator:
         sources.check(settings.model)
         # torch takes seconds to import: not before the port is open, and never for --help.
+        if sources.is_library(settings.model.model):
+            from pcevolve_server.library import loading as libraries
+
+            return libraries.load(settings.model, stopping)
         from pcevolve_server.diffusion import loading
 
         return loading.load(settings.model, count_rejected)

@@ -33,10 +33,11 @@ class ModelSettings:
     """What to load and how.
 
     Attributes:
-        model: ``bundled``, a directory or a hub id.
+        model: ``bundled``, a directory, a hub id, or ``library:`` and a directory of images.
         model_id: What callers write in ``model``; empty: ``model``, or a directory's name.
         adapter: Directory or hub id of an IP-Adapter; empty: none.
         threads: CPU threads of the model; 0: the library's choice.
+        library_cache: Directory for the indexes of libraries; empty: the user's cache directory.
     """
 
     model: str = "bundled"
@@ -50,6 +51,7 @@ class ModelSettings:
     offline: bool = False
     allow_pickle: bool = False
     threads: int = 0
+    library_cache: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,11 @@ from huggingface_hub.errors import HFValidationError
 
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.settings import ModelSettings
+from pcevolve_shared import limits
 
 BUNDLED = "bundled"
+LIBRARY = "library:"
+"""What comes before the directory of a library."""
 
 
 def check(settings: ModelSettings) -> None:
@@ -18,6 +21,9 @@ def check(settings: ModelSettings) -> None:
     Raises:
         ModelLoadError: No such directory, or a hub id that is not cached and must not be fetched.
     """
+    if is_library(settings.model):
+        library_folder(settings.model)
+        return
     source = locate(settings.model)
     if Path(source).is_dir() or not (settings.offline or constants.HF_HUB_OFFLINE):
         return
@@ -27,6 +33,23 @@ def check(settings: ModelSettings) -> None:
         raise ModelLoadError(advice(source, "model", error)) from error
     if not isinstance(cached, str):
         raise ModelLoadError(advice(source, "model", FileNotFoundError("not cached, and the hub is off")))
+
+
+def is_library(name: str) -> bool:
+    """Return whether a name from the command line is that of a folder of images."""
+    return name.startswith(LIBRARY)
+
+
+def library_folder(name: str) -> Path:
+    """Return the directory of a library.
+
+    Raises:
+        ModelLoadError: There is none.
+    """
+    path = Path(name.removeprefix(LIBRARY)).expanduser()
+    if name == LIBRARY or not path.is_dir():
+        raise ModelLoadError(f"there is no directory {path} to serve images from: write library:DIR")
+    return path
 
 
 def locate(name: str) -> str:
@@ -62,5 +85,8 @@ def model_id(settings: ModelSettings) -> str:
     """Return what callers write in ``model``."""
     if settings.model_id:
         return settings.model_id
+    if is_library(settings.model):
+        name = library_folder(settings.model).resolve().name or "library"
+        return (LIBRARY + name.encode(errors="replace").decode())[: limits.MAX_NAME_CHARS]
     path = Path(settings.model).expanduser()
     return path.resolve().name if path.is_dir() else settings.model

@@ -10,6 +10,9 @@ MAX_PROMPT_CHARS = 2048
 MAX_NAME_CHARS = 256  # model ids, schedulers, adapters
 MAX_MESSAGE_CHARS = 2048  # error messages
 MAX_LIST = 1024  # models, names; anything listed that is not an image
+MAX_LICENCES = 32  # different licences of a library's images
+MAX_LICENCE_FILES = 4
+MAX_LICENCE_CHARS = 4096  # of one file's text
 
 MAX_BATCH = 64  # images per request
 MAX_STEPS = 150

@@ -120,6 +120,29 @@ class Resolution(WireModel):
     height: Side
 
 
+class LicenceCount(WireModel):
+    """A licence and how many images are under it."""
+
+    name: Name
+    images: Annotated[int, Field(ge=1)]
+
+
+class LicenceFile(WireModel):
+    """A licence, notice or list of sources; ``text`` is its beginning, ``sha256`` that of all of it."""
+
+    name: Name
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    text: Annotated[str, Field(max_length=limits.MAX_LICENCE_CHARS)]
+
+
+class LibraryInfo(WireModel):
+    """What a model says of itself that generates nothing: its answers are real public images of a collection."""
+
+    images: Annotated[int, Field(ge=1)]
+    licences: Annotated[tuple[LicenceCount, ...], Field(max_length=limits.MAX_LICENCES)] = ()
+    licence_files: Annotated[tuple[LicenceFile, ...], Field(max_length=limits.MAX_LICENCE_FILES)] = ()
+
+
 class ModelInfo(WireModel):
     """What a model can do, as far as a client has to know before it asks."""
 
@@ -132,6 +155,13 @@ class ModelInfo(WireModel):
     schedulers: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     adapters: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     max_images: Annotated[int, Field(ge=1, le=limits.MAX_BATCH, description="Largest n.")] = 1
+    library: Annotated[
+        LibraryInfo | None,
+        Field(
+            description="Absent for a model that generates its images.",
+            exclude_if=lambda library: library is None,
+        ),
+    ] = None
 
 
 class ModelList(RootModel[Annotated[tuple[ModelInfo, ...], Field(max_length=limits.MAX_LIST)]]):

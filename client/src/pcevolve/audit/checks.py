@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,11 +17,13 @@ from pcevolve.audit.selection import LoadEncoder, Selections, encoder_of
 from pcevolve.errors import ClientError
 from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
+from pcevolve.public.library import Library
+from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import cut
 from pcevolve.transcript.files import file_faults, irregular_files, kind_of
 from pcevolve.transcript.layout import BODIES, LOG, RELEASE, TRANSCRIPT
-from pcevolve.transcript.records import Answered, Sent
+from pcevolve.transcript.records import GREETING_SLOT, Answered, Sent
 
 Check: TypeAlias = Callable[[RunReader], Iterable[str]]
 """A generator: nothing is looked at before its faults are collected."""
@@ -149,6 +152,14 @@ def _stored(run: RunReader) -> Iterator[str]:
                 yield f"transcript/{path}: {error}"
 
 
+def _library(run: RunReader, plan: PublicPlan) -> Library | None:
+    """What the provider said of its images when it was greeted."""
+    answers = (each.record for each in run.entries if isinstance(each.record, Answered))
+    greetings = (each for each in answers if each.slot == GREETING_SLOT and each.status == HTTPStatus.OK)
+    said = next(greetings, None)
+    return None if said is None else dialect(plan.dialect).library(plan.model, run.bodies.get(said.body))
+
+
 def _requests(run: RunReader) -> Iterator[str]:
     """Requests that are not what the plan and the receipts give, as an independent replay predicts them."""
     if run.plan is None:
@@ -157,4 +168,6 @@ def _requests(run: RunReader) -> Iterator[str]:
     opened, plan = run.opened, run.plan
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
+    if plan.library != _library(run, plan):
+        yield "the plan says another thing of the provider's images than the provider did"
     yield from Replay(run, plan, dialect(plan.dialect)).faults()

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
+from pcevolve.public.library import Library
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve_shared import images
 
@@ -111,6 +112,14 @@ class Dialect(Protocol):
 
         Raises:
             UsageError: The API does not have the model.
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        return None
+
+    def library(self, model: str, body: bytes) -> Library | None:
+        """What the answer to ``hello`` says of a model whose images are real public ones; None where it says nothing.
+
+        Raises:
             ProviderReplyError: The answer breaks the API's contract.
         """
         return None

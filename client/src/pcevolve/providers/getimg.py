@@ -17,8 +17,11 @@ from pcevolve.providers.dialect import (
     received_images,
 )
 from pcevolve.providers.faults import Reason
+from pcevolve.public.library import Library, Licence, LicenceFile, one_line, readable
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve_shared import images, limits, wire
+
+_MOST_IMAGES = 10**12
 
 
 class _Answer(BaseModel):
@@ -47,9 +50,27 @@ class _Balance(_Answer):
     balance: float | None = None
 
 
+class _Licence(_Answer):
+    name: wire.Name
+    images: Annotated[int, Field(ge=1, le=_MOST_IMAGES)]
+
+
+class _LicenceFile(_Answer):
+    name: wire.Name
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    text: Annotated[str, Field(max_length=limits.MAX_LICENCE_CHARS)]
+
+
+class _Library(_Answer):
+    images: Annotated[int, Field(ge=1, le=_MOST_IMAGES)]
+    licences: Annotated[tuple[_Licence, ...], Field(max_length=limits.MAX_LICENCES)] = ()
+    licence_files: Annotated[tuple[_LicenceFile, ...], Field(max_length=limits.MAX_LICENCE_FILES)] = ()
+
+
 class _Model(_Answer):
     id: wire.Name
     base_resolution: wire.Resolution
+    library: _Library | None = None
 
 
 class _Models(RootModel[Annotated[list[_Model], Field(max_length=limits.MAX_LIST)]]):
@@ -109,6 +130,24 @@ class GetimgDialect(Dialect):
             raise no_model(model, known)
         size = known[model].base_resolution
         return ModelSize(size.width, size.height)
+
+    def library(self, model: str, body: bytes) -> Library | None:
+        """What the list of models says of a library of public images; its text is cut and made readable.
+
+        Raises:
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        told = next((each.library for each in parsed(_Models, body).root if each.id == model), None)
+        if told is None:
+            return None
+        return Library(
+            images=told.images,
+            licences=tuple(Licence(name=one_line(each.name), images=each.images) for each in told.licences),
+            files=tuple(
+                LicenceFile(name=one_line(each.name), sha256=each.sha256, text=readable(each.text))
+                for each in told.licence_files
+            ),
+        )
 
     def balance_request(self) -> WireRequest:
         """The question for what is left on the account."""

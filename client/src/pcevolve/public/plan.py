@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pcevolve.privacy import Budget, Event
 from pcevolve.public import settings
 from pcevolve.public.labels import label_faults
+from pcevolve.public.library import Library
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
@@ -131,6 +132,8 @@ class PublicPlan(BaseModel):
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
     earlier: Earlier = Earlier()
+    # What is not there is not written down, so that plans of other providers' runs stay as they were.
+    library: Annotated[Library | None, Field(exclude_if=lambda library: library is None)] = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pcevolve.publish.card import card
 from pcevolve.publish.dataset import publish
 from pcevolve.publish.promises import NO_GUARANTEE, assumptions, in_all, marks
+from pcevolve.publish.provenance import real_images
 from pcevolve.publish.release import Release, image_paths, released_image
 from pcevolve.publish.summary import write_summary
 
@@ -21,6 +22,7 @@ __all__ = [
     "in_all",
     "marks",
     "publish",
+    "real_images",
     "released_image",
     "write_summary",
 ]

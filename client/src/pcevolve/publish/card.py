@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pcevolve.public.figures import loss
+from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.promises import NO_GUARANTEE, assumptions, how_made, in_all, marks
+from pcevolve.publish.provenance import as_code, library_section, real_images, title
 from pcevolve.publish.release import Release
 
 
@@ -13,16 +15,29 @@ def card(release: Release, images_released: int) -> str:
     warning = "".join(f"> **{mark}**\n\n" for mark in marks(plan))
     assumed = "\n".join(f"- {each}" for each in assumptions(plan))
     return (
-        f"# Synthetic dataset: {plan.domain}\n\n{warning}"
-        f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
-        f"and selected by private images{' under differential privacy' if plan.secure else ''}. No private image is "
-        f"in here, and none was sent to the API.\n\n"
+        f"# {title(plan)}\n\n{warning}{_what(plan, images_released)}\n\n"
         f"The dataset is {how_made(plan, release.receipts)}.\n\n"
         f"## Guarantee\n\n{_promised(release)}\n\n"
+        f"{library_section(plan.library)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"## How to load\n\n```python\ntorchvision.datasets.ImageFolder(DIR)\n"
         f'datasets.load_dataset("imagefolder", data_dir=DIR)\n```\n\n'
         f"`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
+    )
+
+
+def _what(plan: PublicPlan, images_released: int) -> str:
+    """How many images there are, and whose they are."""
+    selected = f"selected by private images{' under differential privacy' if plan.secure else ''}"
+    if plan.library is None:
+        return (
+            f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
+            f"and {selected}. No private image is in here, and none was sent to the API."
+        )
+    return (
+        f"{images_released} images in {len(plan.labels)} classes, out of the library `{plan.model}` behind an API and "
+        f"{selected}. **They are not synthetic**: {real_images(plan.library, as_code)}. No private image was sent to "
+        "the API."
     )
 
 

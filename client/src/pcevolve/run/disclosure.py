@@ -14,7 +14,7 @@ from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import NO_GUARANTEE, assumptions, in_all, marks
+from pcevolve.publish import NO_GUARANTEE, assumptions, in_all, marks, real_images
 from pcevolve.run.components import Components
 
 
@@ -53,6 +53,7 @@ def disclosure(components: Components, plan: PublicPlan, notes: PrivateNotes) ->
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
         f"{sum(call.count for call in plan.calls.values())} images",
+        **({"images": real_images(plan.library)} if plan.library else {}),
         **notes.odd,
         **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
     }

@@ -102,8 +102,10 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         )
         ready = prepared(components, ledger, transcript)
         account, draft = ready.account, ready.draft
-        size = components.dialect.native_size(settings.model, gate.hello(draft.run_id)) or FALLBACK_SIZE
-        plan = resolved_plan(components, draft.run_id, size, draft.earlier)
+        greeting = gate.hello(draft.run_id)
+        size = components.dialect.native_size(settings.model, greeting) or FALLBACK_SIZE
+        library = components.dialect.library(settings.model, greeting)
+        plan = resolved_plan(components, draft.run_id, size, draft.earlier, library)
         told = {**disclosure(components, plan, ready.notes), "time": padding(pace.tick)}
         console.print(facts("Before anything is spent", told))
         _approve(components, plan, gate, meter)

@@ -6,6 +6,7 @@ from pcevolve.encoders import weights_digest
 from pcevolve.errors import UsageError
 from pcevolve.methods.method import AppearanceMode, Method, Schedule
 from pcevolve.providers.dialect import ModelSize
+from pcevolve.public.library import Library
 from pcevolve.public.options import checked
 from pcevolve.public.plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
 from pcevolve.run.components import Components
@@ -15,7 +16,11 @@ NOTHING_EARLIER = Earlier()
 
 
 def resolved_plan(
-    components: Components, run_id: str, size: ModelSize, earlier: Earlier = NOTHING_EARLIER
+    components: Components,
+    run_id: str,
+    size: ModelSize,
+    earlier: Earlier = NOTHING_EARLIER,
+    library: Library | None = None,
 ) -> PublicPlan:
     """Resolve the options into the public plan, from public facts only.
 
@@ -24,6 +29,7 @@ def resolved_plan(
         run_id: Public id of the run.
         size: Pixels of the API's images.
         earlier: What the provider had seen when the run began; no part of any price.
+        library: What the API says of its images, if they are real public ones; no part of any request.
 
     Raises:
         UsageError: An option is out of bounds.
@@ -58,6 +64,7 @@ def resolved_plan(
         "weights": None if settings.encoder_weights is None else weights_digest(settings.encoder_weights),
         "forgets_insecure": settings.forget_insecure,
         "earlier": earlier,
+        "library": library,
     }
     return checked(PublicPlan, values)
 

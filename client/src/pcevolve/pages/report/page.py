@@ -18,7 +18,7 @@ from pcevolve.pages.report.sheets import ROWS, contact_sheets, evenly
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.public.figures import factor, loss
-from pcevolve.publish import in_all
+from pcevolve.publish import in_all, real_images
 from pcevolve.transcript import RunLayout, RunReader
 
 RELATIONS = {
@@ -86,6 +86,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
         "factor": None if guarantee.epsilon_spent is None else factor(guarantee.epsilon_spent),
         "in_all": in_all(plan, events),
+        "real_images": real_images(plan.library) if plan.library else "",
         "draws": len(events),
         "accesses": sum(event.count for event in paid),
         "mechanisms": ", ".join(dict.fromkeys(f"{each.mechanism} mechanism" for each in paid)),

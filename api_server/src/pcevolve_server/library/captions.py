@@ -1,0 +1,123 @@
+"""The words that belong to each image: its folders, its name, and the captions that lie beside it.
+
+Captions are read from ``manifest.csv``, ``metadata.csv`` and ``metadata.jsonl`` in any folder of the library, whose
+``file``, ``file_name``, ``filename`` or ``path`` is relative to that folder, and from a text file of an image's own
+name (``cat.jpg``, ``cat.txt``).
+"""
+
+import csv
+import itertools
+import json
+import logging
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from pcevolve_server.library.folder import Listing, shown
+
+logger = logging.getLogger(__name__)
+
+_NAMES: Final = ("file", "file_name", "filename", "path")
+_WORDED: Final = (
+    "caption", "category", "class", "description", "domain", "keywords", "label", "labels", "prompt", "tags", "text",
+    "title",
+)  # fmt: skip
+_LICENCES: Final = ("licence", "license")
+_LONGEST_CAPTION: Final = 4096  # characters, or bytes of a text file
+_LONGEST_LICENCE: Final = 200  # characters
+_STOP: Final = frozenset({
+    "a", "an", "and", "are", "at", "by", "for", "from", "image", "images", "in", "is", "it", "its", "of", "on", "or",
+    "photo", "photograph", "picture", "that", "the", "this", "to", "with",
+})  # fmt: skip
+_LONGER_THAN_GAS: Final = 3  # letters; "gas" and "bus" are no plurals
+_WORD: Final = re.compile(r"[^\W_]+")
+_NAME_WORD: Final = re.compile(r"[^\W\d_]{3,}")
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a prompt, a caption or a folder's name.
+
+    Case, accents' encoding and a plural's ``s`` make no difference; words that say nothing are left out.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return frozenset(_singular(word) for word in _WORD.findall(folded) if word not in _STOP)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > _LONGER_THAN_GAS and word.endswith("s") else word
+
+
+@lru_cache(maxsize=2**14)
+def _words_of_folder(name: str) -> frozenset[str]:
+    """The words of a folder's name, which many images share; prompts, which callers choose, are not remembered."""
+    return words(name)
+
+
+def _words_of_path(path: str) -> frozenset[str]:
+    """Words of the folders, and those of the file's name that are no numbers: ``cat.0012.jpg`` is a cat."""
+    place = PurePosixPath(path)
+    named = " ".join(_NAME_WORD.findall(place.stem))
+    return words(named).union(*map(_words_of_folder, place.parts[:-1]))
+
+
+class Captions:
+    """What the tables and text files of a library say about its images.
+
+    Attributes:
+        licences: How many images each licence covers, the most frequent first; empty where no table names one.
+    """
+
+    def __init__(self, listing: Listing) -> None:
+        """Read all tables; what is damaged in them is said in the log and left out."""
+        self._root, self._text_files = listing.root, listing.texts
+        self._said: dict[str, list[str]] = defaultdict(list)
+        counts: dict[str, int] = defaultdict(int)
+        known = {image.path for image in listing.images}
+        for path, row in itertools.chain.from_iterable(
+            _rows(listing.root, table) for table in listing.tables
+        ):
+            if path in known:
+                self._said[path].extend(text[:_LONGEST_CAPTION] for text in _values(row, _WORDED))
+                for licence in _values(row, _LICENCES):
+                    counts[licence[:_LONGEST_LICENCE]] += 1
+        self.licences = tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def words(self, path: str) -> frozenset[str]:
+        """Return every word that belongs to an image."""
+        said = [*self._said.get(path, ()), *self._beside(path)]
+        return _words_of_path(path).union(*(words(text) for text in said))
+
+    def _beside(self, path: str) -> Iterator[str]:
+        """What the text file of an image's own name says."""
+        text_file = str(PurePosixPath(path).with_suffix(".txt"))
+        if text_file in self._text_files:
+            with (self._root / text_file).open("rb") as file:
+                yield file.read(_LONGEST_CAPTION).decode(errors="replace")
+
+
+def _rows(root: Path, table: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield each described image's path and what a table says about it."""
+    try:
+        yield from _of_table(root / table, str(PurePosixPath(table).parent))
+    except (OSError, ValueError, TypeError, csv.Error) as error:
+        kind = type(error).__name__
+        logger.warning("the rest of a table of captions was not read: %s: %s", shown(table), kind)
+
+
+def _of_table(path: Path, folder: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.DictReader(file) if path.suffix == ".csv" else map(json.loads, filter(str.strip, file))
+        for row in rows:
+            if not isinstance(row, dict):
+                raise TypeError("a line that is no object")
+            texts = {str(name): value for name, value in row.items() if isinstance(value, str)}
+            for name in itertools.islice(_values(texts, _NAMES), 1):
+                yield str(PurePosixPath(folder) / name), texts
+
+
+def _values(row: Mapping[str, str], columns: tuple[str, ...]) -> Iterator[str]:
+    return (row[column] for column in columns if row.get(column))

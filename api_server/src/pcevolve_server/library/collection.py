@@ -1,0 +1,172 @@
+"""The images of a library, found, read and measured: what a generator draws from."""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from pcevolve_server.errors import GenerationError, ModelLoadError
+from pcevolve_server.library.embedding import Embedder
+from pcevolve_server.library.folder import ImageFile, Listing, shown
+from pcevolve_server.library.progress import Progress
+from pcevolve_server.library.shards import Facts, Shelf, file_digest, pieces
+from pcevolve_shared import images, limits
+
+logger = logging.getLogger(__name__)
+
+_NAMED = 5  # files named in one message
+
+
+class Stopped(ModelLoadError):  # noqa: N818 - it is no fault
+    """The server was told to stop while it was indexing."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Images that can be drawn.
+
+    Attributes:
+        root: Their folder.
+        files: In an order that depends on their paths alone.
+        facts: What is known of each.
+        embedder: What made their codes.
+    """
+
+    root: Path
+    files: Sequence[ImageFile]
+    facts: Facts
+    embedder: Embedder
+
+    def read(self, place: int) -> Image.Image:
+        """Return an image's pixels.
+
+        Raises:
+            GenerationError: Its file is not the one that was indexed.
+        """
+        try:
+            data = _read(self.root / self.files[place].path)
+        except OSError as error:
+            raise _changed() from error
+        if file_digest(data) != self.facts.digests[place].tobytes():
+            raise _changed()
+        return images.decode(data)
+
+
+def collected(
+    listing: Listing, embedder: Embedder, shelf: Shelf, threads: int, stopping: Callable[[], bool]
+) -> Collection:
+    """Read and embed what was not read and embedded before.
+
+    Args:
+        listing: The library's files.
+        embedder: Makes the codes.
+        shelf: Keeps what is known; what an interrupted start has finished is taken up from there.
+        threads: That read and embed.
+        stopping: Whether the server was told to stop.
+
+    Raises:
+        ModelLoadError: No file is an image that can be used, or the index cannot be kept.
+        Stopped: ``stopping`` said so; what was finished is kept.
+    """
+    parts = {tuple(piece): shelf.load(piece) for piece in pieces(listing.images)}
+    known = sum(len(piece) for piece, facts in parts.items() if facts is not None)
+    progress = Progress(len(listing.images), known)
+    with ThreadPoolExecutor(threads, thread_name_prefix="library") as pool:
+        for piece in [piece for piece, facts in parts.items() if facts is None]:
+            facts = parts[piece] = _measured(listing.root, piece, embedder, pool, stopping)
+            shelf.keep(piece, facts)
+            progress.advance(len(piece))
+    progress.finish()
+    shelf.forget_others(parts)
+    return _usable(listing, [part for part in parts.values() if part is not None], embedder)
+
+
+def _measured(
+    root: Path,
+    piece: Sequence[ImageFile],
+    embedder: Embedder,
+    pool: ThreadPoolExecutor,
+    stopping: Callable[[], bool],
+) -> Facts:
+    facts = Facts.empty(len(piece), embedder.size)
+
+    def measure(place: int) -> None:
+        if stopping():
+            raise Stopped("stopped while the library was being indexed")
+        data = _read(root / piece[place].path)
+        image = images.decode(data)
+        facts.sizes[place] = image.size
+        facts.digests[place] = np.frombuffer(file_digest(data), np.uint8)
+        facts.codes[place] = embedder.embed(image)
+
+    for future in [pool.submit(measure, place) for place in range(len(piece))]:
+        error = future.exception()
+        if error is not None and not isinstance(error, images.ImageError | OSError):
+            raise error
+    return facts
+
+
+def _usable(listing: Listing, parts: Sequence[Facts], embedder: Embedder) -> Collection:
+    """Leave out what is no image, and say so."""
+    facts = Facts.joined(parts or [Facts.empty(0, embedder.size)])
+    usable = facts.usable
+    unreadable = [image.path for image in compress(listing.images, ~usable)]
+    _report(listing, unreadable)
+    if not usable.any():
+        raise ModelLoadError(
+            f"the library {listing.root} has no image that can be read{_why(listing, unreadable)}"
+        )
+    files = tuple(compress(listing.images, usable))
+    kept = facts if usable.all() else Facts(facts.sizes[usable], facts.digests[usable], facts.codes[usable])
+    return Collection(listing.root, files, kept, embedder)
+
+
+def _report(listing: Listing, unreadable: Sequence[str]) -> None:
+    if unreadable:
+        logger.warning("%d files were skipped: no PNG, JPEG or WebP within bounds: %s", *_told(unreadable))
+    if listing.links:
+        logger.warning("%d links were not followed: %s", *_told(listing.links))
+    if listing.not_read:
+        logger.warning("%d images are neither PNG, JPEG nor WebP and were left out", listing.not_read)
+
+
+def _why(listing: Listing, unreadable: Sequence[str]) -> str:
+    reasons = [
+        f"{len(unreadable)} files are damaged, too large or of another kind ({_told(unreadable)[1]})"
+        if unreadable
+        else "",
+        f"{listing.not_read} images are neither PNG, JPEG nor WebP" if listing.not_read else "",
+        f"{len(listing.links)} links were not followed" if listing.links else "",
+    ]
+    return (
+        ": " + "; ".join(filter(None, reasons))
+        if any(reasons)
+        else ": the folder has no PNG, JPEG or WebP file"
+    )
+
+
+def _told(paths: Sequence[str]) -> tuple[int, str]:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return len(paths), ", ".join(shown(path) for path in paths[:_NAMED]) + more
+
+
+def _read(path: Path) -> bytes:
+    """Return a file's bytes; one that is too long for an image is no image, and a link is no file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    with os.fdopen(descriptor, "rb") as file:
+        data = file.read(limits.MAX_IMAGE_BYTES + 1)
+    if len(data) > limits.MAX_IMAGE_BYTES:
+        raise images.ImageError(f"the file has more than {limits.MAX_IMAGE_BYTES} bytes")
+    return data
+
+
+def _changed() -> GenerationError:
+    return GenerationError(
+        "an image of the library is not the one that was indexed: restart the server", code="library_changed"
+    )

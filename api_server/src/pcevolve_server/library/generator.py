@@ -1,0 +1,148 @@
+"""Text-to-image and image-to-image out of a collection: what is answered is an image of it, at the size asked for."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from pcevolve_server.errors import GenerationError
+from pcevolve_server.generator import Picture, Recipe, Task
+from pcevolve_server.library.collection import Collection
+from pcevolve_server.library.embedding import Codes
+from pcevolve_server.library.neighbours import Neighbours
+from pcevolve_server.library.words import Fits, Weights, drawn
+from pcevolve_shared.wire import ModelInfo
+
+_LOOKED_AT = 8  # nearest images that may be the very one that was posted
+_FIRST_RANKS = 64
+_REMEMBERED = 8  # prompts
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is known of a posted image.
+
+    Attributes:
+        code: Its embedding.
+        place: Where it is in the collection; None if it is not.
+    """
+
+    code: Codes
+    place: int | None
+
+
+@dataclass(frozen=True)
+class LibraryGenerator:
+    """Draws from a collection; the same task always gets the same image.
+
+    Attributes:
+        info: What callers are told.
+        collection: The images.
+        neighbours: Their embeddings.
+        fits: How well each fits a prompt.
+    """
+
+    info: ModelInfo
+    collection: Collection
+    neighbours: Neighbours
+    fits: Fits
+    _weights: dict[tuple[str, str, float], Weights] = field(default_factory=dict, repr=False)
+
+    def create(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Draw an image for each task by how well it fits the prompt (``WordIndex.weights``)."""
+        return [self._picture(drawn(self._fitting(task), task.seed), task.recipe) for task in tasks]
+
+    def vary(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Draw neighbours of the tasks' images: strength 0 is the nearest, 1 a creation that ignores the image.
+
+        Between them, images are ranked by their distance from the posted one. With the prompt's weights, the largest of
+        which is 1, all images together weigh W, which is how many there are if all fit alike. The draw is in proportion
+        to the weights among the nearest that together weigh ``W ** strength``: one image at strength 0, all at 1, and
+        from any strength to the next the same factor. The posted image is not its own variation.
+        """
+        origins: dict[str, Origin] = {}
+        return [self._varied(task, origins) for task in tasks]
+
+    def _varied(self, task: Task, origins: dict[str, Origin]) -> Picture:
+        strength, image = task.recipe.strength, task.image
+        if strength is None or image is None:
+            raise GenerationError("a variation without an image")
+        if strength == 1:
+            return self.create([task])[0]
+        key = hashlib.sha256(repr(image.size).encode() + image.tobytes()).hexdigest()
+        if key not in origins:
+            origins[key] = self._origin(image, task.recipe)
+        origin = origins[key]
+        if strength == 0:
+            return self._picture(self._nearest(origin), task.recipe)
+        weights = self._fitting(task)
+        return self._picture(self._neighbour(origin, weights, strength, task.seed), task.recipe)
+
+    def _origin(self, image: Image.Image, recipe: Recipe) -> Origin:
+        """Find a posted image in the collection; its own embedding does not depend on the size it was sent in."""
+        code = self.collection.embedder.embed(image)
+        pixels = np.asarray(image)
+        for place in map(int, self.neighbours.nearest(code, _LOOKED_AT)):
+            if np.array_equal(np.asarray(self._sized(place, recipe)), pixels):
+                return Origin(self.collection.facts.codes[place], place)
+        return Origin(code, None)
+
+    def _nearest(self, origin: Origin) -> int:
+        return int(self.neighbours.nearest(origin.code, 1)[0]) if origin.place is None else origin.place
+
+    def _neighbour(self, origin: Origin, weights: Weights, strength: float, seed: int) -> int:
+        """Draw among the nearest images that together weigh ``W ** strength``."""
+        among = weights > 0
+        if origin.place is not None and among.sum() > 1:
+            among[origin.place] = False
+            weights = weights / weights[among].max()
+        reach = float(weights[among].sum()) ** strength
+        ranked = self._ranked(origin.code, weights, among, reach)
+        shares = weights[ranked]
+        before = np.cumsum(shares) - shares
+        return int(ranked[drawn(np.clip(reach - before, 0, shares), seed)])
+
+    def _ranked(
+        self, code: Codes, weights: Weights, among: NDArray[np.bool_], reach: float
+    ) -> NDArray[np.int64]:
+        """Return the nearest images, as many as together weigh ``reach`` at least, or all."""
+        most = int(among.sum())
+        count = min(most, max(_FIRST_RANKS, 2 * int(reach)))
+        while True:
+            ranked = self.neighbours.nearest(code, count, among)
+            if count == most or weights[ranked].sum() >= reach:
+                return ranked
+            count = min(most, 4 * count)
+
+    def _fitting(self, task: Task) -> Weights:
+        """The images' weights for a task's prompts; those of the last few prompts are remembered."""
+        key = (task.prompt, task.negative_prompt, task.recipe.guidance)
+        if key not in self._weights:
+            if len(self._weights) >= _REMEMBERED:
+                self._weights.pop(next(iter(self._weights)))
+            self._weights[key] = self.fits(*key)
+        return self._weights[key]
+
+    def _picture(self, place: int, recipe: Recipe) -> Picture:
+        return Picture(self._sized(place, recipe))
+
+    def _sized(self, place: int, recipe: Recipe) -> Image.Image:
+        return covering(self.collection.read(place), recipe.width, recipe.height)
+
+
+def covering(image: Image.Image, width: int, height: int) -> Image.Image:
+    """Return the largest middle part of an image that has the asked shape, at the asked size."""
+    if image.size == (width, height):
+        return image
+    scale = max(width / image.width, height / image.height)
+    left, top = (image.width - width / scale) / 2, (image.height - height / scale) / 2
+    box = (
+        max(0.0, left),
+        max(0.0, top),
+        min(image.width, image.width - left),
+        min(image.height, image.height - top),
+    )
+    return image.resize((width, height), Image.Resampling.LANCZOS, box=box)

@@ -1,0 +1,90 @@
+"""From ``library:DIR`` to a generator."""
+
+import hashlib
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import faiss
+import numpy as np
+
+from pcevolve_server import sources
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.generator import Generator
+from pcevolve_server.library.captions import Captions
+from pcevolve_server.library.collection import Collection, collected
+from pcevolve_server.library.embedding import Appearance
+from pcevolve_server.library.folder import listing
+from pcevolve_server.library.generator import LibraryGenerator
+from pcevolve_server.library.licences import described
+from pcevolve_server.library.neighbours import Neighbours
+from pcevolve_server.library.shards import Shelf
+from pcevolve_server.library.words import WordIndex
+from pcevolve_server.settings import ModelSettings, SafetyPolicy
+from pcevolve_shared import limits
+from pcevolve_shared.wire import LibraryInfo, ModelInfo, Resolution
+
+logger = logging.getLogger(__name__)
+
+_LARGEST_BASE = 512  # pixels; larger images are had by asking for them
+
+
+def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
+    """Index the library that ``settings`` name, or take the index of an earlier start.
+
+    Args:
+        settings: What and how.
+        stopping: Whether the server was told to stop; indexing ends then, and goes on at the next start.
+
+    Raises:
+        ModelLoadError: There is no image in it that can be read, or a setting is for another kind of model.
+    """
+    _require_none_for_others(settings)
+    root = sources.library_folder(settings.model)
+    threads = settings.threads or os.cpu_count() or 1
+    faiss.omp_set_num_threads(threads)
+    found = listing(root)
+    embedder = Appearance()
+    shelf = Shelf(_cache(settings, root) / embedder.name, embedder.name, embedder.size)
+    collection = collected(found, embedder, shelf, threads, stopping)
+    captions = Captions(found)
+    words = WordIndex(captions.words(file.path) for file in collection.files)
+    about = described(root, captions, len(collection.files))
+    info = _info(sources.model_id(settings), collection, about)
+    logger.info("library loaded", extra={"model": info.id, "images": about.images})
+    return LibraryGenerator(info, collection, Neighbours(collection.facts.codes), words.weights)
+
+
+def _require_none_for_others(settings: ModelSettings) -> None:
+    if settings.safety is SafetyPolicy.REQUIRED:
+        raise ModelLoadError("a library has no safety checker: use --safety-checker auto or off")
+    if settings.adapter or settings.scheduler:
+        raise ModelLoadError(
+            "--ip-adapter and --scheduler are for diffusion models: leave them out for a library"
+        )
+
+
+def _cache(settings: ModelSettings, root: Path) -> Path:
+    """The folder of this library's index; one of its own for each place, so that another's is never tidied away."""
+    base = settings.library_cache or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    whose = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
+    folder = Path(base).expanduser() / "pcevolve-server" / "libraries" / whose
+    if folder.resolve().is_relative_to(root.resolve()):
+        raise ModelLoadError("--library-cache lies in the library itself: choose a folder outside of it")
+    return folder
+
+
+def _info(name: str, collection: Collection, about: LibraryInfo) -> ModelInfo:
+    side = min(_LARGEST_BASE, int(np.median(collection.facts.sizes.min(1))))
+    base = max(limits.MIN_SIZE, side // limits.SIZE_STEP * limits.SIZE_STEP)
+    return ModelInfo(
+        id=name,
+        name=name.removeprefix(sources.LIBRARY),
+        family="library",
+        pipelines=("text-to-image", "image-to-image"),
+        base_resolution=Resolution(width=base, height=base),
+        size_multiple=limits.SIZE_STEP,
+        max_images=limits.MAX_BATCH,
+        library=about,
+    )

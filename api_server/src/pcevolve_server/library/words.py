@@ -1,0 +1,86 @@
+"""How well each image fits a prompt, by the words that they have in common; public arithmetic, no model."""
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve_server.library.captions import words
+
+Weights = NDArray[np.float64]
+
+
+class WordIndex:
+    """Which images have which word.
+
+    Attributes:
+        count: Images.
+    """
+
+    def __init__(self, texts: Iterable[frozenset[str]]) -> None:
+        """Index the words of each image, in the images' order."""
+        found: dict[str, array[int]] = {}
+        self.count = 0
+        for place, own in enumerate(texts):
+            self.count += 1
+            for word in own:
+                found.setdefault(word, array("I")).append(place)
+        self._places = {word: np.frombuffer(places, np.uint32) for word, places in found.items()}
+
+    def weights(self, prompt: str, negative_prompt: str = "", guidance: float = 7.5) -> Weights:
+        """Return how likely each image is to be drawn for a prompt.
+
+        A word counts the more, the fewer images have it (its inverse document frequency), so that one that all images
+        have decides nothing. An image's score is the share of the prompt's known words that it has, from 0 to 1, less
+        the same for the negative prompt; its weight is ``exp(guidance * score)``. Images without any word of the prompt
+        have weight 0. A word that no image has is passed over; if none is known, every image has the same score.
+
+        Returns:
+            float64 ``(images,)``; the largest is 1.
+        """
+        asked = self._scores(prompt)
+        scores = np.zeros(self.count) if asked is None else asked
+        refused = self._scores(negative_prompt)
+        weights: Weights = np.exp(guidance * (scores - (0 if refused is None else refused)))
+        if asked is not None:
+            weights[asked == 0] = 0
+        weights /= weights.max()
+        return weights
+
+    def _scores(self, text: str) -> Weights | None:
+        """The share of a text's known words that each image has; None where none of them tells images apart."""
+        scores, total = np.zeros(self.count), 0.0
+        for word in sorted(words(text) & self._places.keys()):
+            places = self._places[word]
+            worth = float(np.log(self.count / len(places)))
+            scores[places] += worth
+            total += worth
+        if not total:
+            return None
+        scores /= total
+        return scores
+
+
+def drawn(weights: Sequence[float] | Weights, seed: int) -> int:
+    """Draw a place in proportion to the weights.
+
+    Consecutive seeds walk through the weights in steps of the golden ratio, so that the images of one request are
+    spread over all that fits and repeat only where there are fewer than asked for.
+
+    Args:
+        weights: Not negative, not all 0.
+        seed: 32 bits.
+    """
+    heights = np.cumsum(weights)
+    return int(np.searchsorted(heights, fraction(seed) * heights[-1], side="right"))
+
+
+def fraction(seed: int) -> float:
+    """Return a number in (0, 1) of which consecutive 32-bit seeds give values far apart."""
+    golden = 2654435769  # 2**32 divided by the golden ratio, odd: a permutation of all seeds
+    return ((seed * golden) % 2**32 + 0.5) / 2**32
+
+
+Fits = Callable[[str, str, float], Weights]
+"""From prompt, negative prompt and guidance to the images' weights."""

@@ -1,0 +1,132 @@
+"""A folder of public images as the provider: a whole run between real processes, and kill -9 while it is indexed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve_shared import images
+from support.collections import COLOURS, library, pixels
+from support.forkserver import ForkServer
+from support.processes import BIN, Client, ServerProcess
+
+
+def server_on(folder: Path, work: Path) -> ServerProcess:
+    arguments = (
+        "--model",
+        f"library:{folder}",
+        "--model-id",
+        "library:tiles",
+        "--library-cache",
+        work / "cache",
+    )
+    return ServerProcess(work / "server.log", arguments=(*arguments, "--threads", "2"))
+
+
+@pytest.fixture(scope="module")
+def tiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return library(tmp_path_factory.mktemp("public") / "tiles", images=12)
+
+
+@pytest.fixture
+def provider(tmp_path: Path, tiles: Path) -> Iterator[ServerProcess]:
+    process = server_on(tiles, tmp_path)
+    process.start()
+    yield process
+    process.kill()
+
+
+def private(root: Path) -> Path:
+    for name, colour in COLOURS.items():
+        (root / name).mkdir(parents=True)
+        for number in range(3):
+            Image.fromarray(pixels(colour, 20 + number)).save(root / name / f"secret-{number}.png")
+    return root
+
+
+def test_a_run_selects_real_images_says_so_and_passes_the_audit(
+    tmp_path: Path, tiles: Path, provider: ServerProcess, forks: ForkServer
+):
+    client = Client(tmp_path, provider.address, forks)
+    run = tmp_path / "run"
+    options = client.run_options(
+        private(tmp_path / "private"), run, model="library:tiles", domain="painted tile"
+    )
+    done = client(*options)
+    assert done.returncode == 0, done.stderr
+    assert "the provider says that they are real public ones, of a library of 36" in " ".join(
+        done.stderr.split()
+    )
+    audited = client("audit", run, "--json")
+    assert (audited.returncode, json.loads(audited.stdout)["holds"]) == (0, True), audited.stderr
+    card = (run / "release" / "README.md").read_text()
+    assert "**They are not synthetic**" in card
+    assert "    Painted tiles\n    by nobody, CC0-1.0\n" in card
+    assert "They are not synthetic" in (run / "report.html").read_text()
+    public = {np.asarray(Image.open(path)).tobytes() for path in tiles.rglob("*.png")}
+    released = list((run / "release").rglob("*.png"))
+    assert released
+    assert all(images.decode(path.read_bytes()).tobytes() in public for path in released)
+
+
+def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(tmp_path: Path):
+    root = tmp_path / "many"
+    for number in range(2500):
+        folder = root / f"{number % 50:02d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels((number % 250, 90, 90), number % 40, side=8)).save(folder / f"{number}.png")
+    cache = tmp_path / "cache"
+    for _ in range(2):
+        process = server_on(root, tmp_path)
+        process.start(ready=False)
+        before = finished(cache)
+        deadline = time.monotonic() + 60
+        while finished(cache) <= before and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.kill()
+    kept = {path: path.read_bytes() for path in cache.rglob("*.piece")}
+    half = min(kept).with_suffix(".piece.1.partial")
+    half.write_bytes(b"left over")
+    process = server_on(root, tmp_path)
+    process.start()
+    process.kill()
+    assert all(path.read_bytes() == data for path, data in kept.items())
+    assert not half.exists()
+    assert '"images": 2500, "model": "library:tiles"' in process.log.read_text()
+
+
+def finished(cache: Path) -> int:
+    return sum(1 for _ in cache.rglob("*.piece"))
+
+
+def test_a_folder_without_images_ends_with_3_and_one_line(tmp_path: Path):
+    (tmp_path / "empty").mkdir()
+    for name, said in (("empty", "has no image that can be read"), ("nowhere", "there is no directory")):
+        command = [BIN / "pcevolve-server", "serve", "--port", "0", "--model", f"library:{tmp_path / name}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("pcevolve-server: ")]
+        assert (done.returncode, len(lines)) == (3, 1), done.stderr
+        assert said in lines[0]
+
+
+def test_a_server_stops_while_it_indexes(tmp_path: Path, tiles: Path):
+    root = tmp_path / "many"
+    for number in range(4000):
+        (root / str(number % 9)).mkdir(parents=True, exist_ok=True)
+        (root / str(number % 9) / f"{number}.png").write_bytes(
+            (tiles / "painted tile/red/000.png").read_bytes()
+        )
+    process = server_on(root, tmp_path)
+    process.start(ready=False)
+    while "listening" not in process.log.read_text():
+        time.sleep(0.01)
+    assert process.process is not None
+    process.process.terminate()
+    assert process.process.wait(20) == 0
