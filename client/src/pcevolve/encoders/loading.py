@@ -17,7 +17,6 @@ from pcevolve.encoders.weights import absent, fit, read_state
 from pcevolve.errors import ModelError, UsageError
 
 BUNDLED_SIDE = 64  # pixels
-BUNDLED_DIMENSION = 128
 _DEVICE_TYPES = frozenset({"cpu", "cuda", "mps"})
 
 Parts = tuple[nn.Module, Callable[[Any], Tensor], int]
@@ -57,7 +56,7 @@ def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
 
 
 def _bundled(path: Path | None) -> Parts:
-    from pcevolve.encoders.bundled import BundledNet, load_bundled
+    from pcevolve.encoders.bundled import EMBEDDING_SIZE, BundledNet, load_bundled
 
     if path is not None:
         network = BundledNet()
@@ -67,7 +66,7 @@ def _bundled(path: Path | None) -> Parts:
             network = load_bundled()
         except OSError:
             raise ModelError("encoder bundled: its weights are not installed: reinstall the client") from None
-    return network, to_tensor(BUNDLED_SIDE), BUNDLED_DIMENSION
+    return network, to_tensor(BUNDLED_SIDE), EMBEDDING_SIZE
 
 
 def _resnet18() -> nn.Module:
@@ -106,10 +105,16 @@ def _torchvision(name: str, path: Path | None) -> Parts:
 
 
 def _published(name: str, vision: Vision) -> Mapping[str, Tensor]:
-    cached = Path(torch.hub.get_dir()) / "checkpoints" / str(vision.published.url).rpartition("/")[2]
-    if not cached.is_file():
+    path = cached(vision)
+    if path is None:
         raise absent(name, str(vision.published))
-    return read_state(cached)
+    return read_state(path)
+
+
+def cached(vision: Vision) -> Path | None:
+    """Where torchvision keeps the published weights of an architecture; None if they were not fetched."""
+    path = Path(torch.hub.get_dir()) / "checkpoints" / str(vision.published.url).rpartition("/")[2]
+    return path if path.is_file() else None
 
 
 def _device(name: str) -> torch.device:
