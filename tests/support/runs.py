@@ -16,6 +16,7 @@ from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address, Transport
+from pcevolve.encoders import named_weights
 from pcevolve.evolve import Evolved, Judge, evolve
 from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit
 from pcevolve.methods import method
@@ -65,7 +66,9 @@ def small_plan(**changes: object) -> PublicPlan:
         "epsilon": "10",
         "encoder": "bundled",
     }
-    return PublicPlan(**{**values, **changes})  # type: ignore[arg-type]
+    values |= changes
+    values.setdefault("weights", named_weights(str(values["encoder"]), None))
+    return PublicPlan(**values)  # type: ignore[arg-type]
 
 
 @dataclass

@@ -59,10 +59,14 @@ def _choices(run: RunReader, load: LoadEncoder) -> list[Finding]:
     measured = sum(1 for each in run.receipts if each.measured)
     if not measured:
         return []
-    chosen = Selections(run, load)
+    claim, chosen = "every choice follows from what was measured and paid for", Selections(run, load)
+    if why := chosen.why_unchecked():
+        return [
+            Finding(claim, (), 0, f"none of {measured} measurements and what followed was checked: {why}")
+        ]
     faults = _collected(chosen.faults())
     room = f" (but for this machine's rounding: room for {chosen.room} bits)" if chosen.room else ""
-    return [Finding(f"every choice follows from what was measured and paid for{room}", faults, measured)]
+    return [Finding(f"{claim}{room}", faults, measured)]
 
 
 def _claims(run: RunReader) -> list[tuple[str, Check, int]]:

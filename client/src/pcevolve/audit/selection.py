@@ -15,8 +15,8 @@ from safetensors.numpy import save
 
 from pcevolve import methods
 from pcevolve.audit.populations import Populations
-from pcevolve.encoders import Encoder, load_encoder, weights_digest
-from pcevolve.errors import ModelError
+from pcevolve.encoders import BUNDLED, Encoder, bundled_digest, load_encoder, weights_digest
+from pcevolve.errors import ClientError, ModelError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors import SELECTORS, Measurement
@@ -29,23 +29,37 @@ LoadEncoder = Callable[[PublicPlan], Encoder]
 
 
 def encoder_of(plan: PublicPlan, weights: str | None = None) -> Encoder:
-    """The encoder that a plan names.
+    """The encoder that a plan names, with the very weights that judged the run.
 
     Args:
-        plan: Names it, and the digest of its weights if the owner gave a file of them.
-        weights: That file.
+        plan: Names it, and the digest of its weights unless they are published ones.
+        weights: A file of them, where the owner gave one.
 
     Raises:
-        ModelError: The weights are not at hand, or not those of the run.
+        ModelError: The weights are not at hand, or not those of the run; the text says which they are.
     """
     if plan.weights is None:
+        if plan.encoder == BUNDLED:
+            raise ModelError(
+                "the run was made before plans named the bundled encoder's weights, so it is not known whether this "
+                "version has them: the version of pcevolve that made the run can check it"
+            )
         return load_encoder(plan.encoder)
-    if weights is None or weights_digest(weights) != plan.weights:
-        raise ModelError(
-            f"choices cannot be derived again without the encoder's weights: give --encoder-weights FILE, the one with "
-            f"sha256 {plan.weights}"
-        )
-    return load_encoder(plan.encoder, weights)
+    if weights is not None and weights_digest(weights) == plan.weights:
+        return load_encoder(plan.encoder, weights)
+    if plan.encoder == BUNDLED and plan.weights == bundled_digest():
+        return load_encoder(plan.encoder)
+    raise ModelError(
+        f"the run was judged by weights of encoder {plan.encoder} with sha256 {plan.weights}: give --encoder-weights "
+        f"FILE with them{_of_other_versions(plan)}"
+    )
+
+
+def _of_other_versions(plan: PublicPlan) -> str:
+    """What else may help with a bundled encoder, whose weights may be those of another version of the client."""
+    if plan.encoder != BUNDLED:
+        return ""
+    return f", or audit with the version of pcevolve that has them (this one has {bundled_digest()})"
 
 
 @dataclass
@@ -62,19 +76,37 @@ class Selections:
     load: LoadEncoder
     room: int = 0
 
+    def why_unchecked(self) -> str:
+        """Why nothing can be said about the choices: the encoder that judged is not at hand; empty if it is."""
+        try:
+            plan = self._plan()
+            if plan is not None:
+                self.load(plan)
+        except ModelError as error:
+            return str(error)
+        except ClientError:  # a record that makes no sense is for ``faults`` to tell
+            return ""
+        return ""
+
     def faults(self) -> Iterator[str]:
         """Receipts whose choices do not follow from what was measured.
 
         Raises:
-            ModelError: The encoder's weights are not at hand, so nothing can be said.
+            ModelError: The encoder's weights are not at hand, so nothing can be said; see ``why_unchecked``.
         """
-        plan = self.run.plan
-        method = None if plan is None else methods.method(plan.method)
-        if plan is None or method is None or method.selector is None or not self.run.finished:
+        plan = self._plan()
+        if plan is None:
             return
+        selector = SELECTORS[str(methods.method(plan.method).selector)]()
         asked = [each for each in self.run.receipts if each.iteration]
-        selector = SELECTORS[method.selector]()
         yield from self._derived(plan, Chooser(plan, self.load(plan), self.run.bodies.file, selector), asked)
+
+    def _plan(self) -> PublicPlan | None:
+        """The plan of a finished run in which a selector looked at embeddings; None of another."""
+        plan = self.run.plan
+        if plan is None or not self.run.finished or methods.method(plan.method).selector is None:
+            return None
+        return plan
 
     def _derived(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
         """Go through the receipts in order: a free choice follows from the last measurement before it."""

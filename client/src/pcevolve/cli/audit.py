@@ -12,7 +12,7 @@ import typer
 
 from pcevolve.cli.options import Json, RunFolder
 from pcevolve.cli.tables import print_table
-from pcevolve.errors import printable
+from pcevolve.errors import ModelError, printable
 
 if TYPE_CHECKING:
     from pcevolve.public.finding import Finding
@@ -39,7 +39,8 @@ def audit(
 ) -> None:
     """Check from the record alone that nothing left without a reason, and that all that may be shared follows from it.
 
-    Exit code 1 if anything does not hold, if the run is unfinished, or if it is INSECURE.
+    Exit code 1 if anything does not hold, if the run is unfinished, or if it is INSECURE; 8 if nothing is broken, but
+    the encoder that judged is not at hand, so that choices were not checked.
     """
     from pcevolve.audit import Audit, encoder_of
     from pcevolve.run.progress import error_console
@@ -64,12 +65,20 @@ def _verdict(
     else:
         for mark in marks:
             typer.echo(mark)
-        rows = [(each.claim, str(each.checked), "holds" if each.holds else "BROKEN") for each in findings]
+        rows = [(each.claim, str(each.checked), each.verdict) for each in findings]
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
     for each in findings:
         for fault in each.faults[:20]:
             typer.echo(f"{each.claim}: NO, {printable(fault)}", err=True)
+        if each.unchecked:
+            typer.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
     if not allowed:
         typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:
-        raise typer.Exit(1)
+        raise typer.Exit(_exit_code(findings, allowed))
+
+
+def _exit_code(findings: Sequence[Finding], allowed: bool) -> int:
+    """Of an audit in which not all holds: another one where nothing is broken, but the encoder was not at hand."""
+    broken = not allowed or any(each.faults for each in findings)
+    return 1 if broken else ModelError.exit_code

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,9 +23,30 @@ if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy
 
     from pcevolve.modality.images.decoding import DecodedImage
 
-__all__ = ["ENCODERS", "Encoder", "load_encoder", "require_encoder", "weights_digest"]
+__all__ = [
+    "BUNDLED",
+    "BUNDLED_WEIGHTS",
+    "CLIP_FILES",
+    "CLIP_REPOSITORY",
+    "ENCODERS",
+    "RESNET18_FILE",
+    "Encoder",
+    "bundled_digest",
+    "load_encoder",
+    "named_weights",
+    "require_encoder",
+    "weights_digest",
+]
 
-ENCODERS = ("bundled", "resnet18", "clip", "inception", "vit")
+BUNDLED = "bundled"
+BUNDLED_WEIGHTS = Path(__file__).with_name("bundled.safetensors")
+CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
+"""Names that open_clip's weights may have in their repository."""
+CLIP_REPOSITORY = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
+"""Where the weights of ``clip`` come from, as open_clip says; importing it to ask would take seconds of every run."""
+RESNET18_FILE = "resnet18-f37072fd.pth"
+"""Name of the weights of ``resnet18`` in torchvision's cache, for the same reason."""
+ENCODERS = (BUNDLED, "resnet18", "clip", "inception", "vit")
 
 
 class Encoder(Protocol):
@@ -78,6 +100,39 @@ def weights_digest(weights: str) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(f"--encoder-weights {weights} cannot be read: {error.strerror}") from error
+
+
+@cache
+def bundled_digest() -> str:
+    """SHA-256 of the bundled encoder's weights as they are installed, hex.
+
+    Raises:
+        ModelError: The package was installed without them.
+    """
+    try:
+        with BUNDLED_WEIGHTS.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        raise ModelError("encoder bundled: its weights are not installed: reinstall the client") from None
+
+
+def named_weights(name: str, weights: str | None) -> str | None:
+    """The digest by which a public plan names an encoder's weights.
+
+    Args:
+        name: An encoder.
+        weights: The file that its owner gave for it, if any.
+
+    Returns:
+        SHA-256, hex, of that file or of the bundled weights, which differ between versions of the client; None for
+        published weights, which the encoder's name and its library's version name.
+
+    Raises:
+        ModelError: The file cannot be read.
+    """
+    if weights is not None:
+        return weights_digest(weights)
+    return bundled_digest() if name == BUNDLED else None
 
 
 def require_encoder(name: str) -> None:

@@ -8,14 +8,14 @@ It never reads files other than its own weights and never opens a socket.
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as tf
 
-WEIGHTS = Path(__file__).with_name("bundled.safetensors")
+from pcevolve.encoders import BUNDLED_WEIGHTS
+
 EMBEDDING_SIZE = 128
 _WIDTHS = (24, 48, 96, 160)
 
@@ -72,6 +72,6 @@ def load_bundled() -> BundledNet:
         FileNotFoundError: The package was installed without its weights.
     """
     net = BundledNet()
-    weights = load_file(WEIGHTS)
+    weights = load_file(BUNDLED_WEIGHTS)
     net.load_state_dict({name: value.float() for name, value in weights.items()})
     return net.eval()

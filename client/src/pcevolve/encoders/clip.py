@@ -10,12 +10,12 @@ import open_clip
 from huggingface_hub import try_to_load_from_cache
 from torch import Tensor, nn
 
+from pcevolve.encoders import CLIP_FILES
 from pcevolve.encoders.weights import absent, fit, read_state
 from pcevolve.errors import ModelError, UsageError
 
 _MODEL = "ViT-B-32"
 _TAG = "laion2b_s34b_b79k"
-_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 _PREFIX = "visual."
 
 
@@ -100,4 +100,4 @@ def _cached(config: dict[str, Any]) -> Path | None:
 def _locations(config: dict[str, Any]) -> list[tuple[str, str]]:
     """Return repository and file names; open_clip joins both, with the file left out if it is usual."""
     *repository, file = str(config["hf_hub"]).split("/")
-    return [("/".join(repository), name) for name in ((file,) if file else _FILES)]
+    return [("/".join(repository), name) for name in ((file,) if file else CLIP_FILES)]

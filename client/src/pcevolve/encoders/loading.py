@@ -15,7 +15,6 @@ from pcevolve.encoders.weights import fit, read_state
 from pcevolve.errors import ModelError, UsageError
 
 BUNDLED_SIDE = 64  # pixels
-BUNDLED_DIMENSION = 128
 VISION = ("resnet18", "inception", "vit")
 """Names of encoders that torchvision has."""
 _DEVICE_TYPES = frozenset({"cpu", "cuda", "mps"})
@@ -44,7 +43,7 @@ def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
 
 
 def _bundled(path: Path | None) -> Parts:
-    from pcevolve.encoders.bundled import BundledNet, load_bundled
+    from pcevolve.encoders.bundled import EMBEDDING_SIZE, BundledNet, load_bundled
 
     if path is not None:
         network = BundledNet()
@@ -54,7 +53,7 @@ def _bundled(path: Path | None) -> Parts:
             network = load_bundled()
         except OSError:
             raise ModelError("encoder bundled: its weights are not installed: reinstall the client") from None
-    return network, to_tensor(BUNDLED_SIDE), BUNDLED_DIMENSION
+    return network, to_tensor(BUNDLED_SIDE), EMBEDDING_SIZE
 
 
 def _device(name: str) -> torch.device:

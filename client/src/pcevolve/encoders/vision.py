@@ -72,7 +72,7 @@ def load_vision(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any]
 
 
 def _published(name: str, vision: Vision) -> Mapping[str, Tensor]:
-    cached = Path(torch.hub.get_dir()) / "checkpoints" / str(vision.published.url).rpartition("/")[2]
-    if not cached.is_file():
+    path = Path(torch.hub.get_dir()) / "checkpoints" / str(vision.published.url).rpartition("/")[2]
+    if not path.is_file():
         raise absent(name, str(vision.published))
-    return read_state(cached)
+    return read_state(path)

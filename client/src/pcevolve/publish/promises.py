@@ -63,7 +63,7 @@ def assumptions(plan: PublicPlan) -> list[str]:
         f"domain words: {plan.domain}",
         f"nominal shots per class: {plan.shots}",
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
-        f"encoder: {plan.encoder}",
+        f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
     ]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder
+from pcevolve.encoders.choice import AUTO
 from pcevolve.errors import LedgerError, UsageError
 from pcevolve.ledger.creation import key_beside, require_volume
 from pcevolve.privacy import Budget
@@ -70,7 +71,9 @@ def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
     for option in sorted(options_of(RunSettings), key=lambda option: option.name):
         began, now = getattr(stored, option.name), getattr(given, option.name)
         fixed = option.name in given.model_fields_set - changeable - {"out"}
-        if fixed and now != began:
+        # ``auto`` is the encoder that it began with, whatever was fetched since.
+        left_open = option.name == "encoder" and now == AUTO
+        if fixed and now != began and not left_open:
             raise UsageError(
                 f"{option.flag} is not what this run began with, which was {began}: a run's options do not change; "
                 "leave it out, or begin a new run with another --out"
@@ -86,7 +89,15 @@ def _check_options(settings: RunSettings) -> None:
     parse_epsilon(settings.lifetime_epsilon or settings.epsilon)
     require_address(settings.api)
     require_key(settings.key(), dialect(settings.dialect).scheme)
-    require_encoder(settings.encoder)
+    _require_encoder(settings)
+
+
+def _require_encoder(settings: RunSettings) -> None:
+    """Refuse an encoder that there is not, and weights that nobody says the architecture of."""
+    if settings.encoder != AUTO:
+        require_encoder(settings.encoder)
+    elif settings.encoder_weights is not None:
+        raise UsageError("--encoder-weights FILE: say with --encoder NAME which encoder's weights these are")
 
 
 def _check_paths(settings: RunSettings, folder: RunFolder, resume: bool) -> None:

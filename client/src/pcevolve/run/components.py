@@ -10,6 +10,7 @@ from pcevolve import methods
 from pcevolve.dp.mechanisms import Noise, SecureNoise, SeededNoise
 from pcevolve.egress.transport import Address
 from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders.choice import resolved
 from pcevolve.errors import UsageError
 from pcevolve.evolve import Judge
 from pcevolve.ledger.ledger import Account, Limits
@@ -38,9 +39,10 @@ class Components:
     """What a run is made of; nobody was asked for anything and nothing was spent.
 
     Attributes:
-        settings: The options that all of it follows from.
+        settings: The options that all of it follows from, the encoder by the name of the one that is used.
         method: How prototypes are chosen.
         reason: Why ``auto`` chose it; empty when the user did.
+        encoder_reason: Why ``auto`` chose the encoder; empty when the user did.
         iterations: T.
         appearance: Whether the dataset is given the private images' appearance, unless the user says.
         noise: Where the randomness of releases comes from.
@@ -55,6 +57,7 @@ class Components:
     settings: RunSettings
     method: Method
     reason: str
+    encoder_reason: str
     iterations: int
     appearance: AppearanceMode
     noise: Noise
@@ -86,10 +89,12 @@ class Components:
         method, reason = methods.resolved(settings.method, limits.run, scope)
         iterations = method.iterations(settings.iterations, limits.run, scope)
         require(spoken, method.needs_for(iterations) | _asked_for(settings))
+        encoder, why = resolved(settings.encoder)
         return cls(
-            settings=settings,
+            settings=settings.model_copy(update={"encoder": encoder}),
             method=method,
             reason=reason,
+            encoder_reason=why,
             iterations=iterations,
             appearance=method.appearance_for(limits.run, scope, settings.calibration),
             noise=_noise(settings.insecure_noise_seed),

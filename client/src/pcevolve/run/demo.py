@@ -46,6 +46,7 @@ OPTIONS: dict[str, Any] = {
     "guidance": 3.5,
     "batch": 30,
     "seed": 2026,
+    "encoder": "bundled",  # the same on every machine, whatever was fetched there
     "first_contact": 120.0,
 }
 

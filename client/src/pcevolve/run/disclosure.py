@@ -45,6 +45,8 @@ def disclosure(components: Components, plan: PublicPlan, notes: PrivateNotes) ->
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
     return {
         "method": method.summary + (f" (auto: {components.reason})" if components.reason else ""),
+        "encoder": plan.encoder
+        + (f" (auto: {components.encoder_reason})" if components.encoder_reason else ""),
         "guarantee": _guarantee(plan, paid),
         **notes.known,
         "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcevolve.encoders import weights_digest
+from pcevolve.encoders import named_weights
 from pcevolve.errors import UsageError
 from pcevolve.methods.method import AppearanceMode, Method, Schedule
 from pcevolve.providers.dialect import ModelSize
@@ -61,7 +61,7 @@ def resolved_plan(
         "epsilon": str(components.limits.run.epsilon),
         "delta": components.limits.run.delta,
         "noise": components.noise.source,
-        "weights": None if settings.encoder_weights is None else weights_digest(settings.encoder_weights),
+        "weights": named_weights(settings.encoder, settings.encoder_weights),
         "forgets_insecure": settings.forget_insecure,
         "earlier": earlier,
         "library": library,

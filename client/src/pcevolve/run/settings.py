@@ -13,6 +13,7 @@ import tomli_w
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from pcevolve.durable import write_durably
+from pcevolve.encoders.choice import AUTO
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting, checked
@@ -148,9 +149,12 @@ class RunSettings(BaseModel):
     seed: public.PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
     encoder: Annotated[
         str,
-        Field(description="bundled; after fetch-encoder also resnet18, clip, inception, vit."),
+        Field(
+            description="auto (clip or resnet18, if fetch-encoder was asked for it, else bundled), bundled, resnet18, "
+            "clip, inception or vit."
+        ),
         Setting(Panel.ENCODER, public=True),
-    ] = "bundled"
+    ] = AUTO
     encoder_weights: Annotated[
         str | None,
         Field(description="File with the encoder's weights; the plan has its digest."),

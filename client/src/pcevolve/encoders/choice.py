@@ -1,0 +1,39 @@
+"""``--encoder auto``: a published encoder where one was fetched, else the bundled one; from files' names alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pcevolve.encoders import BUNDLED, CLIP_FILES, CLIP_REPOSITORY, RESNET18_FILE
+
+AUTO = "auto"
+PREFERRED = ("clip", "resnet18")
+"""Published encoders, better first: who fetched one wants it used."""
+
+
+def resolved(name: str) -> tuple[str, str]:
+    """Return the encoder that a run uses, and why, if ``auto`` chose it; the choice depends on no private data.
+
+    Args:
+        name: ``auto``, or an encoder's name, which is returned as it is.
+
+    Returns:
+        A name that ``load_encoder`` takes, and a reason, empty unless ``auto`` was asked for.
+    """
+    if name != AUTO:
+        return name, ""
+    for published in PREFERRED:
+        if _is_fetched(published):
+            return published, "its published weights were fetched to this machine"
+    return BUNDLED, f"none of {' and '.join(PREFERRED)} was fetched to this machine (pcevolve fetch-encoder)"
+
+
+def _is_fetched(name: str) -> bool:
+    """Whether the published weights of ``clip`` or ``resnet18`` lie where their library looks; nobody is asked."""
+    if name == "clip":
+        from huggingface_hub import try_to_load_from_cache
+
+        return any(isinstance(try_to_load_from_cache(CLIP_REPOSITORY, file), str) for file in CLIP_FILES)
+    from torch.hub import get_dir  # takes seconds to import
+
+    return (Path(get_dir()) / "checkpoints" / RESNET18_FILE).is_file()

@@ -1,0 +1,104 @@
+"""``--encoder auto`` and the names of weights in a plan: public facts of this machine and of the installed package."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from pcevolve.encoders import BUNDLED_WEIGHTS, CLIP_REPOSITORY, RESNET18_FILE, bundled_digest, named_weights
+from pcevolve.encoders.choice import resolved
+from pcevolve.errors import ModelError, UsageError
+from pcevolve.run.checks import checked, resumed
+from pcevolve.run.settings import RunSettings
+
+RESNET18 = Path("hub") / "checkpoints" / RESNET18_FILE
+CLIP = Path("models--laion--CLIP-ViT-B-32-laion2B-s34B-b79K")
+GIVEN = {"private": "digits", "domain": "leather texture", "out": Path("runs/x")}
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path) -> Path:
+    """Where fetched weights lie; empty."""
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def fetch_resnet18(cache: Path) -> None:
+    (cache / RESNET18).parent.mkdir(parents=True)
+    (cache / RESNET18).write_bytes(b"weights")
+
+
+def fetch_clip(cache: Path) -> None:
+    (cache / CLIP / "refs").mkdir(parents=True)
+    (cache / CLIP / "refs" / "main").write_text("abc")
+    (cache / CLIP / "snapshots" / "abc").mkdir(parents=True)
+    (cache / CLIP / "snapshots" / "abc" / "open_clip_model.safetensors").write_bytes(b"weights")
+
+
+def test_auto_is_the_bundled_encoder_where_nothing_was_fetched_and_says_how_to_get_another(cache):
+    name, why = resolved("auto")
+    assert name == "bundled"
+    assert "none of clip and resnet18 was fetched" in why
+    assert "pcevolve fetch-encoder" in why
+
+
+def test_auto_is_a_published_encoder_where_one_was_fetched_and_clip_before_resnet18(cache):
+    fetch_resnet18(cache)
+    assert resolved("auto") == ("resnet18", "its published weights were fetched to this machine")
+    fetch_clip(cache)
+    assert resolved("auto")[0] == "clip"
+
+
+@pytest.mark.models
+def test_clip_is_looked_for_where_open_clip_has_it():
+    import open_clip
+
+    config = open_clip.get_pretrained_cfg("ViT-B-32", "laion2b_s34b_b79k")
+    assert config["hf_hub"].rstrip("/") == CLIP_REPOSITORY
+
+
+@pytest.mark.models
+def test_resnet18_is_looked_for_where_torchvision_has_it():
+    from torchvision.models import ResNet18_Weights
+
+    assert ResNet18_Weights.IMAGENET1K_V1.url.rpartition("/")[2] == RESNET18_FILE
+
+
+@pytest.mark.parametrize("name", ["bundled", "inception", "clip:RN50:openai"])
+def test_an_encoder_that_was_named_is_taken_without_a_reason_whatever_was_fetched(cache, name):
+    fetch_resnet18(cache)
+    assert resolved(name) == (name, "")
+
+
+def test_weights_without_the_name_of_their_encoder_are_refused_before_anything_is_read():
+    settings = RunSettings.of({**GIVEN, "encoder_weights": "x.safetensors"})
+    with pytest.raises(UsageError, match="say with --encoder NAME which encoder's weights these are"):
+        checked(settings)
+
+
+def test_a_run_goes_on_with_the_encoder_that_it_began_with_though_auto_would_now_choose_another():
+    began = RunSettings.of({**GIVEN, "encoder": "bundled"})
+    assert resumed(began, RunSettings.of({**GIVEN, "encoder": "auto"})).encoder == "bundled"
+    assert resumed(began, RunSettings.of(GIVEN)).encoder == "bundled"
+    with pytest.raises(UsageError, match="--encoder is not what this run began with, which was bundled"):
+        resumed(began, RunSettings.of({**GIVEN, "encoder": "clip"}))
+
+
+def test_a_plan_names_the_bundled_weights_and_an_owners_file_by_digest_and_published_ones_not(tmp_path):
+    own = tmp_path / "own.safetensors"
+    own.write_bytes(b"mine")
+    assert (
+        named_weights("bundled", None)
+        == bundled_digest()
+        == hashlib.sha256(BUNDLED_WEIGHTS.read_bytes()).hexdigest()
+    )
+    assert named_weights("bundled", str(own)) == hashlib.sha256(b"mine").hexdigest()
+    assert named_weights("resnet18", None) is None
+
+
+def test_weights_that_cannot_be_read_are_one_clear_line(tmp_path):
+    with pytest.raises(ModelError, match=r"--encoder-weights .*nowhere cannot be read: No such file"):
+        named_weights("bundled", str(tmp_path / "nowhere"))
