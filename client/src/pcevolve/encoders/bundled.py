@@ -1,8 +1,8 @@
 """The encoder that ships with the client: a small residual network over 64x64 RGB images.
 
-It was trained by ``client/training/train_encoder.py`` on rendered public images only, to know both
-content (glyph, material, defect, item) and low-level appearance (polarity, tone, stroke, colour).
-It never reads files other than its own weights and never opens a socket.
+It was trained by ``client/training/train_encoder.py`` on public photographs under permissive licences and on rendered
+images, to know content (what is shown), texture and low-level appearance (colour, tone, polarity, stroke). It never
+reads files other than its own weights and never opens a socket.
 """
 
 from __future__ import annotations
@@ -16,8 +16,12 @@ from torch.nn import functional as tf
 
 from pcevolve.encoders import BUNDLED_WEIGHTS
 
-EMBEDDING_SIZE = 128
+EMBEDDING_SIZE = 256
 _WIDTHS = (24, 48, 96, 160)
+_GROUPS = 8
+_COARSE = 8  # cells across and down of the copy of the image that keeps tone and polarity
+_LAYOUT = 2  # cells across and down of the last stage's layout
+_LEAST_VARIANCE = 1e-4  # under a square root, whose slope at 0 is infinite
 
 
 class _Residual(nn.Module):
@@ -28,7 +32,7 @@ class _Residual(nn.Module):
         self.down = nn.Conv2d(inputs, outputs, 3, stride=2, padding=1)
         self.first = nn.Conv2d(outputs, outputs, 3, padding=1)
         self.second = nn.Conv2d(outputs, outputs, 3, padding=1)
-        self.norms = nn.ModuleList(nn.GroupNorm(8, outputs) for _ in range(3))
+        self.norms = nn.ModuleList(nn.GroupNorm(_GROUPS, outputs) for _ in range(3))
 
     def forward(self, x: Tensor) -> Tensor:
         x = tf.silu(self.norms[0](self.down(x)))
@@ -43,26 +47,36 @@ class BundledNet(nn.Module):
         super().__init__()
         self.stem = nn.Conv2d(3, _WIDTHS[0], 5, stride=2, padding=2)
         self.stages = nn.ModuleList(_Residual(a, b) for a, b in itertools.pairwise(_WIDTHS))
-        # The last stage keeps its 4x4 layout; a coarse copy of the image keeps tone and polarity.
-        self.project = nn.Linear(_WIDTHS[-1] * 5 + 3 * 64, EMBEDDING_SIZE)
+        statistics = 2 * sum(_WIDTHS[1:])
+        last = _WIDTHS[-1] * (1 + _LAYOUT**2)
+        self.project = nn.Linear(statistics + last + 3 * (1 + _COARSE**2), EMBEDDING_SIZE)
 
     def forward(self, images: Tensor) -> Tensor:
         """Embed a batch.
 
         Args:
-            images: float32 ``(batch, 3, 64, 64)`` in 0..1.
+            images: float32 ``(batch, 3, side, side)`` in 0..1; the side is 64.
 
         Returns:
-            float32 ``(batch, 128)``; compare by Euclidean distance.
+            float32 ``(batch, 256)``; compare by Euclidean distance.
         """
-        x = tf.silu(self.stem(images * 2 - 1))
+        pixels = images * 2 - 1
+        x = tf.silu(self.stem(pixels))
+        statistics = []
         for stage in self.stages:
             x = stage(x)
-        coarse = tf.adaptive_avg_pool2d(images * 2 - 1, 8)
-        layout = tf.adaptive_avg_pool2d(x, 2)
-        parts = (x.amax((2, 3)), layout.flatten(1), coarse.flatten(1))
+            # Mean and spread of a stage say which texture there is, wherever it is.
+            statistics += [x.mean((2, 3)), _spread(x)]
+        layout = tf.adaptive_avg_pool2d(x, _LAYOUT)
+        coarse = tf.adaptive_avg_pool2d(pixels, _COARSE)
+        parts = [x.amax((2, 3)), layout.flatten(1), coarse.flatten(1), _spread(pixels), *statistics]
         out: Tensor = self.project(torch.cat(parts, 1))
         return out
+
+
+def _spread(x: Tensor) -> Tensor:
+    """Standard deviation over the positions of each channel, ``(batch, channels)``."""
+    return (x.var((2, 3), unbiased=False) + _LEAST_VARIANCE).sqrt()
 
 
 def load_bundled() -> BundledNet:
