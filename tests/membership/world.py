@@ -117,6 +117,7 @@ class Setting:
             delta=self.delta,
             noise="INSECURE-seeded",
             pool=self.parts.pool,
+            centre_first=bool(self.parts.centre_first),
         )
 
     @cached_property

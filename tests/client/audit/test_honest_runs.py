@@ -21,11 +21,12 @@ from support.paid import encoder
 from support.runs import SmallRun, rng, small_plan
 
 LABELS, SHOTS, SIDE = ("cut", "good"), 3, 24
-SELECTED = {"pool": "all", "keep": "selected", "initial": 8, "prototypes": 2}
+SELECTED = {"pool": "all", "keep": "selected", "initial": 8, "prototypes": 2, "centre_first": True}
 RUNS = {
     "dp-means in the look that fits": {"method": "dp-means", "appearance": "auto", **SELECTED},
     "dp-means, matched": {"method": "dp-means", "appearance": "matched", **SELECTED},
     "dp-means, as they come": {"method": "dp-means", **SELECTED},
+    "dp-means, all sums at once": {"method": "dp-means", **SELECTED, "centre_first": False},
     "dp-means without evolution": {"method": "dp-means", **SELECTED, "iterations": 0, "strengths": ()},
     "pe": {"method": "pe", "prototypes": 4, "lookahead": 2},
     "pe-em": {"method": "pe-em", "prototypes": 4},

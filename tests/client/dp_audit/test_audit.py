@@ -20,7 +20,7 @@ from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS
 from pcevolve.methods.rounds import exponential_draws
-from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.privacy import Budget, Events, Relation
 from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene, Selector
 from support.draws import Misscaled
 from support.examples import is_nightly
@@ -71,10 +71,10 @@ class Twice:
 
     honest: Selector
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         rows = np.repeat(np.arange(len(private.targets)), 2)
         doubled = PrivateEmbeddings(private.embeddings[rows], private.targets[rows], np.arange(len(rows)))
-        return self.honest.measure(doubled, scene, event, noise)
+        return self.honest.measure(doubled, scene, events, noise)
 
     def pick(self, measured, scene):
         return self.honest.pick(measured, scene)
@@ -86,9 +86,9 @@ class Unitless:
 
     honest: Selector
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         single = PrivateEmbeddings(private.embeddings, private.targets, np.arange(len(private.targets)))
-        return self.honest.measure(single, scene, event, noise)
+        return self.honest.measure(single, scene, events, noise)
 
     def pick(self, measured, scene):
         return self.honest.pick(measured, scene)
@@ -100,8 +100,8 @@ class Talkative:
 
     honest: Selector
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        measured = self.honest.measure(private, scene, event, noise)
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+        measured = self.honest.measure(private, scene, events, noise)
         return {**measured, "mean": private.embeddings.mean(axis=0)}
 
     def pick(self, measured, scene):

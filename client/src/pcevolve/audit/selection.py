@@ -87,8 +87,12 @@ class Selections:
             scenes = chooser.scenes(receipt.iteration, pool, looks)
             if receipt.measured:
                 measured = self._measured(receipt.measured)
-                shown, event = joined_scenes(scenes), receipt.events[0]
-                bits = None if measured is None else chooser.selector.rounding_bits(measured, shown, event)
+                shown = joined_scenes(scenes)
+                bits = (
+                    None
+                    if measured is None
+                    else chooser.selector.rounding_bits(measured, shown, receipt.events)
+                )
                 if bits is None:
                     yield f"{where}: what was measured has not the form that its method gives"
                     return

@@ -7,6 +7,7 @@ same plan, and with it the same requests in the same order.
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -110,6 +111,9 @@ class PublicPlan(BaseModel):
     pool: settings.Pool = "latest"
     keep: settings.Keep = "last"
     appearance: settings.Appearance = "as-is"
+    centre_first: Annotated[bool, Field(exclude_if=operator.not_)] = (
+        False  # absent in plans of earlier versions
+    )
     threshold: settings.Threshold = 0.0
     calibration: settings.Calibration = "tight"
     iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
