@@ -49,6 +49,7 @@ class ColourEncoder:
 
     name = "bundled"
     dimension = 2
+    frame = None
 
     def __init__(self, places: Sequence[tuple[float, float]]) -> None:
         self._places = np.array(places)

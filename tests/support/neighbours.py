@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError
 from pcevolve.privacy import Events, Relation
 from pcevolve.selectors import PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors.frame import Frame
 from support.draws import FloatArray, exponential_probabilities
 
 IntArray = NDArray[np.int64]
@@ -65,12 +66,14 @@ class World:
         places: Where private images may be.
         images: Most images per privacy unit.
         sizes: Numbers of units that stay the same in a pair of neighbours.
+        frame: Public frame for class means; None for that of the candidates.
     """
 
     pools: tuple[tuple[float, ...], ...]
     places: tuple[float, ...]
     images: int = 1
     sizes: tuple[int, ...] = (0, 1, 2)
+    frame: Frame | None = None
 
     def scene(self, relation: Relation, **changes: object) -> Scene:
         """The question that every dataset is asked."""
@@ -84,6 +87,7 @@ class World:
             "iterations": 1,
             "seed": 5,
             "relation": relation,
+            "frame": self.frame,
         }
         return Scene(**{**values, **changes})  # type: ignore[arg-type]
 

@@ -20,8 +20,7 @@ from pcevolve.public.release import Query, Receipt
 from pcevolve.selectors import SELECTORS, Measurement, Scene
 from pcevolve.selectors.choosing import Chooser, renditions_of
 from pcevolve.selectors.coarse import without_idle_digits
-from pcevolve.selectors.frame import Frame
-from pcevolve.selectors.means import Means
+from pcevolve.selectors.means import Means, public_frame
 from pcevolve.selectors.scene import joined_scenes
 from pcevolve.selectors.sums import released_form, typical
 from support.runs import SmallRun
@@ -75,9 +74,10 @@ class LastOne:
 def last_one(chooser: Chooser, scene: Scene, events: Events) -> Measurement:
     """A measurement of the right form by which the last candidate of each class is the best."""
     if isinstance(chooser.selector, Means):
-        frame = Frame.of(np.concatenate(scene.pools))
+        frame = public_frame(scene)
         means = np.array([typical(frame.points(pool[-1:])) for pool in scene.pools])
-        values = {"middle": means.mean(axis=0), "means": means}
+        middle = means.mean(axis=0)
+        values = {"middle": middle, "means": means, "deviations": means - middle}
         doubts = released_form(frame, scene, events).doubts
         released = {name: without_idle_digits(values[name], doubt) for name, doubt in doubts.items()}
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), **released}

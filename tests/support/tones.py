@@ -18,6 +18,7 @@ class Tones:
 
     name: str = "bundled"
     dimension: int = 3 * SIDE * SIDE
+    frame: None = None
 
     def embed(self, images: Sequence[DecodedImage | None]) -> np.ndarray:
         rows = np.full((len(images), self.dimension), np.nan)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.selectors import SELECTORS
+from pcevolve.selectors.frame import Frame
 from support.draws import permute_and_flip_probabilities
 from support.neighbours import RELATIONS, Enumeration, World
 
@@ -30,6 +32,7 @@ PAIRS = replace(FEW, images=2, sizes=(0, 1), places=(-2.0, 1.0, 3.0))
 BLOCKS = World(
     pools=((-1.0, 1.0), (-1.0, 1.0), (-0.9, 1.1), (-1.1, 0.9)), places=(-1.0, 1.0), images=2, sizes=(0, 1)
 )
+FRAMED = replace(FEW, frame=Frame(np.array([0.5]), np.array([[1.0]]), 1.5, np.array([2.0])))
 ALIKE = World(pools=((2.0,) * 9,) * 2, places=LINE)
 
 
@@ -104,6 +107,7 @@ GAUSSIAN = {
             ("four classes", BLOCKS, 0.7),
         )
     },
+    "means in a public frame": Promise("means", CENTRED, FRAMED, access=0, tight=0.99, middle=0.1),
     "means": Promise("means", (Event("gaussian", "5/4"),), FEW, access=0, tight=0.99),
     "means, units of two": Promise("means", (Event("gaussian", "5/4"),), PAIRS, access=0, tight=0.99),
     "means, four classes": Promise("means", (Event("gaussian", "5/4"),), BLOCKS, access=0, tight=0.8),

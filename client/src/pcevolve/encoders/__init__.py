@@ -20,9 +20,13 @@ if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy
     import numpy as np
     from numpy.typing import NDArray
 
+    from pcevolve.encoders.frames import PublicFrame
     from pcevolve.modality.images.decoding import DecodedImage
 
-__all__ = ["ENCODERS", "Encoder", "load_encoder", "require_encoder", "weights_digest"]
+__all__ = ["ENCODERS", "Encoder", "frame_digest", "load_encoder", "require_encoder", "weights_digest"]
+
+BUNDLED_FRAME = Path(__file__).with_name("bundled_frame.safetensors")
+"""What the bundled weights make of public photographs and renderings; made by ``client/training``."""
 
 ENCODERS = ("bundled", "resnet18", "clip", "inception", "vit")
 
@@ -37,6 +41,10 @@ class Encoder(Protocol):
     @property
     def dimension(self) -> int:
         """Number of entries of one embedding."""
+
+    @property
+    def frame(self) -> PublicFrame | None:
+        """What its embeddings of public images look like; None for an encoder that brings no such statistics."""
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
         """Return float64 ``(images, dimension)``; a row is NaN throughout where none can be had.
@@ -78,6 +86,22 @@ def weights_digest(weights: str) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(f"--encoder-weights {weights} cannot be read: {error.strerror}") from error
+
+
+def frame_digest(name: str, weights: str | None) -> str | None:
+    """The digest by which a public plan names the frame that an encoder brings.
+
+    Args:
+        name: An encoder.
+        weights: The file that its owner gave for it, if any: a frame belongs to the weights that it was made with.
+
+    Returns:
+        SHA-256 of the file, hex; None for an encoder that brings no frame.
+
+    Raises:
+        ModelError: The package was installed without it.
+    """
+    return weights_digest(str(BUNDLED_FRAME)) if name == "bundled" and weights is None else None
 
 
 def require_encoder(name: str) -> None:

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torchvision import models
 
+from pcevolve.encoders import BUNDLED_FRAME, frame_digest
+from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import to_tensor
 from pcevolve.encoders.weights import absent, fit, read_state
@@ -53,7 +55,8 @@ def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
 
         network, preprocess, dimension = load_clip(name, path)
     network.eval().requires_grad_(requires_grad=False)
-    return FrozenEncoder(name, dimension, network.float().to(place), preprocess, place)
+    frame = PublicFrame.read(BUNDLED_FRAME, dimension) if frame_digest(name, weights) else None
+    return FrozenEncoder(name, dimension, network.float().to(place), preprocess, place, frame)
 
 
 def _bundled(path: Path | None) -> Parts:

@@ -130,6 +130,9 @@ class PublicPlan(BaseModel):
     epsilon: ExactEpsilon
     delta: settings.Delta = 0.0
     encoder: str
+    frame: Annotated[
+        Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None, Field(exclude_if=operator.not_)
+    ] = None  # absent in plans of earlier versions
     weights: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     image_hosts: settings.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"

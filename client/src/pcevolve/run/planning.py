@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcevolve.encoders import weights_digest
+from pcevolve.encoders import frame_digest, weights_digest
 from pcevolve.errors import UsageError
 from pcevolve.methods.method import AppearanceMode, Method, Schedule
 from pcevolve.providers.dialect import ModelSize
@@ -57,6 +57,7 @@ def resolved_plan(
         "delta": components.limits.run.delta,
         "noise": components.noise.source,
         "weights": None if settings.encoder_weights is None else weights_digest(settings.encoder_weights),
+        "frame": frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None,
         "forgets_insecure": settings.forget_insecure,
         "earlier": earlier,
     }

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.privacy import Event, Events, Relation
+from pcevolve.selectors.frame import Frame
 
 IntArray = NDArray[np.int64]
 Measurement = Mapping[str, NDArray[Any]]
@@ -80,6 +81,7 @@ class Scene:
         seed: For public randomness.
         relation: Neighbour relation under which the events' parameters hold.
         threshold: H, subtracted from noisy votes.
+        frame: Public frame for class means; None where it is to be that of the candidates.
     """
 
     labels: tuple[str, ...]
@@ -91,6 +93,7 @@ class Scene:
     seed: int
     relation: Relation
     threshold: float = 0.0
+    frame: Frame | None = None
 
     @property
     def key(self) -> str:

@@ -87,7 +87,7 @@ class CentreFirst:
     events: Events
 
     def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
-        """Release ``middle``, float64 ``(k,)``, and ``means``, float64 ``(classes, k)``.
+        """Release ``middle``, float64 ``(k,)``, and ``deviations`` from it, float64 ``(classes, k)``.
 
         Both are drawn to what the candidates say as far as noise makes them uncertain: the middle to the middle of
         the candidates' class means, each class's deviation from it to the deviation of its candidates.
@@ -104,10 +104,10 @@ class CentreFirst:
         middle = guess + (pooled / expected - guess) * frame.trust(self._sigmas[0] / expected)
         middle = without_idle_digits(middle, self.doubts["middle"])
         sums = class_sums(points - middle, private, len(scene.labels), radius)
-        noisy = noise.gaussian(f"{scene.key}/means", sums, self._sigmas[1]) / scene.shots
+        noisy = noise.gaussian(f"{scene.key}/deviations", sums, self._sigmas[1]) / scene.shots
         own = clipped(prior - guess, radius)
-        means = middle + own + (noisy - own) * frame.trust(self._sigmas[1] / scene.shots)
-        return {"middle": middle, "means": without_idle_digits(means, self.doubts["means"])}
+        deviations = own + (noisy - own) * frame.trust(self._sigmas[1] / scene.shots)
+        return {"middle": middle, "deviations": without_idle_digits(deviations, self.doubts["deviations"])}
 
     @property
     def doubts(self) -> dict[str, FloatArray]:
@@ -115,7 +115,7 @@ class CentreFirst:
         expected = self.scene.shots * len(self.scene.labels)
         return {
             "middle": self.frame.doubt(self._sigmas[0] / expected),
-            "means": self.frame.doubt(self._sigmas[1] / self.scene.shots),
+            "deviations": self.frame.doubt(self._sigmas[1] / self.scene.shots),
         }
 
     @property
