@@ -40,7 +40,8 @@ def means_noise(events: Events, scope: Scope) -> float:
 
     Args:
         events: Those of the round that releases the means: one, clipped to R, or a centre's and then the deviations',
-            clipped to R/2.
+            clipped to R/2; one of them looks at private data.
         scope: Public sizes of the run.
     """
-    return float(events[-1].value) * bounded_sum_sensitivity(scope.relation) / scope.shots
+    last = [event for event in events if not event.free][-1]
+    return float(last.value) * bounded_sum_sensitivity(scope.relation) / scope.shots
