@@ -18,7 +18,7 @@ from world import DOMAINS, drawn
 
 from pcevolve import methods
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
-from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders import Encoder, frame_digest, load_encoder
 from pcevolve.encoders.pixels import pixel_array
 from pcevolve.evaluation.fidelity import fidelity
 from pcevolve.evaluation.heads import CNN_SIDE, Training, train_cnn, train_linear
@@ -188,6 +188,8 @@ def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         epsilon=str(budget.epsilon),
         delta=trial.delta if method.delta else 0.0,
         encoder=trial.encoder,
+        centre_first=bool(method.centre_first),
+        frame=frame_digest(trial.encoder, None) if method.centre_first else None,
         noise="INSECURE-seeded",
     )
     return plan, method
