@@ -20,7 +20,7 @@ from benchmarks.selectors.local import LocalGenerator, bundled
 from benchmarks.split import SETS
 from pcevolve import methods
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
-from pcevolve.encoders import ENCODERS, Encoder, load_encoder
+from pcevolve.encoders import ENCODERS, Encoder, frame_digest, load_encoder
 from pcevolve.evaluation.fidelity import fidelity
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
@@ -191,6 +191,8 @@ def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         epsilon=str(budget.epsilon),
         delta=trial.delta if method.delta else 0.0,
         encoder=trial.encoder,
+        centre_first=bool(method.centre_first),
+        frame=frame_digest(trial.encoder, None) if method.centre_first else None,
         noise="INSECURE-seeded",
     )
     return plan, method

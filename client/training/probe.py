@@ -37,7 +37,7 @@ from pcevolve.encoders.pixels import centre_square
 from pcevolve.modality.images.scans import framed
 from pcevolve.privacy import Budget
 from pcevolve.selectors.frame import Frame
-from pcevolve.selectors.means import clipped
+from pcevolve.selectors.sums import clipped
 
 AXES = 16
 POOLED_SHARE = 0.2  # of the budget in 1/z^2, for the pooled sum

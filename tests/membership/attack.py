@@ -24,7 +24,7 @@ from scipy import stats
 from membership.world import Seen, Setting, played
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
 from pcevolve.dp_audit.bound import at_least, at_most
-from pcevolve.privacy import Event
+from pcevolve.privacy import Event, Events
 from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene, Selector
 from support.draws import Misscaled
 
@@ -62,11 +62,11 @@ class Overheard:
     """A selector that notes what it is asked, for rehearsals."""
 
     honest: Selector
-    asked: list[tuple[PrivateEmbeddings, Scene, Event]] = field(default_factory=list)
+    asked: list[tuple[PrivateEmbeddings, Scene, Events]] = field(default_factory=list)
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        self.asked.append((private, scene, event))
-        return self.honest.measure(private, scene, event, noise)
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+        self.asked.append((private, scene, events))
+        return self.honest.measure(private, scene, events, noise)
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[np.ndarray, ...]:
         return self.honest.pick(measured, scene)
@@ -276,7 +276,7 @@ def _memory() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _questions(setting: Setting, side: int) -> list[tuple[PrivateEmbeddings, Scene, Event]]:
+def _questions(setting: Setting, side: int) -> list[tuple[PrivateEmbeddings, Scene, Events]]:
     """What the selector is asked in each round; the same in every run, for the provider repeats himself."""
     assert setting.parts.selector is not None
     ear = Overheard(SELECTORS[setting.parts.selector]())
@@ -286,12 +286,12 @@ def _questions(setting: Setting, side: int) -> list[tuple[PrivateEmbeddings, Sce
 
 
 def _frequencies(
-    setting: Setting, private: PrivateEmbeddings, scene: Scene, event: Event, noise_of: NoiseOf
+    setting: Setting, private: PrivateEmbeddings, scene: Scene, events: Events, noise_of: NoiseOf
 ) -> dict[Choice, float]:
     assert setting.parts.selector is not None
     selector = SELECTORS[setting.parts.selector]()
     counts: Counter[Choice] = Counter()
     for number in range(REHEARSALS):
-        measured = selector.measure(private, scene, event, noise_of(10**9 + number))
+        measured = selector.measure(private, scene, events, noise_of(10**9 + number))
         counts[tuple(int(each) for row in selector.pick(measured, scene) for each in row)] += 1
     return {choice: count / REHEARSALS for choice, count in counts.items()}

@@ -27,6 +27,7 @@ from scipy import stats
 
 from pcevolve.egress.gate import Gate
 from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders.frames import PublicFrame
 from pcevolve.run import components
 from pcevolve.run.checks import checked
 from pcevolve.run.components import Components
@@ -99,6 +100,10 @@ class SlowEncoder:
     @property
     def dimension(self) -> int:
         return self.inner.dimension
+
+    @property
+    def frame(self) -> PublicFrame | None:
+        return self.inner.frame
 
     def embed(self, images: Sequence[Image.Image | None]) -> np.ndarray:
         if len(images) > 1:  # the owner's; candidates are embedded one at a time

@@ -49,6 +49,7 @@ class ColourEncoder:
 
     name = "bundled"
     dimension = 2
+    frame = None
 
     def __init__(self, places: Sequence[tuple[float, float]]) -> None:
         self._places = np.array(places)
@@ -117,6 +118,7 @@ class Setting:
             delta=self.delta,
             noise="INSECURE-seeded",
             pool=self.parts.pool,
+            centre_first=bool(self.parts.centre_first),
         )
 
     @cached_property

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError
-from pcevolve.privacy import Event, Relation
+from pcevolve.privacy import Events, Relation
 from pcevolve.selectors import PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors.frame import Frame
 from support.draws import FloatArray, exponential_probabilities
 
 IntArray = NDArray[np.int64]
@@ -33,9 +34,15 @@ Seen = tuple[dict[Dataset, Asked], IntArray, IntArray]
 
 @dataclass
 class Observer:
-    """Noise that adds none, and notes every draw."""
+    """Noise that adds none, and notes every draw.
+
+    Attributes:
+        middle: What the release of a centre is made to say, whatever the data are: the draw after it is judged given
+            what it said. None for what was asked.
+    """
 
     source: str = "INSECURE-seeded"
+    middle: float | None = None
     asked: Asked = field(default_factory=list)
 
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
@@ -46,7 +53,8 @@ class Observer:
 
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
         self.asked.append((key, values, sigma))
-        return values
+        fixed = self.middle is not None and key.endswith("/middle")
+        return np.full_like(values, self.middle) if fixed else values
 
 
 @dataclass(frozen=True)
@@ -58,12 +66,14 @@ class World:
         places: Where private images may be.
         images: Most images per privacy unit.
         sizes: Numbers of units that stay the same in a pair of neighbours.
+        frame: Public frame for class means; None for that of the candidates.
     """
 
     pools: tuple[tuple[float, ...], ...]
     places: tuple[float, ...]
     images: int = 1
     sizes: tuple[int, ...] = (0, 1, 2)
+    frame: Frame | None = None
 
     def scene(self, relation: Relation, **changes: object) -> Scene:
         """The question that every dataset is asked."""
@@ -77,6 +87,7 @@ class World:
             "iterations": 1,
             "seed": 5,
             "relation": relation,
+            "frame": self.frame,
         }
         return Scene(**{**values, **changes})  # type: ignore[arg-type]
 
@@ -115,15 +126,18 @@ class Enumeration:
     """What a selector's draws are asked to hide, for every dataset of a world.
 
     Attributes:
+        events: What pays for a round, one for each access of its own kind.
+        middle: See ``Observer``.
         overstating: Rates are multiplied by it, and standard deviations divided: a selector whose sensitivity is
             understated by 30 % draws as if by 1 / 0.7.
     """
 
     world: World
     selector: Selector
-    event: Event
+    events: Events
     relation: Relation
     overstating: float = 1.0
+    middle: float | None = None
 
     def exponential(
         self,
@@ -138,10 +152,11 @@ class Enumeration:
             probabilities: Of all outcomes of a draw, from its scores and rate.
         """
         observed, first, second = self._seen
+        (event,) = self.events
         (keys,) = {tuple(key for key, *_ in asked) for asked in observed.values()}  # they are public
         accesses = [composed(key) for key in keys]
-        assert len(set(accesses)) == self.event.count, "the event counts another number of accesses"
-        most, widest = np.zeros((2, self.event.count, len(first)))
+        assert len(set(accesses)) == event.count, "the event counts another number of accesses"
+        most, widest = np.zeros((2, event.count, len(first)))
         for draw, access in enumerate(accesses):
             drawn = [asked[draw] for asked in observed.values()]
             logs = np.log([probabilities(scores, rate * self.overstating) for _, scores, rate in drawn])
@@ -150,24 +165,24 @@ class Enumeration:
             widest[row] += np.ptp(difference, axis=1)
         return float(most.max()), float(widest.max())
 
-    def gaussian(self) -> float:
-        """Over all neighbours and draws: the largest L2 distance in units of sigma; the event allows 1 / z."""
+    def gaussian(self) -> list[float]:
+        """Of each draw: the largest L2 distance of neighbours in units of sigma; its event allows 1 / z."""
         observed, first, second = self._seen
-        largest = 0.0
+        largest = []
         for draws in zip(*observed.values(), strict=True):
             values, sigma = np.array([values.ravel() for _, values, _ in draws]), draws[0][2]
             assert all(each[2] == sigma for each in draws), "the noise depends on the data"
             distance = float(np.linalg.norm(values[first] - values[second], axis=1).max())
-            largest = max(largest, distance * self.overstating / sigma)
+            largest.append(distance * self.overstating / sigma)
         return largest
 
     @property
     def _seen(self) -> Seen:
-        return _seen(self.world, self.selector, self.event, self.relation)
+        return _seen(self.world, self.selector, self.events, self.relation, self.middle)
 
 
 @cache
-def _seen(world: World, selector: Selector, event: Event, relation: Relation) -> Seen:
+def _seen(world: World, selector: Selector, events: Events, relation: Relation, middle: float | None) -> Seen:
     """What every dataset's draws are asked to hide, and all pairs of neighbours as two columns of places among them.
 
     A dataset that is refused is in no pair.
@@ -175,9 +190,9 @@ def _seen(world: World, selector: Selector, event: Event, relation: Relation) ->
     scene, observed = world.scene(relation), {}
     pairs = list(world.pairs(relation))
     for dataset in dict.fromkeys(itertools.chain.from_iterable(pairs)):
-        observer = Observer()
+        observer = Observer(middle=middle)
         try:
-            selector.measure(records_of(dataset), scene, event, observer)  # type: ignore[arg-type]
+            selector.measure(records_of(dataset), scene, events, observer)  # type: ignore[arg-type]
         except DataError:
             assert not observer.asked, "something was drawn before the error"
             continue

@@ -14,15 +14,15 @@ from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.evolve import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.methods import method
-from pcevolve.privacy import Event
+from pcevolve.privacy import Events
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.selectors import SELECTORS, Measurement, Scene
 from pcevolve.selectors.choosing import Chooser, renditions_of
 from pcevolve.selectors.coarse import without_idle_digits
-from pcevolve.selectors.frame import Frame
-from pcevolve.selectors.means import Means, typical
+from pcevolve.selectors.means import Means, public_frame
 from pcevolve.selectors.scene import joined_scenes
+from pcevolve.selectors.sums import released_form, typical
 from support.runs import SmallRun
 
 LOOK = (0.2, 0.7, 0.0, 0.9, 0.4, 0.6)
@@ -58,7 +58,7 @@ class LastOne:
         measured = (
             load(self.account.measured(min(t for t in planned if t)))
             if free
-            else last_one(self.chooser, joined_scenes(scenes), events[0])
+            else last_one(self.chooser, joined_scenes(scenes), events)
         )
         return self.account.pay(
             query,
@@ -71,13 +71,16 @@ class LastOne:
         return choices, memory, values
 
 
-def last_one(chooser: Chooser, scene: Scene, event: Event) -> Measurement:
+def last_one(chooser: Chooser, scene: Scene, events: Events) -> Measurement:
     """A measurement of the right form by which the last candidate of each class is the best."""
     if isinstance(chooser.selector, Means):
-        frame = Frame.of(np.concatenate(scene.pools))
+        frame = public_frame(scene)
         means = np.array([typical(frame.points(pool[-1:])) for pool in scene.pools])
-        means = without_idle_digits(means, chooser.selector.doubt(frame, scene, event))
-        return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), "means": means}
+        middle = means.mean(axis=0)
+        values = {"middle": middle, "means": means, "deviations": means - middle}
+        doubts = released_form(frame, scene, events).doubts
+        released = {name: without_idle_digits(values[name], doubt) for name, doubt in doubts.items()}
+        return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), **released}
     return {"chosen": np.array([len(pool) - 1 for pool in scene.pools])}
 
 

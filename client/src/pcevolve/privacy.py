@@ -74,4 +74,6 @@ class Event:
         return replace(self, parameter=str(value))
 
 
+Events = tuple[Event, ...]
+"""What one transaction does to the private data, in order; each may be chosen after seeing the ones before."""
 FREE = Event("post-processing")

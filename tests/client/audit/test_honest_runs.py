@@ -10,6 +10,7 @@ from PIL import Image
 
 from pcevolve.audit import audit
 from pcevolve.dp.mechanisms import SecureNoise
+from pcevolve.encoders import frame_digest
 from pcevolve.methods import method
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge
@@ -21,11 +22,17 @@ from support.paid import encoder
 from support.runs import SmallRun, rng, small_plan
 
 LABELS, SHOTS, SIDE = ("cut", "good"), 3, 24
-SELECTED = {"pool": "all", "keep": "selected", "initial": 8, "prototypes": 2}
+SELECTED = {"pool": "all", "keep": "selected", "initial": 8, "prototypes": 2, "centre_first": True}
 RUNS = {
     "dp-means in the look that fits": {"method": "dp-means", "appearance": "auto", **SELECTED},
+    "dp-means in the encoder's frame": {
+        "method": "dp-means",
+        **SELECTED,
+        "frame": frame_digest("bundled", None),
+    },
     "dp-means, matched": {"method": "dp-means", "appearance": "matched", **SELECTED},
     "dp-means, as they come": {"method": "dp-means", **SELECTED},
+    "dp-means, all sums at once": {"method": "dp-means", **SELECTED, "centre_first": False},
     "dp-means without evolution": {"method": "dp-means", **SELECTED, "iterations": 0, "strengths": ()},
     "pe": {"method": "pe", "prototypes": 4, "lookahead": 2},
     "pe-em": {"method": "pe-em", "prototypes": 4},

@@ -12,10 +12,14 @@ from pathlib import Path
 import pytest
 
 from pcevolve.audit import audit
+from pcevolve.methods import method
 from pcevolve.publish import write_summary
 from pcevolve.transcript import Counts, RunReader
+from support.tones import Tones
 
 OLD = Path(__file__).with_name("old_run")
+OLD_MEANS = Path(__file__).with_name("old_means_run")
+"""Recorded before centres were released: ``dp-means``, all sums at once, of images that ``Tones`` embeds."""
 
 
 @pytest.fixture
@@ -49,3 +53,25 @@ def test_its_summary_is_written_in_the_very_same_bytes(old: Path):
 def test_its_attempts_tell_retries_from_requests():
     counts = Counts.of(RunReader.strict(OLD).traffic.attempts)
     assert (counts.retries, counts.unusable) == (2, 2)
+
+
+def test_means_that_were_released_at_once_still_pass_and_choices_follow_from_them(tmp_path: Path):
+    run = Path(shutil.copytree(OLD_MEANS, tmp_path / "run"))
+    findings = audit(run, lambda plan: Tones())
+    assert [fault for each in findings for fault in each.faults] == []
+    assert any(each.claim.startswith("every choice follows") and each.checked == 1 for each in findings)
+
+
+def test_a_plan_without_a_centre_is_written_as_it_always_was_and_pays_for_one_access():
+    plan = RunReader.strict(OLD_MEANS).require_plan()
+    assert not plan.centre_first
+    assert "centre_first" not in plan.model_dump()
+    assert [len(events) for events in method("dp-means").planned(plan).values()] == [1] * 4
+    centred = plan.model_copy(update={"centre_first": True})
+    assert centred.model_dump()["centre_first"] is True
+    assert [len(events) for events in method("dp-means").planned(centred).values()] == [1, 2, 1, 1]
+
+
+def test_the_manifest_of_means_released_at_once_is_written_in_the_very_same_bytes():
+    written = (OLD_MEANS / "release" / "manifest.json").read_bytes()
+    assert RunReader.strict(OLD_MEANS).manifest().encode() == written

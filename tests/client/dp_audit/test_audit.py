@@ -15,13 +15,17 @@ import numpy as np
 import pytest
 
 from pcevolve.dp.mechanisms import Noise
+from pcevolve.dp.sensitivity import deviation_sum_sensitivity
 from pcevolve.dp_audit.audit import audit_method, audit_selector, noises
 from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS
 from pcevolve.methods.rounds import exponential_draws
-from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.privacy import Budget, Events, Relation
 from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors.means import public_frame
+from pcevolve.selectors.scene import deviation
+from pcevolve.selectors.sums import class_sums
 from support.draws import Misscaled
 from support.examples import is_nightly
 
@@ -71,10 +75,10 @@ class Twice:
 
     honest: Selector
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         rows = np.repeat(np.arange(len(private.targets)), 2)
         doubled = PrivateEmbeddings(private.embeddings[rows], private.targets[rows], np.arange(len(rows)))
-        return self.honest.measure(doubled, scene, event, noise)
+        return self.honest.measure(doubled, scene, events, noise)
 
     def pick(self, measured, scene):
         return self.honest.pick(measured, scene)
@@ -86,9 +90,9 @@ class Unitless:
 
     honest: Selector
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         single = PrivateEmbeddings(private.embeddings, private.targets, np.arange(len(private.targets)))
-        return self.honest.measure(single, scene, event, noise)
+        return self.honest.measure(single, scene, events, noise)
 
     def pick(self, measured, scene):
         return self.honest.pick(measured, scene)
@@ -100,8 +104,8 @@ class Talkative:
 
     honest: Selector
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        measured = self.honest.measure(private, scene, event, noise)
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+        measured = self.honest.measure(private, scene, events, noise)
         return {**measured, "mean": private.embeddings.mean(axis=0)}
 
     def pick(self, measured, scene):
@@ -154,20 +158,51 @@ def test_a_number_released_without_noise_is_caught(method):
 
 @dataclass(frozen=True)
 class Outspoken:
-    """Adds noise to everything but the images' appearance."""
+    """Adds noise to everything but one access."""
 
     honest: Noise
+    bare: str
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.honest, name)
 
     def gaussian(self, key: str, values: np.ndarray, sigma: float) -> np.ndarray:
-        return values if key == "appearance" else self.honest.gaussian(key, values, sigma)
+        bare = key.rpartition("/")[2] == self.bare
+        return values if bare else self.honest.gaussian(key, values, sigma)
 
 
-def test_an_appearance_released_without_noise_is_caught():
-    outspoken = audited(claim("dp-means", runs=500), noise=lambda number: Outspoken(noises(seed=1)(number)))
-    assert not outspoken.holds
+@pytest.mark.parametrize("access", ["appearance", "middle", "deviations"])
+def test_an_access_without_noise_is_caught(access):
+    def outspoken(number: int) -> Noise:
+        return Outspoken(noises(seed=1)(number), access)
+
+    assert not audited(claim("dp-means", runs=500), noise=outspoken).holds
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_noise_around_a_centre_that_is_30_percent_too_small_is_caught(relation):
+    def quiet(number: int) -> Noise:
+        return Misscaled(noises(seed=1)(number), Fraction(7, 10))
+
+    assert not audited(claim("dp-means", relation=relation, runs=3 * RUNS), noise=quiet).holds
+
+
+@dataclass(frozen=True)
+class Unclipped:
+    """Does not clip deviations from the centre."""
+
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+        frame = public_frame(scene)
+        event, sums = events[1], class_sums(frame.points(private.embeddings), private, 2, np.inf)
+        sigma = deviation(event, frame.radius * deviation_sum_sensitivity(scene.relation))
+        return {"means": noise.gaussian("means", sums, sigma)}
+
+    def pick(self, measured, scene):
+        return honest("dp-means").pick(measured, scene)
+
+
+def test_deviations_that_are_not_clipped_are_caught():
+    assert not audited(claim("dp-means", runs=500), selector=Unclipped()).holds
 
 
 @pytest.mark.parametrize("method", ["t2i", "random"])

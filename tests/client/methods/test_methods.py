@@ -125,8 +125,24 @@ def test_a_dataset_that_is_selected_from_what_was_released_costs_nothing_more():
     plan = small_plan(method="dp-means", keep="selected", pool="all", delta=1e-5)
     planned = method("dp-means").planned(plan)
     assert set(planned) == {1, 2, 3}
+    assert len(planned[1]) == 1
     assert not planned[1][0].free
     assert planned[2] == planned[3] == (FREE,)
+
+
+def test_a_centre_is_released_before_deviations_from_it_where_the_plan_says_so():
+    plan = small_plan(method="dp-means", keep="selected", delta=1e-5, centre_first=True)
+    at_once = method("dp-means").planned(plan.model_copy(update={"centre_first": False}))[1][0].value
+    centre, deviations = (event.value for event in method("dp-means").planned(plan)[1])
+    assert float(at_once / centre) ** 2 == pytest.approx(0.2)
+    assert float(at_once / deviations) ** 2 == pytest.approx(0.8)
+    assert 1 / centre**2 + 1 / deviations**2 <= 1 / at_once**2
+    assert within(method("dp-means").planned(plan)[1], plan.budget)
+
+
+def test_only_a_method_that_releases_means_has_a_centre():
+    with pytest.raises(UsageError, match="releases no means"):
+        method("pe").planned(small_plan(method="pe", delta=1e-5, centre_first=True))
 
 
 def test_only_a_method_that_remembers_can_select_its_dataset():

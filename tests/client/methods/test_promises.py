@@ -6,6 +6,7 @@ import pytest
 
 from pcevolve.methods import METHODS
 from pcevolve.methods.method import APPEARANCE, COMPOSED
+from support.runs import small_plan
 
 PROMISES = {
     "dp-means": (
@@ -65,6 +66,21 @@ PROMISES = {
     "random": ("0-DP: no draw depends on the private data, under either neighbour relation"),
     "t2i": ("0-DP: nothing depends on the private data, under either neighbour relation"),
 }
+
+
+CENTRE_FIRST = (
+    "(epsilon, delta)-DP by Gaussian differential privacy: two releases in publicly centred embeddings, the second "
+    "chosen after seeing the first: the sum of all embeddings clipped to the public radius R, of L2 sensitivity R "
+    "under add-remove and 2 R under replace-one, and the sums by class of their deviations from the centre that it "
+    "gives, clipped to R/2, of all classes together, of L2 sensitivity R/2 under add-remove and R under replace-one; "
+    "every selection is post-processing of them"
+)
+
+
+def test_the_promise_says_that_a_centre_is_released_first_where_the_plan_does_so():
+    plan = small_plan(method="dp-means", keep="selected", delta=1e-5, centre_first=True)
+    assert METHODS["dp-means"].statement(plan) == CENTRE_FIRST
+    assert [name for name, each in METHODS.items() if each.centre_first] == ["dp-means"]
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -34,6 +34,7 @@ class MeanColour:
 
     name = "mean-colour"
     dimension = 3
+    frame = None
 
     def __init__(self) -> None:
         self.calls = 0

@@ -94,7 +94,7 @@ def test_a_class_without_private_images_is_an_error_and_nothing_is_drawn(name):
     event = Event("gaussian", "1", 2) if name == "noisy-argmax" else Event("exponential", "1", 2)
     half = PrivateEmbeddings(DATA.embeddings[:2], DATA.targets[:2], DATA.units[:2])
     with pytest.raises(DataError, match=r"class 'class 1' has no private images.*nothing was drawn"):
-        SELECTORS[name]().measure(half, WORLD.scene("replace-one"), event, noise)
+        SELECTORS[name]().measure(half, WORLD.scene("replace-one"), (event,), noise)
     assert noise.asked == []
 
 
@@ -108,7 +108,7 @@ def test_a_class_without_private_images_is_an_error_and_nothing_is_drawn(name):
 )
 def test_with_hardly_any_noise_the_best_is_chosen_and_then_what_is_like_it(name, event):
     scene, selector = WORLD.scene("replace-one", wanted=3), SELECTORS[name]()
-    picked = selector.pick(selector.measure(DATA, scene, event, SeededNoise(1)), scene)
+    picked = selector.pick(selector.measure(DATA, scene, (event,), SeededNoise(1)), scene)
     assert [each.tolist() for each in picked] == [[0, 1, 2], [0, 1, 0]]
 
 
@@ -118,7 +118,7 @@ def test_every_class_and_every_round_has_a_draw_of_its_own():
     data = records_of(tuple(((0.0, target),) for target in range(4)))
     drawn = [
         SELECTORS["contrastive"]().measure(
-            data, world.scene("replace-one", iteration=t), Event("exponential", "1", 4), SeededNoise(1)
+            data, world.scene("replace-one", iteration=t), (Event("exponential", "1", 4),), SeededNoise(1)
         )["chosen"]
         for t in (1, 2)
     ]

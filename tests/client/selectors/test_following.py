@@ -54,7 +54,7 @@ class Case:
         places = self.random.normal(size=(len(targets), width)) + targets[:, None]
         records = PrivateEmbeddings(places, targets, np.arange(len(targets)))
         self.event = event_of(name, classes)
-        self.measured = self.selector.measure(records, self.scene, self.event, SeededNoise(seed))
+        self.measured = self.selector.measure(records, self.scene, (self.event,), SeededNoise(seed))
         self.picked = self.selector.pick(self.measured, self.scene)
 
     def _pool(self, target: int, width: int) -> np.ndarray:
@@ -72,7 +72,7 @@ class Case:
         return pool + scale * self.random.uniform(-1, 1, size=pool.shape)
 
     def accepts(self, scene: Scene) -> bool:
-        bits = self.selector.rounding_bits(self.measured, scene, self.event)
+        bits = self.selector.rounding_bits(self.measured, scene, (self.event,))
         return bits is not None and self.follows(self.picked, scene)
 
     def follows(self, picked: tuple[np.ndarray, ...], scene: Scene | None = None) -> bool:
@@ -205,4 +205,4 @@ def test_an_array_more_or_of_another_type_is_no_measurement(name: str, seed: int
         {**case.measured, of: case.measured[of].astype(np.float32)},
         {**case.measured, of: case.measured[of][..., None]},
     ):
-        assert case.selector.rounding_bits(other, case.scene, case.event) is None
+        assert case.selector.rounding_bits(other, case.scene, (case.event,)) is None

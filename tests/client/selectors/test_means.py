@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.encoders.frames import PublicFrame
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
 from pcevolve.selectors.frame import MOST_AXES, Frame
-from pcevolve.selectors.means import Means, clipped, misfit, ranked, spread, typical
+from pcevolve.selectors.means import Means, aims_of, means_of, misfit, ranked, spread
 from pcevolve.selectors.scene import joined_scenes
+from pcevolve.selectors.sums import clipped, typical
 
-NOISELESS = Event("gaussian", f"1/{10**12}")
+NOISELESS = (Event("gaussian", f"1/{10**12}"),)
 
 
 def scene_of(pools: list[np.ndarray], **changes: object) -> Scene:
@@ -83,7 +87,7 @@ def test_the_noise_has_the_multipliers_deviation_in_radii_and_is_trusted_by_as_m
     frame = Frame.of(np.concatenate(pools))
     for relation, factor in (("add-remove", 1), ("replace-one", 2)):
         scene = scene_of(pools, relation=relation)
-        means = Means().measure(empty, scene, Event("gaussian", "3"), SeededNoise(2))["means"]
+        means = Means().measure(empty, scene, (Event("gaussian", "3"),), SeededNoise(2))["means"]
         deviation = 3 * factor * frame.radius / scene.shots
         trust = frame.variances / (frame.variances + deviation**2)
         prior = np.array([typical(frame.points(pool)) for pool in pools])
@@ -94,8 +98,70 @@ def test_with_noise_beyond_measure_a_class_looks_as_its_own_candidates_do():
     pools = clouds(5, classes=2)
     frame = Frame.of(np.concatenate(pools))
     data = PrivateEmbeddings(pools[1][:4], np.zeros(4, dtype=np.int64), np.arange(4))
-    means = Means().measure(data, scene_of(pools), Event("gaussian", "1000000"), SeededNoise(3))["means"]
+    means = Means().measure(data, scene_of(pools), (Event("gaussian", "1000000"),), SeededNoise(3))["means"]
     assert means == pytest.approx(np.array([frame.points(pool).mean(axis=0) for pool in pools]), abs=1e-3)
+
+
+CENTRED = Event("gaussian", "3"), Event("gaussian", "2")
+NEARLY_NOISELESS = (Event("gaussian", f"1/{10**12}"),) * 2
+
+
+def test_around_a_centre_deviations_are_clipped_to_half_the_radius_and_added_to_it():
+    pools = [np.array([[-2.0], [-1.0]]), np.array([[1.0], [2.0]])]  # centre 0, radius 1.5
+    places = np.array([[1.0], [1.2], [-9.0], [1.1]])
+    data = PrivateEmbeddings(places, np.array([0, 0, 0, 1]), np.arange(4))
+    measured = Means().measure(data, scene_of(pools, shots=2), NEARLY_NOISELESS, SeededNoise(1))
+    sign = measured["axes"][0, 0]
+    middle = (1.0 + 1.2 - 1.5 + 1.1) / 4
+    own = ((1.0 - middle) + (1.2 - middle) - 0.75) / 2, (1.1 - middle) / 2
+    assert sign * measured["middle"] == pytest.approx([middle], abs=1e-2)
+    assert sign * means_of(measured)[:, 0] == pytest.approx([middle + each for each in own], abs=1e-2)
+
+
+def test_the_noise_around_a_centre_has_the_multipliers_deviations():
+    empty = PrivateEmbeddings(np.zeros((0, 32)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    pools = clouds(3, classes=30)
+    frame = Frame.of(np.concatenate(pools))
+    for relation, factor in (("add-remove", 1), ("replace-one", 2)):
+        scene = scene_of(pools, relation=relation)
+        draws = [Means().measure(empty, scene, CENTRED, SeededNoise(seed)) for seed in range(30)]
+        prior = np.array([typical(frame.points(pool)) for pool in pools])
+        first = 3 * factor * frame.radius / (scene.shots * 30)
+        second = 2 * factor * frame.radius / 2 / scene.shots
+        guess, own = prior.mean(axis=0), clipped(prior - prior.mean(axis=0), frame.radius / 2)
+        middles = [(each["middle"] - guess) / frame.trust(first) + guess for each in draws]
+        means = [(each["deviations"] - own) / frame.trust(second) + own for each in draws]
+        assert np.std(middles) == pytest.approx(first, rel=0.1)
+        assert np.std(means) == pytest.approx(second, rel=0.1)
+
+
+def test_around_a_centre_too_a_class_looks_as_its_own_candidates_do_where_noise_is_beyond_measure():
+    pools = clouds(5, classes=2)
+    frame = Frame.of(np.concatenate(pools))
+    data, events = records_in(pools), (Event("gaussian", "1000000"),) * 2
+    means = means_of(Means().measure(data, scene_of(pools), events, SeededNoise(3)))
+    prior = np.array([frame.points(pool).mean(axis=0) for pool in pools])
+    guess = prior.mean(axis=0)
+    assert means == pytest.approx(guess + clipped(prior - guess, frame.radius / 2), abs=1e-2)
+
+
+def test_a_centre_keeps_classes_apart_that_lie_at_the_edge_of_the_ball():
+    """Private images lie at the edge of the ball, and their classes near to each other: what centres are for."""
+    pools = clouds(3)
+    offset = 8 * np.eye(32)[0]
+    data = records_in([pool[:10] * 0.3 + offset for pool in pools])
+    scene = scene_of(pools)
+    apart = {}
+    for name, events in (("at once", NOISELESS), ("centre first", NEARLY_NOISELESS)):
+        measured = Means().measure(data, scene, events, SeededNoise(1))
+        apart[name] = cdist(means_of(measured), means_of(measured)).max()
+    assert apart["centre first"] > 1.05 * apart["at once"]
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_one_event_or_two_pay_for_means(count):
+    with pytest.raises(ValueError, match="do not pay"):
+        Means().measure(records_in(clouds(1)), scene_of(clouds(1)), NOISELESS * count, SeededNoise(1))
 
 
 def test_axes_on_which_candidates_differ_less_than_noise_count_for_little():
@@ -104,8 +170,8 @@ def test_axes_on_which_candidates_differ_less_than_noise_count_for_little():
 
 
 def test_the_frame_does_not_depend_on_the_private_data():
-    scene, event = scene_of(clouds(4)), Event("gaussian", "1")
-    one, other = (Means().measure(records_in(clouds(seed)), scene, event, SeededNoise(1)) for seed in (5, 6))
+    scene, events = scene_of(clouds(4)), (Event("gaussian", "1"),)
+    one, other = (Means().measure(records_in(clouds(seed)), scene, events, SeededNoise(1)) for seed in (5, 6))
     assert all(np.array_equal(one[name], other[name]) for name in ("centre", "axes"))
     assert not np.array_equal(one["means"], other["means"])
 
@@ -113,6 +179,16 @@ def test_the_frame_does_not_depend_on_the_private_data():
 def test_candidates_nearest_to_their_own_mean_come_first_and_then_those_near_to_it():
     to_means = np.array([[3.0, 9.0], [2.0, 1.0], [1.0, 9.0], [0.5, 0.4], [4.0, 4.0]])
     assert ranked(to_means, 0).tolist() == [2, 0, 4, 3, 1]
+
+
+def test_choices_aim_as_far_from_the_centre_as_clipping_has_drawn_the_means_to_it():
+    middle, deviations = np.array([1.0, 0.0]), np.array([[0.0, 1.0], [0.0, -1.0]])
+    measured = {"centre": np.zeros(2), "axes": np.eye(2), "middle": middle, "deviations": deviations}
+    assert means_of(measured).tolist() == [[1.0, 1.0], [1.0, -1.0]]
+    assert aims_of(measured).tolist() == [[1.0, 2.0], [1.0, -2.0]]
+    pool = np.array([[1.0, 0.5], [1.0, 2.2], [1.0, -2.2], [1.0, 0.0]])
+    picked = Means().pick(measured, scene_of([pool, pool], wanted=1))
+    assert [each.tolist() for each in picked] == [[1], [2]]
 
 
 def test_of_two_equally_near_to_their_own_mean_the_one_farther_from_the_others_is_better():
@@ -203,3 +279,33 @@ def test_a_large_pool_is_no_matrix_of_all_pairs():
     measured = {"centre": np.zeros(8), "axes": np.eye(8), "means": np.zeros((2, 8))}
     for picked in Means().pick(measured, scene_of(pools, wanted=2000)):
         assert len(set(picked.tolist())) == 2000
+
+
+def brought(seed: int = 1, width: int = 32, axes: int = 20) -> PublicFrame:
+    """A frame of public images that an encoder brings."""
+    random = np.random.default_rng(seed)
+    basis, _ = np.linalg.qr(random.normal(size=(width, axes)))
+    variances = np.geomspace(4.0, 0.1, axes)
+    return PublicFrame("0" * 64, random.normal(size=width), basis, variances, np.sqrt(variances.cumsum()))
+
+
+def test_a_frame_that_the_encoder_brings_does_not_depend_on_the_candidates():
+    frame, data = Frame.public(brought()), records_in(clouds(4))
+    assert frame.axes.shape == (32, MOST_AXES)
+    assert frame.radius == brought().radii[MOST_AXES - 1]
+    for pools in (clouds(1), [np.full((3, 32), np.nan)] * 3):
+        scene = scene_of(pools, frame=frame)
+        measured = Means().measure(data, scene, CENTRED, SeededNoise(1))
+        assert np.array_equal(measured["centre"], frame.centre)
+        assert np.array_equal(measured["axes"], frame.axes)
+        assert Means().rounding_bits(measured, scene, CENTRED) == 0
+
+
+def test_on_record_it_has_to_be_the_very_frame():
+    scene = scene_of(clouds(4), frame=Frame.public(brought()))
+    measured = Means().measure(records_in(clouds(4)), scene, CENTRED, SeededNoise(1))
+    other = replace(scene, frame=Frame.public(brought(seed=2)))
+    nearly = {**measured, "centre": measured["centre"] + 2.0**-30}
+    assert Means().rounding_bits(measured, other, CENTRED) is None
+    assert Means().rounding_bits(nearly, scene, CENTRED) is None
+    assert Means().rounding_bits(measured, replace(scene, frame=None), CENTRED) is None

@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.privacy import Event
+from pcevolve.privacy import Event, Relation
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.contrastive import Contrastive, calibrated, filtered, uncalibrated, unfiltered
 from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.joint import ballots, total_votes
 from pcevolve.selectors.means import Means
+from pcevolve.selectors.sums import class_sums
 from pcevolve.selectors.votes import ExponentialVotes, Votes
 from support.examples import examples
+from support.neighbours import Observer
 
 UTILITIES = {"h∘g": calibrated, "g": filtered, "h": unfiltered, "h'∘g": uncalibrated}
 
@@ -80,6 +82,12 @@ def frame(scene: Scene) -> Frame:
     return Frame.of(np.concatenate(scene.pools))
 
 
+def means_sums(records: PrivateEmbeddings, scene: Scene) -> np.ndarray:
+    """Sums of clipped points by class, float64 ``(classes, k)``."""
+    made = frame(scene)
+    return class_sums(made.points(records.embeddings), records, len(scene.labels), made.radius)
+
+
 @pytest.mark.parametrize("name", ADDITIVE)
 @given(case=CASES)
 def test_what_a_unit_adds_depends_on_that_unit_alone_bit_for_bit(name: str, case: Case):
@@ -90,10 +98,10 @@ def test_what_a_unit_adds_depends_on_that_unit_alone_bit_for_bit(name: str, case
 
 @given(case=CASES)
 def test_what_a_unit_adds_to_the_means_depends_on_that_unit_alone(case: Case):
-    scene, selector = case.scene(), Means()
+    scene = case.scene()
     units = [case.part(case.records.units == unit) for unit in np.unique(case.records.units)]
-    alone = sum(selector.sums(unit, scene, frame(scene)) for unit in units)
-    assert alone == pytest.approx(selector.sums(case.records, scene, frame(scene)), abs=1e-12)
+    alone = sum(means_sums(unit, scene) for unit in units)
+    assert alone == pytest.approx(means_sums(case.records, scene), abs=1e-12)
 
 
 @given(case=CASES)
@@ -106,7 +114,39 @@ def test_no_unit_adds_more_than_its_bound(case: Case):
         assert sum(votes.max() for votes in by_block) <= 1
         assert ExponentialVotes().histogram(alone, scene).sum() <= 1
         assert np.linalg.norm(Votes().histogram(alone, scene)) <= 1
-        assert np.linalg.norm(Means().sums(alone, scene, frame(scene))) <= frame(scene).radius
+        assert np.linalg.norm(means_sums(alone, scene)) <= frame(scene).radius
+
+
+@given(case=CASES, relation=st.sampled_from(["add-remove", "replace-one"]))
+def test_no_neighbours_of_any_data_are_farther_apart_than_the_means_have_paid_for(
+    case: Case, relation: Relation
+):
+    """Whatever was released as the centre: a unit goes, or comes back elsewhere, in another class, with more images."""
+    scene = replace(case.scene(), relation=relation)
+    gone = case.records.units == case.records.units[0]
+    rest, other = case.part(~gone), case.part(gone)
+    if relation == "replace-one":
+        count = int(case.random.integers(1, 4))
+        moved = 5 * case.random.normal(size=(count, case.width))
+        targets = case.random.integers(case.classes, size=count)
+        other = PrivateEmbeddings(moved, targets, np.full(count, case.records.units[0]))
+    neighbour = (
+        PrivateEmbeddings(
+            np.concatenate([rest.embeddings, other.embeddings]),
+            np.concatenate([rest.targets, other.targets]),
+            np.concatenate([rest.units, other.units]),
+        )
+        if relation == "replace-one"
+        else rest
+    )
+    events = Event("gaussian", "5/2"), Event("gaussian", "5/4")
+    middle = float(case.random.normal() * 3)
+    one, two = Observer(middle=middle), Observer(middle=middle)
+    Means().measure(case.records, scene, events, one)
+    Means().measure(neighbour, scene, events, two)
+    for event, (_, first, sigma), (_, second, same) in zip(events, one.asked, two.asked, strict=True):
+        assert sigma == same
+        assert np.linalg.norm(first - second) * float(event.value) <= sigma
 
 
 @pytest.mark.parametrize("name", [*ADDITIVE, "means"])
@@ -114,7 +154,7 @@ def test_no_unit_adds_more_than_its_bound(case: Case):
 def test_the_order_of_the_records_changes_nothing_bit_for_bit(name: str, case: Case):
     scene = case.scene()
     shuffled = case.part(case.random.permutation(len(case.records)))
-    score = ADDITIVE.get(name, lambda records, scene: Means().sums(records, scene, frame(scene)))
+    score = ADDITIVE.get(name, means_sums)
     assert np.array_equal(score(shuffled, scene), score(case.records, scene))
 
 
@@ -198,7 +238,7 @@ def test_a_pool_of_nothing_usable_still_gets_an_answer(name: str):
 def test_an_event_of_another_mechanism_pays_for_nothing(name: str):
     case, noise = Case(3), SeededNoise(1)
     with pytest.raises(ValueError, match="does not pay for this selector's"):
-        SELECTORS[name]().measure(case.records, case.scene(), Event("uniform"), noise)
+        SELECTORS[name]().measure(case.records, case.scene(), (Event("uniform"),), noise)
 
 
 @pytest.mark.parametrize("name", sorted(set(SELECTORS) - {"votes-em"}))
@@ -207,7 +247,7 @@ def test_an_event_that_counts_another_number_of_accesses_pays_for_nothing(name: 
     event = event_of(name, case.classes)
     wrong = replace(event, count=event.count + 1 if event.count == 1 else event.count - 1)
     with pytest.raises(ValueError, match="does not pay for this selector's"):
-        SELECTORS[name]().measure(case.records, case.scene(), wrong, SeededNoise(1))
+        SELECTORS[name]().measure(case.records, case.scene(), (wrong,), SeededNoise(1))
 
 
 @pytest.mark.parametrize("name", sorted(set(SELECTORS) - {"votes", "means"}))
@@ -224,7 +264,7 @@ def scores_of(name: str, records: PrivateEmbeddings, scene: Scene) -> list[np.nd
     if name == "joint":
         return [total_votes(records, scene, *ballot) for ballot in ballots(scene)]
     if name == "means":
-        return [Means().sums(records, scene, frame(scene))]
+        return [means_sums(records, scene)]
     return np.split(ADDITIVE[name](records, scene), np.cumsum([len(pool) for pool in scene.pools])[:-1])
 
 
@@ -234,7 +274,7 @@ def with_holes(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:
 
 
 def measured_by(selector: Selector, name: str, records: PrivateEmbeddings, scene: Scene):
-    return selector.measure(records, scene, event_of(name, len(scene.labels)), SeededNoise(1))
+    return selector.measure(records, scene, (event_of(name, len(scene.labels)),), SeededNoise(1))
 
 
 def chosen_by(name: str, records: PrivateEmbeddings, scene: Scene) -> tuple[np.ndarray, ...]:

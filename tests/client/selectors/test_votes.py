@@ -117,14 +117,14 @@ def test_noise_is_added_to_every_place_of_the_histogram_with_the_multipliers_dev
     data = records_of((((1.0, 0),), ((5.0, 1),)))
     for relation, sensitivity in (("add-remove", 1.0), ("replace-one", math.sqrt(2))):
         scene = world.scene(relation)
-        noisy = Votes().measure(data, scene, Event("gaussian", "3"), SeededNoise(2))["votes"]
+        noisy = Votes().measure(data, scene, (Event("gaussian", "3"),), SeededNoise(2))["votes"]
         assert noisy.std() == pytest.approx(3 * sensitivity, rel=0.05)
 
 
 def test_there_are_as_many_draws_as_the_event_counts_and_they_are_reused_if_more_are_wanted():
     scene, selector = WORLD.scene("add-remove", wanted=7), SELECTORS["votes-em"]()
     data = records_of((((1.9, 0),),) * 3 + (((8.0, 1),),) * 3)
-    measured = selector.measure(data, scene, Event("exponential", "100", 5), SeededNoise(1))
+    measured = selector.measure(data, scene, (Event("exponential", "100", 5),), SeededNoise(1))
     assert measured["chosen"].tolist() == [[1] * 5, [0] * 5]
     assert [each.tolist() for each in selector.pick(measured, scene)] == [[1] * 7, [0] * 7]
 
@@ -133,6 +133,6 @@ def test_draws_of_one_round_differ_from_each_other():
     world = World(pools=((0.0, *[50.0] * 99),) * 2, places=())
     data = records_of((((0.0, 0),), ((0.0, 1),)))
     measured = SELECTORS["votes-em"]().measure(
-        data, world.scene("add-remove"), Event("exponential", "1/100", 5), SeededNoise(1)
+        data, world.scene("add-remove"), (Event("exponential", "1/100", 5),), SeededNoise(1)
     )
     assert len(set(measured["chosen"].ravel().tolist())) > 5

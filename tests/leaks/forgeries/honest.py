@@ -13,7 +13,8 @@ from PIL import Image
 
 from pcevolve.audit import audit, wire_page_finding
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
-from pcevolve.encoders import Encoder
+from pcevolve.encoders import Encoder, frame_digest
+from pcevolve.encoders.frames import PublicFrame
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import RunReader
 from support.paid import encoder, paid_run
@@ -30,6 +31,7 @@ SELECTED = {
     "prototypes": 2,
     "iterations": 1,
     "strengths": (0.8,),
+    "centre_first": True,
 }
 IMAGE_HOST = "127.0.0.1:8"
 LINKED = {"dialect": "siliconflow", "api": ADDRESS.base_url, "image_hosts": (IMAGE_HOST,)}
@@ -63,6 +65,8 @@ KINDS = {
     "auto": Kind(lambda: small_plan(**SELECTED, appearance="auto")),
     "matched": Kind(lambda: small_plan(**SELECTED, appearance="matched")),
     "as-is": Kind(lambda: small_plan(**SELECTED)),
+    "at once": Kind(lambda: small_plan(**{**SELECTED, "centre_first": False})),
+    "framed": Kind(lambda: small_plan(**SELECTED, frame=frame_digest("bundled", None))),
     "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
     "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
 }
@@ -78,6 +82,10 @@ class Remembered:
     @property
     def dimension(self) -> int:
         return encoder().dimension
+
+    @property
+    def frame(self) -> PublicFrame | None:
+        return encoder().frame
 
     def embed(self, pictures: Sequence[Image.Image | None]) -> np.ndarray:
         return np.concatenate([self._one(picture) for picture in pictures])

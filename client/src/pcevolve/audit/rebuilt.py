@@ -1,4 +1,4 @@
-"""Rebuilds the release folder from the record: every image, the manifest and the card, byte for byte.
+"""Rebuilds the release folder from the record: every image, manifest, card and classifier, byte for byte.
 
 One thing may differ, and only where images were given a released appearance: that is float64 arithmetic, in which
 processors may differ by the last bit, and a value that lies within it of the middle between two levels is rounded to
@@ -19,10 +19,10 @@ from pcevolve.audit.populations import Populations
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.images.cleaning import clean_image, in_released_encoding, level_gaps, values_in
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import Release, card, image_paths, released_image
+from pcevolve.publish import Release, card, classifier, image_paths, released_image
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.files import file_faults
-from pcevolve.transcript.layout import CARD, MANIFEST, RELEASE
+from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE
 from pcevolve.transcript.manifest import Manifest, ReleasedImage
 from pcevolve_shared import images
 
@@ -62,6 +62,10 @@ class RebuiltRelease:
         yield from self._same_text(MANIFEST, self.manifest().encode())
         yield from self._same_text(CARD, card(release, len(self.files)).encode())
         due = {each.path for each in self.files} | {MANIFEST, CARD}
+        means = classifier(self.plan, release.receipts, self.run.bodies.file)
+        if means is not None:
+            yield from self._same_text(CLASSIFIER, means)
+            due.add(CLASSIFIER)
         yield from file_faults(self.run.layout.root, RELEASE, due, "is not part of the dataset")
 
     @property
@@ -129,7 +133,7 @@ class RebuiltRelease:
             self.off.append(path)
 
     def _same_text(self, name: str, expected: bytes) -> Iterator[str]:
-        """Whether manifest or card, if it is there, is the expected one to the last byte."""
+        """Whether manifest, card or classifier, if it is there, is the expected one to the last byte."""
         found = self._read(name)
         if found is not None and found != expected:
             yield f"release/{name} is not what the record gives{_differing(found, expected)}"

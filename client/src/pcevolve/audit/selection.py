@@ -20,7 +20,7 @@ from pcevolve.errors import ClientError, ModelError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors import SELECTORS, Measurement
-from pcevolve.selectors.choosing import Chooser, renditions_of
+from pcevolve.selectors.choosing import Chooser, frame_of, renditions_of
 from pcevolve.selectors.scene import joined_scenes
 from pcevolve.transcript import RunReader
 
@@ -29,15 +29,21 @@ LoadEncoder = Callable[[PublicPlan], Encoder]
 
 
 def encoder_of(plan: PublicPlan, weights: str | None = None) -> Encoder:
-    """The encoder that a plan names, with the very weights that judged the run.
+    """The encoder that a plan names, with the very weights and public frame that judged the run.
 
     Args:
-        plan: Names it, and the digest of its weights unless they are published ones.
+        plan: Names it, its frame, and the digest of its weights unless they are published ones.
         weights: A file of them, where the owner gave one.
 
     Raises:
-        ModelError: The weights are not at hand, or not those of the run; the text says which they are.
+        ModelError: Weights or frame are not at hand, or not those of the run; the text says which they are.
     """
+    encoder = _with_weights(plan, weights)
+    frame_of(plan, encoder)
+    return encoder
+
+
+def _with_weights(plan: PublicPlan, weights: str | None) -> Encoder:
     if plan.weights is None:
         if plan.encoder == BUNDLED:
             raise ModelError(
@@ -45,10 +51,10 @@ def encoder_of(plan: PublicPlan, weights: str | None = None) -> Encoder:
                 "version has them: the version of pcevolve that made the run can check it"
             )
         return load_encoder(plan.encoder)
-    if weights is not None and weights_digest(weights) == plan.weights:
-        return load_encoder(plan.encoder, weights)
     if plan.encoder == BUNDLED and plan.weights == bundled_digest():
         return load_encoder(plan.encoder)
+    if weights is not None and weights_digest(weights) == plan.weights:
+        return load_encoder(plan.encoder, weights)
     raise ModelError(
         f"the run was judged by weights of encoder {plan.encoder} with sha256 {plan.weights}: give --encoder-weights "
         f"FILE with them{_of_other_versions(plan)}"
@@ -119,8 +125,12 @@ class Selections:
             scenes = chooser.scenes(receipt.iteration, pool, looks)
             if receipt.measured:
                 measured = self._measured(receipt.measured)
-                shown, event = joined_scenes(scenes), receipt.events[0]
-                bits = None if measured is None else chooser.selector.rounding_bits(measured, shown, event)
+                shown = joined_scenes(scenes)
+                bits = (
+                    None
+                    if measured is None
+                    else chooser.selector.rounding_bits(measured, shown, receipt.events)
+                )
                 if bits is None:
                     yield f"{where}: what was measured has not the form that its method gives"
                     return

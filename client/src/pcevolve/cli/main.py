@@ -40,6 +40,10 @@ COMMANDS = {
         "claims.",
     ),
     "budget": ("pcevolve.cli.budget:budget", "What a run would cost, what was spent, and on which data."),
+    "classify": (
+        "pcevolve.cli.classify:classify",
+        "Say which class images are nearest to, by what a run released about its classes.",
+    ),
     "fetch-encoder": (
         "pcevolve.cli.encoders:fetch_encoder",
         "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",

@@ -29,6 +29,21 @@ def bounded_sum_sensitivity(relation: Relation) -> float:
     return 1.0 if relation == "add-remove" else 2.0
 
 
+DEVIATION_RADIUS = 0.5
+"""Clip radius of deviations from a released centre, in clip radii of the points that the centre was released of."""
+
+
+def deviation_sum_sensitivity(relation: Relation) -> float:
+    """L2 sensitivity, in clip radii R of points, of sums by class of deviations from a released centre.
+
+    Deviations lie in a ball of ``DEVIATION_RADIUS`` R, and a unit adds vectors of at most that norm to all classes
+    together. So ``bounded_sum_sensitivity`` holds with that radius: R/2 under ``add-remove``, R under
+    ``replace-one``, which a unit attains that goes from one end of the ball to the other within its class. A unit
+    that changes its label moves two classes' sums by at most R/2 each, R/sqrt(2) in all, which is less.
+    """
+    return DEVIATION_RADIUS * bounded_sum_sensitivity(relation)
+
+
 def bounded_vector_sensitivity(entries: int) -> float:
     """L2 sensitivity of a vector in [0, 1]^entries of which nothing else is known, under either relation."""
     return math.sqrt(entries)

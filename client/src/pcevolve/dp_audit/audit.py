@@ -18,9 +18,10 @@ from pcevolve.errors import UsageError
 from pcevolve.methods import Method
 from pcevolve.methods import method as method_named
 from pcevolve.modality.images.appearance import common_appearance
-from pcevolve.privacy import Event
+from pcevolve.privacy import Event, Events
 from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Selector
 from pcevolve.selectors.appearance import released_appearance
+from pcevolve.selectors.scene import only
 
 Tick = Callable[[], None]
 NoiseOf = Callable[[int], Noise]
@@ -52,20 +53,25 @@ class Simulation:
         runs = []
         for number in numbers:
             noise = self.noise_of(number)
-            paid = {t: events[0] for t, events in self.accesses.items() if not events[0].free}
+            paid = {t: events for t, events in self.accesses.items() if not events[0].free}
             runs.append([self._released(t, paid[t], private, appearances, noise) for t in sorted(paid)])
             tick()
         return Outcomes.of(runs)
 
     def _released(
-        self, iteration: int, event: Event, private: PrivateEmbeddings, appearances: FloatArray, noise: Noise
+        self,
+        iteration: int,
+        events: Events,
+        private: PrivateEmbeddings,
+        appearances: FloatArray,
+        noise: Noise,
     ) -> Measurement:
         if iteration:
             scene = self.pair.scene(iteration, max(self.accesses), self.wanted)
-            return self.selector.measure(private, scene, event, noise)
+            return self.selector.measure(private, scene, events, noise)
         prior, expected = common_appearance(()), SHOTS * len(LABELS)
         released = released_appearance(
-            appearances, private.units, expected, prior, event, self.pair.relation, noise
+            appearances, private.units, expected, prior, only(events), self.pair.relation, noise
         )
         return {"appearance": released.vector}
 

@@ -21,10 +21,12 @@ if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy
     import numpy as np
     from numpy.typing import NDArray
 
+    from pcevolve.encoders.frames import PublicFrame
     from pcevolve.modality.images.decoding import DecodedImage
 
 __all__ = [
     "BUNDLED",
+    "BUNDLED_FRAME",
     "BUNDLED_WEIGHTS",
     "CLIP_FILES",
     "CLIP_REPOSITORY",
@@ -32,12 +34,15 @@ __all__ = [
     "RESNET18_FILE",
     "Encoder",
     "bundled_digest",
+    "frame_digest",
     "load_encoder",
     "named_weights",
     "require_encoder",
     "weights_digest",
 ]
 
+BUNDLED_FRAME = Path(__file__).with_name("bundled_frame.safetensors")
+"""What the bundled weights make of public photographs and renderings; made by ``client/training``."""
 BUNDLED = "bundled"
 BUNDLED_WEIGHTS = Path(__file__).with_name("bundled.safetensors")
 CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
@@ -59,6 +64,10 @@ class Encoder(Protocol):
     @property
     def dimension(self) -> int:
         """Number of entries of one embedding."""
+
+    @property
+    def frame(self) -> PublicFrame | None:
+        """What its embeddings of public images look like; None for an encoder that brings no such statistics."""
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
         """Return float64 ``(images, dimension)``; a row is NaN throughout where none can be had.
@@ -133,6 +142,22 @@ def named_weights(name: str, weights: str | None) -> str | None:
     if weights is not None:
         return weights_digest(weights)
     return bundled_digest() if name == BUNDLED else None
+
+
+def frame_digest(name: str, weights: str | None) -> str | None:
+    """The digest by which a public plan names the frame that an encoder brings.
+
+    Args:
+        name: An encoder.
+        weights: The file that its owner gave for it, if any: a frame belongs to the weights that it was made with.
+
+    Returns:
+        SHA-256 of the file, hex; None for an encoder that brings no frame.
+
+    Raises:
+        ModelError: The package was installed without it.
+    """
+    return weights_digest(str(BUNDLED_FRAME)) if name == BUNDLED and weights is None else None
 
 
 def require_encoder(name: str) -> None:

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.pixels import centre_square
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
 
@@ -30,6 +31,7 @@ class FrozenEncoder:
         network: Float32 ``(1, 3, height, width)`` to ``(1, dimension)``.
         preprocess: Square RGB image to float32 ``(3, height, width)``, without statistics of a set.
         device: Where ``network`` lies.
+        frame: What its embeddings of public images look like, where that is known.
     """
 
     name: str
@@ -37,6 +39,7 @@ class FrozenEncoder:
     network: nn.Module = field(repr=False)
     preprocess: Callable[[DecodedImage], Tensor] = field(repr=False)
     device: torch.device
+    frame: PublicFrame | None = None
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
         """Return float64 ``(images, dimension)``; NaN rows where an image or its embedding is unusable."""

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from pcevolve.encoders import BUNDLED_FRAME, frame_digest
+from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import to_tensor
 from pcevolve.encoders.weights import fit, read_state
@@ -29,9 +31,8 @@ def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
     if name == "bundled":
         network, preprocess, dimension = _bundled(path)
     elif name in VISION:
-        from pcevolve.encoders.vision import (
-            load_vision,  # torchvision takes as long to import as torch itself
-        )
+        # Torchvision takes as long to import as torch itself.
+        from pcevolve.encoders.vision import load_vision
 
         network, preprocess, dimension = load_vision(name, path)
     else:
@@ -39,7 +40,8 @@ def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
 
         network, preprocess, dimension = load_clip(name, path)
     network.eval().requires_grad_(requires_grad=False)
-    return FrozenEncoder(name, dimension, network.float().to(place), preprocess, place)
+    frame = PublicFrame.read(BUNDLED_FRAME, dimension) if frame_digest(name, weights) else None
+    return FrozenEncoder(name, dimension, network.float().to(place), preprocess, place, frame)
 
 
 def _bundled(path: Path | None) -> Parts:

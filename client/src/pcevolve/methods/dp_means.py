@@ -8,7 +8,7 @@ from pcevolve.methods.rounds import gaussian_once
 
 METHOD = Method(
     name="dp-means",
-    summary="DP class means: released once with Gaussian noise; all selections follow from them at no further cost",
+    summary="DP class means: released once, around a centre, with Gaussian noise; all selections follow for free",
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy: one release of the sums of clipped, publicly centred "
         "embeddings of all classes together, of L2 sensitivity R under add-remove and 2 R under replace-one, R being "
@@ -25,4 +25,11 @@ METHOD = Method(
     pool="all",
     keep="selected",
     appearance="auto",
+    centre_first=(
+        "(epsilon, delta)-DP by Gaussian differential privacy: two releases in publicly centred embeddings, the second "
+        "chosen after seeing the first: the sum of all embeddings clipped to the public radius R, of L2 sensitivity R "
+        "under add-remove and 2 R under replace-one, and the sums by class of their deviations from the centre that "
+        "it gives, clipped to R/2, of all classes together, of L2 sensitivity R/2 under add-remove and R under "
+        "replace-one; every selection is post-processing of them"
+    ),
 )

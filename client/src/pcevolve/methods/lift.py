@@ -11,11 +11,11 @@ import math
 import numpy as np
 
 from pcevolve.dp.sensitivity import (
-    bounded_sum_sensitivity,
     bounded_vector_sensitivity,
     draw_rate,
     histogram_sensitivity,
 )
+from pcevolve.methods.centre_first import means_noise
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Event
 
@@ -107,14 +107,15 @@ def noisy_argmax_lift(events: tuple[Event, ...], scope: Scope) -> float:
 def means_lift(events: tuple[Event, ...], scope: Scope) -> float:
     """DP class means: a candidate at the private mean is among the tenth that lies in the released mean's direction.
 
-    All candidates lie on the sphere of radius R round the public centre, the best tenth at the private mean, the rest
-    in random directions of many coordinates; as many are chosen as are best, so this share of the best that are
-    chosen is the share of the chosen that are best. With noise s·R on each coordinate of the mean, the projection of
-    a candidate on the released mean is normal, shifted by 1/s for the best: ``Φ(1/s - Φ⁻¹(0.9))``.
+    All candidates lie on the sphere of the clip radius r round the centre (R round a public one, R/2 round one that is
+    released first), the best tenth at the private mean, the rest in random directions of many coordinates; as many are
+    chosen as are best, so this share of the best that are chosen is the share of the chosen that are best. With noise
+    s·r on each coordinate of the mean, the projection of a candidate on the released mean is normal, shifted by 1/s
+    for the best: ``Φ(1/s - Φ⁻¹(0.9))``. The centre's own noise moves all candidates alike and is left out.
     """
     from scipy.special import ndtr, ndtri
 
-    noise = float(events[0].value) * bounded_sum_sensitivity(scope.relation) / scope.shots
+    noise = means_noise(events, scope)
     share = best_tenth(scope.candidates) / scope.candidates
     return float(ndtr(1 / noise - ndtri(1 - share)))
 

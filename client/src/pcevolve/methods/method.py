@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from pcevolve.dp.accountants import epsilon, pure_epsilon
 from pcevolve.errors import UsageError
 from pcevolve.methods.appearance import is_blurred, with_appearance
+from pcevolve.methods.centre_first import with_centre
 from pcevolve.methods.rounds import Calibration, Rounds, Scope
 from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.public.plan import PublicPlan
@@ -91,6 +92,8 @@ class Method:
         keep: Whether the dataset is the last population or selected from all.
         appearance: Whether the dataset is given the appearance of the private images, which a first access releases,
             where noise allows; ``auto`` if what is released about the classes can tell.
+        centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
+            then how the method does it unless a plan says otherwise; empty for a method that releases no means.
         threshold: Default H, subtracted from noisy votes.
     """
 
@@ -109,6 +112,7 @@ class Method:
     pool: Literal["latest", "all"] = "latest"
     keep: Literal["last", "selected"] = "last"
     appearance: AppearanceMode = "as-is"
+    centre_first: str = ""
     threshold: float = 0.0
     varies: bool = True
 
@@ -133,14 +137,29 @@ class Method:
         return self.published(budget, scope)
 
     def accesses(
-        self, budget: Budget, scope: Scope, calibration: str = "tight", appearance: str | None = None
+        self,
+        budget: Budget,
+        scope: Scope,
+        calibration: str = "tight",
+        appearance: str | None = None,
+        *,
+        centre_first: bool | None = None,
     ) -> dict[int, tuple[Event, ...]]:
         """The events of each access by iteration: 1..T, and 0 for the private images' appearance, unless it is as-is.
+
+        Args:
+            budget: Total of the run.
+            scope: Public sizes.
+            calibration: ``tight``, or ``published`` for the paper's own.
+            appearance: The method's own if None.
+            centre_first: Whether a centre is released before class means; the method's own if None.
 
         Raises:
             UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
         """
         rounds = self.events(budget, self._paying(scope), calibration)
+        if bool(self.centre_first) if centre_first is None else centre_first:
+            rounds = with_centre(rounds)
         if (appearance or self.appearance_for(budget, scope, calibration)) == "as-is":
             return dict(enumerate(rounds, 1))
         return dict(enumerate(with_appearance(rounds)))
@@ -175,7 +194,15 @@ class Method:
             raise UsageError(
                 f"method '{self.name}' cannot choose its dataset from all rounds: leave --keep out"
             )
-        paid = self.accesses(plan.budget, scope_of(plan), plan.calibration, plan.appearance)
+        if plan.centre_first and not self.centre_first:
+            raise UsageError(f"method '{self.name}' releases no means, so it has no centre to release first")
+        paid = self.accesses(
+            plan.budget,
+            scope_of(plan),
+            plan.calibration,
+            plan.appearance,
+            centre_first=plan.centre_first,
+        )
         free = FREE if self.selector is not None else Event("uniform")
         return {t: paid.get(t, (free,)) for t in plan.releases}
 
@@ -187,7 +214,7 @@ class Method:
         """
         planned = self.planned(plan)
         events = [event for each in planned.values() for event in each]
-        parts = [self.guarantee]
+        parts = [self.centre_first if plan.centre_first else self.guarantee]
         if 0 in planned:
             parts.append(APPEARANCE)
         pure = pure_epsilon(events)

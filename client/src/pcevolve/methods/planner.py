@@ -9,7 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 from pcevolve.dp.accountants import ACCOUNTANTS, above, epsilon, merged, pure_epsilon, within
-from pcevolve.dp.sensitivity import bounded_sum_sensitivity, bounded_vector_sensitivity, histogram_sensitivity
+from pcevolve.dp.sensitivity import (
+    bounded_sum_sensitivity,
+    bounded_vector_sensitivity,
+    deviation_sum_sensitivity,
+    histogram_sensitivity,
+)
 from pcevolve.errors import UsageError
 from pcevolve.methods.appearance import is_blurred
 from pcevolve.methods.lift import uniform_lift
@@ -126,7 +131,7 @@ def _at_noise(
     """A method's accesses with all noise scaled alike, so that its selection has the given multiplier."""
     accesses = method.accesses(Budget(Fraction(1), delta), scope, appearance=mode)
     selecting = [event for t, events in accesses.items() if t for event in events]
-    usual = next((event.value for event in selecting if event.mechanism == "gaussian"), None)
+    usual = next((event.value for event in reversed(selecting) if event.mechanism == "gaussian"), None)
     if usual is None:
         raise UsageError(f"method '{method.name}' adds no Gaussian noise: give --epsilon instead")
     factor = noise_multiplier / usual
@@ -151,14 +156,15 @@ def _priced(
     spent = merged(event for events in accesses.values() for event in events)
     paying = next((events for t, events in accesses.items() if t and merged(events)), ())
     lift = method.lift(paying, scope) if paying else uniform_lift((), scope)
-    multiplier = next((float(event.value) for event in paying if event.mechanism == "gaussian"), None)
-    sensitivity, unit = _sensitivity(method, scope) if multiplier is not None else (None, None)
+    selecting = paying[-1:]  # after a centre, which class means are measured from
+    multiplier = next((float(event.value) for event in selecting if event.mechanism == "gaussian"), None)
+    sensitivity, unit = _sensitivity(method, scope, len(paying)) if multiplier is not None else (None, None)
     return BudgetPlan(
         method=method.name,
         scope=scope,
         delta=budget.delta,
         events=spent,
-        epsilon_per_query=_per_query(merged(paying), budget.delta),
+        epsilon_per_query=_per_query(merged(selecting), budget.delta),
         epsilon_total=epsilon(spent, budget.delta),
         totals={each.name: _finite(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},
         within_budget=within(spent, budget),
@@ -176,7 +182,10 @@ def _per_query(paying: tuple[Event, ...], delta: float) -> float:
     return epsilon(one, delta) if pure is None else above(pure)
 
 
-def _sensitivity(method: Method, scope: Scope) -> tuple[float, str]:
+def _sensitivity(method: Method, scope: Scope, accesses: int) -> tuple[float, str]:
+    """L2 sensitivity of the last of a round's accesses, and its unit."""
+    if accesses > 1:
+        return deviation_sum_sensitivity(scope.relation), SENSITIVITIES["means"][1]
     of, unit = SENSITIVITIES[str(method.selector)]
     return of(scope), unit
 

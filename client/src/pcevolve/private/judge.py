@@ -14,7 +14,7 @@ from safetensors.numpy import load, save
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.evolve import Pool, Population
 from pcevolve.ledger.ledger import Account, Paid
-from pcevolve.privacy import Event
+from pcevolve.privacy import Event, Events
 from pcevolve.private.views import PrivateViews
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
@@ -74,7 +74,7 @@ class PrivateJudge:
             measured = load(self.account.measured(self._last_measured(query)))
             return self.account.pay(query, events, lambda: self._paid(measured, scenes, pool, b""))
         private = self.views.embeddings(self._renditions[0])
-        return self.account.pay(query, events, lambda: self._drawn(private, scenes, pool, events[0]))
+        return self.account.pay(query, events, lambda: self._drawn(private, scenes, pool, events))
 
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
         """Pay for what the private images look like on the whole; the provider's images are the public guess."""
@@ -90,8 +90,8 @@ class PrivateJudge:
 
         return self.account.pay(query, (event,), draw)
 
-    def _drawn(self, private: PrivateEmbeddings, scenes: Sequence[Scene], pool: Pool, event: Event) -> Paid:
-        measured = self.chooser.selector.measure(private, joined_scenes(scenes), event, self.noise)
+    def _drawn(self, private: PrivateEmbeddings, scenes: Sequence[Scene], pool: Pool, events: Events) -> Paid:
+        measured = self.chooser.selector.measure(private, joined_scenes(scenes), events, self.noise)
         return self._paid(measured, scenes, pool, save(dict(measured)))
 
     def _paid(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, memory: bytes) -> Paid:

@@ -7,6 +7,7 @@ same plan, and with it the same requests in the same order.
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -111,6 +112,9 @@ class PublicPlan(BaseModel):
     pool: settings.Pool = "latest"
     keep: settings.Keep = "last"
     appearance: settings.Appearance = "as-is"
+    centre_first: Annotated[bool, Field(exclude_if=operator.not_)] = (
+        False  # absent in plans of earlier versions
+    )
     threshold: settings.Threshold = 0.0
     calibration: settings.Calibration = "tight"
     iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
@@ -127,6 +131,9 @@ class PublicPlan(BaseModel):
     epsilon: ExactEpsilon
     delta: settings.Delta = 0.0
     encoder: str
+    frame: Annotated[
+        Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None, Field(exclude_if=operator.not_)
+    ] = None  # absent in plans of earlier versions
     weights: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     image_hosts: settings.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"

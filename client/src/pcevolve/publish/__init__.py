@@ -7,6 +7,7 @@ be imported by ``audit``, ``pages`` and ``run``.
 from __future__ import annotations
 
 from pcevolve.publish.card import card
+from pcevolve.publish.classifier import classifier
 from pcevolve.publish.dataset import publish
 from pcevolve.publish.promises import NO_GUARANTEE, assumptions, in_all, marks
 from pcevolve.publish.provenance import real_images
@@ -18,6 +19,7 @@ __all__ = [
     "Release",
     "assumptions",
     "card",
+    "classifier",
     "image_paths",
     "in_all",
     "marks",

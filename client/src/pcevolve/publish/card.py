@@ -7,6 +7,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.promises import NO_GUARANTEE, assumptions, how_made, in_all, marks
 from pcevolve.publish.provenance import as_code, library_section, real_images, title
 from pcevolve.publish.release import Release
+from pcevolve.transcript.layout import CLASSIFIER
 
 
 def card(release: Release, images_released: int) -> str:
@@ -20,6 +21,7 @@ def card(release: Release, images_released: int) -> str:
         f"## Guarantee\n\n{_promised(release)}\n\n"
         f"{library_section(plan.library)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
+        f"{_classifier(plan)}"
         f"## How to load\n\n```python\ntorchvision.datasets.ImageFolder(DIR)\n"
         f'datasets.load_dataset("imagefolder", data_dir=DIR)\n```\n\n'
         f"`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
@@ -38,6 +40,25 @@ def _what(plan: PublicPlan, images_released: int) -> str:
         f"{images_released} images in {len(plan.labels)} classes, out of the library `{plan.model}` behind an API and "
         f"{selected}. **They are not synthetic**: {real_images(plan.library, as_code)}. No private image was sent to "
         "the API."
+    )
+
+
+def _classifier(plan: PublicPlan) -> str:
+    """What the classifier beside the images is and needs; empty for a run that has none."""
+    if not plan.centre_first:
+        return ""
+    frame = (
+        f"the public frame with sha256 {plan.frame}"
+        if plan.frame
+        else "a frame made from synthetic candidates"
+    )
+    given = ", of images that were given the released appearance" if plan.appearance == "matched" else ""
+    covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
+    return (
+        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: an image belongs "
+        f"to the class whose mean is nearest. The means are those of embeddings by encoder `{plan.encoder}`{given}, in "
+        f"{frame}, which is in the file as `centre` and `axes`. Nothing was asked of the private images for it, so "
+        f"{covered}. `pcevolve classify RUN IMAGES` applies it.\n\n"
     )
 
 

@@ -9,8 +9,9 @@ from pcevolve.durable import folder_written_durably
 from pcevolve.modality.images.appearance import appearance_in
 from pcevolve.modality.images.cleaning import clean_image
 from pcevolve.publish.card import card
+from pcevolve.publish.classifier import classifier
 from pcevolve.publish.release import Release, image_paths, released_image
-from pcevolve.transcript.layout import CARD, MANIFEST
+from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST
 from pcevolve.transcript.manifest import ReleasedImage
 from pcevolve_shared import images
 
@@ -24,12 +25,15 @@ def publish(folder: Path, release: Release, received: Callable[[str], bytes]) ->
     Args:
         folder: The release folder, which is not there yet.
         release: What belongs into it.
-        received: Gives the bytes that the provider had sent, by digest.
+        received: Gives what is on record, by digest: the bytes that the provider had sent, and what was measured.
     """
     with folder_written_durably(folder) as partial:
         files, unreadable = _write_images(partial, release, received)
         (partial / MANIFEST).write_bytes(release.manifest(files, unreadable).encode())
         (partial / CARD).write_bytes(card(release, len(files)).encode())
+        means = classifier(release.plan, release.receipts, received)
+        if means is not None:
+            (partial / CLASSIFIER).write_bytes(means)
 
 
 def _write_images(

@@ -64,6 +64,7 @@ def assumptions(plan: PublicPlan) -> list[str]:
         f"nominal shots per class: {plan.shots}",
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
         f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
+        *([f"frame of its embeddings of public images: sha256 {plan.frame}"] if plan.frame else []),
     ]
 
 

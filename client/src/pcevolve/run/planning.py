@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcevolve.encoders import named_weights
+from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import UsageError
 from pcevolve.methods.method import AppearanceMode, Method, Schedule
 from pcevolve.providers.dialect import ModelSize
@@ -53,6 +53,7 @@ def resolved_plan(
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
         "appearance": settings.appearance or _appearance(components),
+        "centre_first": bool(method.centre_first),
         "threshold": method.threshold if settings.threshold is None else settings.threshold,
         "prompt_template": _template(settings),
         "width": settings.size or size.width,
@@ -62,6 +63,7 @@ def resolved_plan(
         "delta": components.limits.run.delta,
         "noise": components.noise.source,
         "weights": named_weights(settings.encoder, settings.encoder_weights),
+        "frame": frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None,
         "forgets_insecure": settings.forget_insecure,
         "earlier": earlier,
         "library": library,

@@ -14,8 +14,8 @@ from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.position import MIDDLE
 from pcevolve.privacy import Event, Relation
-from pcevolve.selectors.means import ROUNDING_SHARE, clipped
 from pcevolve.selectors.scene import IntArray, deviation, unit_shares
+from pcevolve.selectors.sums import ROUNDING_SHARE, clipped
 
 CLIP_RADIUS = 1.0
 """Norm to which numbers, measured from the middle, are clipped: few images are extreme in more than four of the six."""

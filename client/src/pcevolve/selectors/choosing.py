@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
+from pcevolve.errors import ModelError
 from pcevolve.evolve import Pool, Population
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance, developed
 from pcevolve.modality.images.decoding import picture
@@ -21,6 +23,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
 from pcevolve.selectors import Measurement, Scene, Selector
 from pcevolve.selectors.following import MACHINE_SHARE
+from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.means import misfit
 from pcevolve.selectors.scene import IntArray
 
@@ -114,7 +117,12 @@ class Chooser:
             seed=plan.public_seed("pick", iteration),
             relation=plan.relation,
             threshold=plan.threshold,
+            frame=self._frame,
         )
+
+    @cached_property
+    def _frame(self) -> Frame | None:
+        return frame_of(self.plan, self.encoder)
 
     def _embed(
         self, candidates: tuple[Candidate, ...], views: Population, rendition: Rendition
@@ -146,6 +154,22 @@ class Chooser:
             image = developed(self.received(digest), rendition)
             self._embedded[digest, rendition] = self.encoder.embed([image])[0]
         return self._embedded[digest, rendition]
+
+
+def frame_of(plan: PublicPlan, encoder: Encoder) -> Frame | None:
+    """The public frame that a plan names; None if it names none.
+
+    Raises:
+        ModelError: The encoder brings another one, or none.
+    """
+    if plan.frame is None:
+        return None
+    if encoder.frame is None or encoder.frame.digest != plan.frame:
+        raise ModelError(
+            f"the run was judged in the public frame with sha256 {plan.frame}, which encoder {encoder.name} of this "
+            "version does not bring: use the version of pcevolve that has it"
+        )
+    return Frame.public(encoder.frame)
 
 
 def _indices(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntArray:

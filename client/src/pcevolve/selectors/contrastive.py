@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pcevolve.dp.mechanisms import FloatArray, Noise, clamped
 from pcevolve.dp.sensitivity import bounded_vector_sensitivity
 from pcevolve.errors import DataError
-from pcevolve.privacy import Event
+from pcevolve.privacy import Events
 from pcevolve.selectors.drawn import Drawn
 from pcevolve.selectors.scene import (
     IntArray,
@@ -25,6 +25,7 @@ from pcevolve.selectors.scene import (
     deviation,
     distances,
     expect,
+    only,
 )
 
 TAU = 10.0
@@ -84,7 +85,7 @@ class Contrastive(Drawn):
 
     utility: Utility = calibrated
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         """Draw a candidate of each class by its utility.
 
         Returns:
@@ -93,6 +94,7 @@ class Contrastive(Drawn):
         Raises:
             DataError: A class has no private image, so it has no centre; nothing was drawn.
         """
+        event = only(events)
         expect(event, "exponential", "permute-and-flip", accesses=len(scene.labels))
         draw = noise.exponential if event.mechanism == "exponential" else noise.permute_and_flip
         drawn = [
@@ -121,7 +123,7 @@ class NoisyArgmax(Drawn):
 
     utility: Utility = calibrated
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         """Draw a candidate of each class by its utility.
 
         Returns:
@@ -130,6 +132,7 @@ class NoisyArgmax(Drawn):
         Raises:
             DataError: A class has no private image, so it has no centre; nothing was drawn.
         """
+        event = only(events)
         expect(event, "gaussian", accesses=len(scene.labels))
         drawn = []
         scored = Contrastive(self.utility).scores(private, scene)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pcevolve.privacy import Event
+from pcevolve.privacy import Events
 from pcevolve.selectors.following import are_entrants, has_form, is_surrounded
 from pcevolve.selectors.scene import IntArray, Measurement, Scene, surrounded
 
@@ -21,7 +21,7 @@ class Drawn:
         """
         return tuple(surrounded(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for one candidate of each class that could be drawn, which no rounding touches; else None."""
         form = {"chosen": (np.int64, (len(scene.labels),))}
         return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None

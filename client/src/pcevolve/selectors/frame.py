@@ -1,7 +1,8 @@
-"""The public frame of reference of DP class means: centre, principal axes and clip radius of synthetic candidates.
+"""The public frame of reference of DP class means: centre, principal axes and clip radius.
 
-Nothing private enters it. It goes on record with the means, so its numbers are rounded coarsely: finer digits differ
-between machines and could say anything, and the clip makes any frame safe.
+They are those of public images where the encoder brings them, else those of the synthetic candidates. Nothing private
+enters it. It goes on record with the means, so its numbers are rounded coarsely: finer digits differ between machines
+and could say anything, and the clip makes any frame safe.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Self
 import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.encoders.frames import PublicFrame
 from pcevolve.selectors.coarse import coarse, is_coarse, power_below
 
 MOST_AXES = 16
@@ -31,7 +33,7 @@ class Frame:
         axes: float64 ``(d, k)``, columns that are orthonormal but for rounding to ``STEP``; zero where candidates do
             not differ.
         radius: R > 0: the ball that private points are clipped to.
-        variances: float64 ``(k,)`` of the candidates, by axis.
+        variances: float64 ``(k,)`` of what the frame was made of, by axis.
     """
 
     centre: FloatArray
@@ -52,6 +54,13 @@ class Frame:
         centre, axes = coarse(centre, STEP * power_below(radius)), coarse(axes, STEP)
         points = (rows - centre) @ axes
         return cls(centre, axes, _typical_norm(points), points.var(axis=0))
+
+    @classmethod
+    def public(cls, of: PublicFrame, most: int = MOST_AXES) -> Self:
+        """The first axes of an encoder's public frame."""
+        count = min(most, of.axes.shape[1])
+        axes = np.ascontiguousarray(of.axes[:, :count])
+        return cls(of.centre, axes, float(of.radii[count - 1]), of.variances[:count])
 
     def rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
         """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame.

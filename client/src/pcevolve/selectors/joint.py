@@ -16,9 +16,9 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate
-from pcevolve.privacy import Event
+from pcevolve.privacy import Events
 from pcevolve.selectors.drawn import Drawn
-from pcevolve.selectors.scene import IntArray, Measurement, PrivateEmbeddings, Scene, distances, expect
+from pcevolve.selectors.scene import IntArray, Measurement, PrivateEmbeddings, Scene, distances, expect, only
 
 BLOCK = 3
 """Most classes that vote together: tuples multiply."""
@@ -37,12 +37,13 @@ class Joint(Drawn):
     a round, all blocks together, is η-bounded-range under ``add-remove`` and 2η under ``replace-one``.
     """
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         """Draw a tuple of each block by its votes.
 
         Returns:
             ``chosen``: int64 ``(classes,)``, indices into each class's pool.
         """
+        event = only(events)
         expect(event, "exponential")
         rate = draw_rate(event, scene.relation)
         chosen = np.empty(len(scene.labels), dtype=np.int64)

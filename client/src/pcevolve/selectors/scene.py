@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.privacy import Event, Relation
+from pcevolve.privacy import Event, Events, Relation
+from pcevolve.selectors.frame import Frame
 
 IntArray = NDArray[np.int64]
 Measurement = Mapping[str, NDArray[Any]]
@@ -80,6 +81,7 @@ class Scene:
         seed: For public randomness.
         relation: Neighbour relation under which the events' parameters hold.
         threshold: H, subtracted from noisy votes.
+        frame: Public frame for class means; None where it is to be that of the candidates.
     """
 
     labels: tuple[str, ...]
@@ -91,6 +93,7 @@ class Scene:
     seed: int
     relation: Relation
     threshold: float = 0.0
+    frame: Frame | None = None
 
     @property
     def key(self) -> str:
@@ -116,12 +119,12 @@ def joined_scenes(scenes: Sequence[Scene]) -> Scene:
 class Selector(Protocol):
     """A way to choose candidates: what it asks of the private data, and what it makes of the answer."""
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
-        """Look at the private data, once: the only access, paid for by ``event``.
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+        """Look at the private data, once: the only access, paid for by ``events``.
 
         Raises:
             DataError: The data cannot be measured; nothing was drawn.
-            ValueError: The event is of a mechanism that this selector does not use; nothing was drawn.
+            ValueError: An event is of a mechanism that this selector does not use; nothing was drawn.
         """
         ...
 
@@ -133,13 +136,13 @@ class Selector(Protocol):
         """
         ...
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """Check what is public in a measurement on record, where another machine may have rounded otherwise.
 
         Args:
             measured: As it is on record.
             scene: What was shown; of several appearances, joined.
-            event: What was paid.
+            events: What was paid.
 
         Returns:
             How many bits this check leaves to whoever made the measurement, because machines round differently;
@@ -155,6 +158,17 @@ class Selector(Protocol):
 def rounded_down(values: FloatArray) -> FloatArray:
     """The multiple of 2**-30 that is at most ``values``: sums of up to 2**23 of them below 1 are exact."""
     return np.asarray(np.floor(values * GRID) / GRID, dtype=np.float64)
+
+
+def only(events: Events) -> Event:
+    """The one event of a selector that makes one kind of access.
+
+    Raises:
+        ValueError: There are none or several.
+    """
+    if len(events) != 1:
+        raise ValueError(f"{len(events)} events do not pay for this selector's one")
+    return events[0]
 
 
 def expect(event: Event, *mechanisms: str, accesses: int = 1) -> None:

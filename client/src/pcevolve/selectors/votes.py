@@ -13,7 +13,7 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate, histogram_sensitivity
-from pcevolve.privacy import Event
+from pcevolve.privacy import Events
 from pcevolve.selectors.coarse import idle_step, is_coarse, without_idle_digits
 from pcevolve.selectors.following import are_entrants, has_form
 from pcevolve.selectors.scene import (
@@ -24,6 +24,7 @@ from pcevolve.selectors.scene import (
     deviation,
     expect,
     nearest_candidates,
+    only,
 )
 
 
@@ -35,12 +36,13 @@ class Votes:
     ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included.
     """
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         """Count votes and add noise.
 
         Returns:
             ``votes``: float64 ``(candidates of all classes,)``, class after class, without idle digits.
         """
+        event = only(events)
         expect(event, "gaussian")
         sigma = deviation(event, histogram_sensitivity(scene.relation))
         noisy = noise.gaussian(f"{scene.key}/votes", self.histogram(private, scene), sigma)
@@ -54,10 +56,10 @@ class Votes:
         parts = _by_class(measured["votes"], scene)
         return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for a number without idle digits for each candidate of all classes; else None."""
         form = {"votes": (np.float64, (int(_starts(scene)[-1]),))}
-        step = idle_step(deviation(event, histogram_sensitivity(scene.relation)))
+        step = idle_step(deviation(only(events), histogram_sensitivity(scene.relation)))
         return 0 if has_form(measured, form) and is_coarse(measured["votes"], step) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
@@ -85,12 +87,13 @@ class ExponentialVotes:
     that bounded range and counts the draws per class.
     """
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, event: Event, noise: Noise) -> Measurement:
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         """Draw by the votes.
 
         Returns:
             ``chosen``: int64 ``(classes, draws)``, indices into each class's pool, possibly the same more than once.
         """
+        event = only(events)
         expect(event, "exponential", accesses=event.count)
         rate = draw_rate(event, scene.relation)
         parts = _by_class(self.histogram(private, scene), scene)
@@ -105,9 +108,9 @@ class ExponentialVotes:
         """The drawn candidates, in the order of the draws, and from the first again where more are wanted."""
         return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, event: Event) -> int | None:
+    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for as many candidates of each class as were paid for, all of which could be drawn; else None."""
-        form = {"chosen": (np.int64, (len(scene.labels), event.count))}
+        form = {"chosen": (np.int64, (len(scene.labels), only(events).count))}
         return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:

@@ -18,6 +18,7 @@ BODIES: Final = "bodies"
 RELEASE: Final = "release"
 MANIFEST: Final = "manifest.json"
 CARD: Final = "README.md"
+CLASSIFIER: Final = "classifier.safetensors"
 PRIVATE: Final = "private"
 RESULT: Final = "result.json"
 EVALUATION: Final = "evaluation.json"
@@ -79,6 +80,11 @@ class RunLayout:
     def card(self) -> Path:
         """The dataset card: what it is, what it promises, what it assumes."""
         return self.release / CARD
+
+    @property
+    def classifier(self) -> Path:
+        """The released class means, for whoever wants to classify images with them; not there for every method."""
+        return self.release / CLASSIFIER
 
     @property
     def private(self) -> Path:

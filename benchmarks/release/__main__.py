@@ -1,0 +1,158 @@
+"""What the parts of the release of class means are worth: ``python -m benchmarks.release --shared DIR --cache DIR``.
+
+Accuracy of the nearest released mean on real images that were not among the shots, by the voter's embeddings: the
+release alone, without any generated image. (10, 1e-5)-DP under replace-one, ten shots per class, seeded noise. Sets are
+those that may be tuned on. The rows:
+
+- ``at once, candidates``: one release in the frame of the bundled model's candidates, as before decision 20;
+- ``at once, public`` and ``centre first, public``: in the frame that the encoder brings;
+- ``without noise``: the means of the shots in that frame.
+
+And with unlabelled real images of the same set in the generator's place: of ``PICKED`` images that are selected for
+each class, which share is of that class (``purity``), and the accuracy of linear heads that are trained on them, on
+embeddings of judges that did not vote.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.release.data import RealSet, drawn_candidates, embedded, embedders, real_sets
+from pcevolve.dp.calibration import smallest_noise_multiplier
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.encoders import load_encoder
+from pcevolve.methods.centre_first import with_centre
+from pcevolve.privacy import Budget, Event, Events
+from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors.frame import Frame, projected
+from pcevolve.selectors.means import Means, means_of
+
+SHOTS, PICKED, CANDIDATES = 10, 15, 24
+Z = smallest_noise_multiplier(Budget(Fraction(10), 1e-5), 1)
+AT_ONCE: Events = (Event("gaussian", str(Z)),)
+CENTRE_FIRST = with_centre((AT_ONCE,))[0]
+NOISELESS: Events = (Event("gaussian", f"1/{10**9}"),)
+JUDGES = ("mobilenet", "squeezenet")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One set, with shots drawn by a seed."""
+
+    embeddings: np.ndarray
+    targets: np.ndarray
+    rows: np.ndarray
+    rest: np.ndarray
+    seed: int
+
+    @classmethod
+    def of(cls, embeddings: np.ndarray, targets: np.ndarray, seed: int) -> Draw:
+        random = np.random.default_rng(seed)
+        by_class = [
+            random.permutation(np.flatnonzero(targets == c))[:SHOTS] for c in range(targets.max() + 1)
+        ]
+        rows = np.concatenate(by_class)
+        return cls(
+            embeddings, targets, rows, random.permutation(np.delete(np.arange(len(targets)), rows)), seed
+        )
+
+    def measured(self, scene: Scene, events: Events) -> dict[str, np.ndarray]:
+        private = PrivateEmbeddings(
+            self.embeddings[self.rows], self.targets[self.rows], np.arange(len(self.rows))
+        )
+        return dict(Means().measure(private, scene, events, SeededNoise(self.seed)))
+
+    def scene(self, pools: list[np.ndarray], frame: Frame | None) -> Scene:
+        labels = tuple(f"{place}" for place in range(self.targets.max() + 1))
+        return Scene(labels, tuple(pools), PICKED, SHOTS, 1, 0, self.seed, "replace-one", 0.0, frame)
+
+    def nearest(self, pools: list[np.ndarray], frame: Frame | None, events: Events) -> float:
+        """Accuracy of the nearest released mean."""
+        found = self.measured(self.scene(pools, frame), events)
+        points = projected(self.embeddings[self.rest], found["centre"], found["axes"])
+        gaps = np.square(points[:, None] - means_of(found)[None]).sum(axis=2)
+        return float((gaps.argmin(axis=1) == self.targets[self.rest]).mean())
+
+    def selected(
+        self, frame: Frame | None, events: Events, judges: dict[str, np.ndarray]
+    ) -> dict[str, float]:
+        """Purity of what is selected from half of the other images, unlabelled, and judges' accuracy on the rest."""
+        half = len(self.rest) // 2
+        candidates, test = self.rest[:half], self.rest[half:]
+        scene = self.scene([self.embeddings[candidates]] * (self.targets.max() + 1), frame)
+        picked = [candidates[each] for each in Means().pick(self.measured(scene, events), scene)]
+        labels = np.repeat(np.arange(len(picked)), [len(each) for each in picked])
+        rows = np.concatenate(picked)
+        found = {"purity": float((self.targets[rows] == labels).mean())}
+        for name, judged in judges.items():
+            scaled = (judged - judged[rows].mean(axis=0)) / (judged[rows].std() + 1e-12)
+            head = LogisticRegression(max_iter=300).fit(scaled[rows], labels)
+            found[name] = float(head.score(scaled[test], self.targets[test]))
+        return found
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Mean and half the width of its 95 % interval."""
+    return float(np.mean(values)), float(1.96 * np.std(values, ddof=1) / len(values) ** 0.5)
+
+
+def figures(
+    real: RealSet, shared: Path, cache: Path, seeds: int, *, drawn: bool
+) -> dict[str, tuple[float, float]]:
+    """All rows of one set: mean and half-width of each."""
+    encoders = embedders(shared)
+    by_name = {name: embedded(name, real.images, embed, cache) for name, embed in encoders.items()}
+    brought = load_encoder("bundled").frame
+    assert brought is not None
+    frame = Frame.public(brought)
+    draws = [Draw.of(by_name["voter"], real.targets, seed) for seed in range(seeds)]
+    nobody = [np.full((1, by_name["voter"].shape[1]), np.nan)] * len(real.labels)
+    rows = {
+        "without noise": [each.nearest(nobody, frame, NOISELESS) for each in draws],
+        "at once, public": [each.nearest(nobody, frame, AT_ONCE) for each in draws],
+        "centre first, public": [each.nearest(nobody, frame, CENTRE_FIRST) for each in draws],
+    }
+    if drawn:
+        shown = drawn_candidates(real, CANDIDATES, cache)
+        pools = [embedded("voter", each, encoders["voter"], cache) for each in shown]
+        rows["at once, candidates"] = [each.nearest(pools, None, AT_ONCE) for each in draws]
+        rows["centre first, candidates"] = [each.nearest(pools, None, CENTRE_FIRST) for each in draws]
+    judges = {name: by_name[name] for name in JUDGES}
+    for title, kind, events in (
+        ("at once, candidates", None, AT_ONCE),
+        ("at once, public", frame, AT_ONCE),
+        ("centre first, public", frame, CENTRE_FIRST),
+    ):
+        chosen = [each.selected(kind, events, judges) for each in draws]
+        for name in chosen[0]:
+            rows[f"selected {title}: {name}"] = [each[name] for each in chosen]
+    return {name: interval(values) for name, values in rows.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        "--shared", type=Path, required=True, help="folder with the development data and judges"
+    )
+    parser.add_argument(
+        "--cache", type=Path, required=True, help="folder for embeddings and drawn candidates"
+    )
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument(
+        "--drawn", action="append", default=[], help="set for which candidates are drawn too; repeatable"
+    )
+    args = parser.parse_args()
+    for name, real in real_sets(args.shared).items():
+        found = figures(real, args.shared, args.cache, args.seeds, drawn=name in args.drawn)
+        print(json.dumps({"set": name, "seeds": args.seeds, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

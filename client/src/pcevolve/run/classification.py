@@ -1,0 +1,88 @@
+"""Classify images by the class means that a run released: post-processing, on the machine of whoever has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.encoders import Encoder
+from pcevolve.errors import DataError, UsageError
+from pcevolve.modality.images.appearance import Appearance
+from pcevolve.modality.images.files import read_image
+from pcevolve.public.plan import PublicPlan
+from pcevolve.selectors.frame import projected
+from pcevolve.selectors.scene import squared_distances
+from pcevolve.transcript import RunLayout, RunReader
+
+
+@dataclass(frozen=True, eq=False)
+class NearestMean:
+    """A run's classifier.
+
+    Attributes:
+        labels: Names of the classes, C.
+        encoder: The one that the means were released with.
+        centre: float64 ``(d,)`` of the frame.
+        axes: float64 ``(d, k)`` of the frame.
+        means: float64 ``(C, k)``, the released ones.
+        appearance: What an image is given before it is embedded, if anything.
+    """
+
+    labels: tuple[str, ...]
+    encoder: Encoder
+    centre: FloatArray
+    axes: FloatArray
+    means: FloatArray
+    appearance: Appearance | None
+
+    @classmethod
+    def of(cls, root: Path, load: Callable[[PublicPlan], Encoder]) -> Self:
+        """The classifier in a run's release folder.
+
+        Args:
+            root: The run.
+            load: Finds the encoder that a plan names.
+
+        Raises:
+            UsageError: The run has no classifier.
+            ModelError: The encoder is not at hand.
+        """
+        layout = RunLayout(root)
+        layout.require_transcript()
+        plan = RunReader.strict(root).require_plan()
+        try:
+            arrays = load_file(layout.classifier)
+            frame = arrays["centre"], arrays["axes"], arrays["means"]
+        except (OSError, SafetensorError, KeyError):
+            raise UsageError(
+                f"{root} has no classifier: methods that release class means, as dp-means does, write one"
+            ) from None
+        numbers = arrays.get("appearance")
+        look = None if numbers is None else Appearance.released(tuple(numbers.tolist()))
+        return cls(plan.labels, load(plan), *frame, look)
+
+    def nearest(self, embeddings: FloatArray) -> NDArray[np.int64]:
+        """Class of the nearest mean, int64 ``(images,)``, of finite embeddings, float64 ``(images, d)``."""
+        points = projected(embeddings, self.centre, self.axes)
+        return np.asarray(squared_distances(points, self.means).argmin(axis=1), dtype=np.int64)
+
+    def label(self, path: Path) -> str:
+        """Class of the image in a file.
+
+        Raises:
+            DataError: It is no image, or has no embedding.
+        """
+        image, _ = read_image(path)
+        shown = image if self.appearance is None else self.appearance.given_to(image)
+        embedding = self.encoder.embed([shown])
+        if not np.isfinite(embedding).all():
+            raise DataError(f"{path} has no embedding")
+        return self.labels[int(self.nearest(embedding)[0])]

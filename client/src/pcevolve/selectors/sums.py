@@ -1,0 +1,181 @@
+"""What DP class means release: noisy sums of clipped points, at once or around a centre that is released first.
+
+The only code of DP class means that sees private points. Sensitivities are proved here for any public frame and any
+centre, so that nothing which is derived from the released numbers has to be trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
+from pcevolve.privacy import Event, Events
+from pcevolve.selectors.coarse import without_idle_digits
+from pcevolve.selectors.frame import Frame
+from pcevolve.selectors.scene import IntArray, Measurement, PrivateEmbeddings, Scene, deviation, expect, only
+
+ROUNDING_SHARE = 1e-8
+"""Of the clip radius, left to float64 rounding of the sums, which is far below it for 10**5 images."""
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """One Gaussian release of the sums of all classes.
+
+    A unit adds to the sums of all classes together the mean of its images' clipped points, a vector of L2 norm at
+    most R, so the L2 sensitivity is R under ``add-remove`` and 2R under ``replace-one``.
+
+    Attributes:
+        frame: Public.
+        scene: Public.
+        event: Gaussian; pays.
+    """
+
+    frame: Frame
+    scene: Scene
+    event: Event
+
+    def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
+        """Release ``means``, float64 ``(classes, k)``: noisy sums over nominal K, drawn to the candidates' means."""
+        expect(self.event, "gaussian")
+        frame, scene, prior = self.frame, self.scene, typical_by_class(self.frame, self.scene)
+        sums = class_sums(frame.points(private.embeddings), private, len(scene.labels), frame.radius)
+        noisy = noise.gaussian(f"{scene.key}/means", sums, self._sigma) / scene.shots
+        means = prior + (noisy - prior) * frame.trust(self._sigma / scene.shots)
+        return {"means": without_idle_digits(means, self.doubts["means"])}
+
+    @property
+    def doubts(self) -> dict[str, FloatArray]:
+        """Standard deviation of the noise in what is released, float64 ``(k,)``: digits far below it say nothing."""
+        return {"means": self.frame.doubt(self._sigma / self.scene.shots)}
+
+    @property
+    def _sigma(self) -> float:
+        return deviation(self.event, self.frame.radius * bounded_sum_sensitivity(self.scene.relation))
+
+
+@dataclass(frozen=True)
+class CentreFirst:
+    """Two Gaussian releases: the sum of all points, and then by class the sums of deviations from the centre it gives.
+
+    1. Every point is clipped to the ball of radius R. A unit adds the mean of its images' clipped points to **one**
+       sum over all classes, a vector of L2 norm at most R: the sensitivity is R under ``add-remove`` and 2R under
+       ``replace-one`` (attained by a unit that goes from one end of the ball to the other).
+    2. The centre c is a function of what step 1 released and of public facts, so it is fixed before step 2 looks.
+       Every deviation x - c is clipped to the ball of radius R/2, whatever c is. A unit of m images adds to the sums of
+       all classes together the vector v in which class y has ``sum over its images in y of clip(x - c) / m``. Its norm
+       is at most the sum of its images' norms over m, so at most R/2. Adding or removing the unit moves the sums by
+       ``|v| <= R/2``; replacing it moves them by ``|v - v'| <= |v| + |v'| <= R``, attained within one class. Where
+       only the label changes, v and v' have disjoint support, so ``|v - v'| = sqrt(|v|^2 + |v'|^2) <= R/sqrt(2)``.
+
+    The second access is chosen after seeing the first: adaptive composition, which the accountants do. With
+    multipliers z1 and z2 both together are as private as one Gaussian release with ``1/z^2 = 1/z1^2 + 1/z2^2``, and a
+    unit that goes from end to end attains both sensitivities at once, so neither constant has room left.
+
+    Attributes:
+        frame: Public.
+        scene: Public.
+        events: Two Gaussian ones, of the centre and of the deviations; pay.
+    """
+
+    frame: Frame
+    scene: Scene
+    events: Events
+
+    def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
+        """Release ``middle``, float64 ``(k,)``, and ``deviations`` from it, float64 ``(classes, k)``.
+
+        Both are drawn to what the candidates say as far as noise makes them uncertain: the middle to the middle of
+        the candidates' class means, each class's deviation from it to the deviation of its candidates.
+        """
+        for event in self.events:
+            expect(event, "gaussian")
+        frame, scene, prior = self.frame, self.scene, typical_by_class(self.frame, self.scene)
+        points, expected = frame.points(private.embeddings), scene.shots * len(scene.labels)
+        radius = DEVIATION_RADIUS * frame.radius
+        guess = prior.mean(axis=0)
+        pooled = noise.gaussian(
+            f"{scene.key}/middle", pooled_sum(points, private, frame.radius), self._sigmas[0]
+        )
+        middle = guess + (pooled / expected - guess) * frame.trust(self._sigmas[0] / expected)
+        middle = without_idle_digits(middle, self.doubts["middle"])
+        sums = class_sums(points - middle, private, len(scene.labels), radius)
+        noisy = noise.gaussian(f"{scene.key}/deviations", sums, self._sigmas[1]) / scene.shots
+        own = clipped(prior - guess, radius)
+        deviations = own + (noisy - own) * frame.trust(self._sigmas[1] / scene.shots)
+        return {"middle": middle, "deviations": without_idle_digits(deviations, self.doubts["deviations"])}
+
+    @property
+    def doubts(self) -> dict[str, FloatArray]:
+        """Standard deviations of the noise in what is released, float64 ``(k,)``: digits far below say nothing."""
+        expected = self.scene.shots * len(self.scene.labels)
+        return {
+            "middle": self.frame.doubt(self._sigmas[0] / expected),
+            "deviations": self.frame.doubt(self._sigmas[1] / self.scene.shots),
+        }
+
+    @property
+    def _sigmas(self) -> tuple[float, float]:
+        first, second = self.events
+        relation, radius = self.scene.relation, self.frame.radius
+        return (
+            deviation(first, radius * bounded_sum_sensitivity(relation)),
+            deviation(second, radius * deviation_sum_sensitivity(relation)),
+        )
+
+
+def released_form(frame: Frame, scene: Scene, events: Events) -> AtOnce | CentreFirst:
+    """The form in which means are released, which the number of events says.
+
+    Raises:
+        ValueError: There are none, or more than two.
+    """
+    if len(events) == 2:
+        return CentreFirst(frame, scene, events)
+    return AtOnce(frame, scene, only(events))
+
+
+def class_sums(points: FloatArray, private: PrivateEmbeddings, classes: int, radius: float) -> FloatArray:
+    """Sums of clipped points by class, float64 ``(classes, k)``, correctly rounded, without noise: private.
+
+    Args:
+        points: float64 ``(images, k)`` of the private images.
+        private: Says whose they are.
+        classes: How many there are.
+        radius: Clips them.
+    """
+    return _sums(points, private, private.targets, classes, radius)
+
+
+def pooled_sum(points: FloatArray, private: PrivateEmbeddings, radius: float) -> FloatArray:
+    """Sum of clipped points of all classes, float64 ``(k,)``; see ``class_sums``."""
+    (total,) = _sums(points, private, np.zeros_like(private.targets), 1, radius)
+    return np.asarray(total)
+
+
+def _sums(
+    points: FloatArray, private: PrivateEmbeddings, groups: IntArray, count: int, radius: float
+) -> FloatArray:
+    shares = clipped(points, radius * (1 - ROUNDING_SHARE)) * private.shares()[:, None]
+    return np.array([[math.fsum(column) for column in shares[groups == group].T] for group in range(count)])
+
+
+def clipped(points: FloatArray, radius: float) -> FloatArray:
+    """Points of L2 norm at most ``radius``; those outside are moved to the surface."""
+    norms = np.sqrt(np.square(points).sum(axis=1))
+    return np.asarray(points * np.minimum(1.0, radius / np.maximum(norms, 1e-300))[:, None])
+
+
+def typical_by_class(frame: Frame, scene: Scene) -> FloatArray:
+    """Mean point of each class's candidates, float64 ``(classes, k)``; public."""
+    return np.array([typical(frame.points(pool)) for pool in scene.pools])
+
+
+def typical(points: FloatArray) -> FloatArray:
+    """Mean of the points that are finite, float64 ``(k,)``; the centre if none is."""
+    rows = points[np.isfinite(points).all(axis=1)]
+    return np.asarray(rows.mean(axis=0) if len(rows) else np.zeros(points.shape[1]))
