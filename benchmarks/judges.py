@@ -49,7 +49,7 @@ class Verdict:
 def judges(voter: str) -> dict[str, Look]:
     """All judges that are at hand; the voter is among them, to be named beside the others."""
     found: dict[str, Look] = {voter: load_encoder(voter).embed, CNN: _pixels}
-    found |= {name: look for name in ONNX if name != voter and (look := _onnx(name)) is not None}
+    found |= {name: look for name in ONNX if name != voter and (look := other_eyes(name)) is not None}
     for name in ("resnet18", "clip"):
         if name != voter and (look := _published(name)) is not None:
             found[name] = look
@@ -84,7 +84,7 @@ def _squeezenet(square: Image.Image) -> np.ndarray:
 
 
 def _resized(square: Image.Image, side: int) -> np.ndarray:
-    return np.asarray(square.resize((side, side), Image.Resampling.BICUBIC), dtype=np.float32)
+    return np.asarray(square.resize((side, side), Image.Resampling.BILINEAR), dtype=np.float32)
 
 
 ONNX = {
@@ -95,7 +95,8 @@ ONNX = {
 
 
 @cache
-def _onnx(name: str) -> Look | None:
+def other_eyes(name: str) -> Look | None:
+    """An encoder of ``ONNX``, one image at a time; None where its weights are not at hand."""
     file, prepare, output = ONNX[name]
     path = Path(os.environ.get(DATA, "")) / "weights" / file
     if DATA not in os.environ or not path.is_file():

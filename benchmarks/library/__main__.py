@@ -2,8 +2,8 @@
 
 ::
 
-    python benchmarks/library --library lib/public_images --private reserved/"blood smear" --domain "blood smear" \
-        --weights weights --out docs/results/library
+    .venv/bin/python -m benchmarks.library --library lib/public_images --private reserved/"blood smear" \
+        --work runs/library --out docs/results/library
 
 For each seed, ten images of each class are the private shots and the others the test. Each method's release is judged
 by linear heads on encoders that did not vote, beside the shots themselves. Each is run twice: with the classes' own
@@ -27,13 +27,12 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.judges import ONNX
+from benchmarks.library.judges import Judge
 from pcevolve.audit import audit
 from pcevolve.run.checks import checked
 from pcevolve.run.execution import execute
 from pcevolve.run.settings import RunSettings
-
-sys.path.insert(0, str(Path(__file__).parent))
-from judges import Judge
 
 BIN = Path(sys.executable).parent
 READY_SECONDS = 600
@@ -43,7 +42,7 @@ def main() -> None:
     """Read the options and go through all sets, seeds and methods."""
     options = _options()
     options.work.mkdir(parents=True, exist_ok=True)
-    judges = [Judge(name, options.weights, options.work) for name in ("mobilenet", "squeezenet")]
+    judges = [Judge(name, options.work) for name in ONNX]
     rows: list[dict[str, object]] = []
     with _Served(options.library, options.work) as address:
         for seed in range(options.seeds):
@@ -61,7 +60,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--private", type=Path, nargs="+", required=True, help="folders named after their domain"
     )
-    parser.add_argument("--weights", type=Path, required=True, help="folder of the judges' ONNX files")
     parser.add_argument("--work", type=Path, required=True, help="where runs are kept")
     parser.add_argument("--out", type=Path, required=True, help="result, without suffix")
     parser.add_argument("--methods", nargs="+", default=["auto", "random", "t2i"])
@@ -197,7 +195,7 @@ def _write(out: Path, options: argparse.Namespace, rows: list[dict[str, object]]
     for row in rows:
         groups[row["set"], row["names"], row["method"]].append(row)
     for (domain, names, method), group in groups.items():
-        figures = " | ".join(_mean([row[name] for row in group]) for name in ("mobilenet", "squeezenet"))
+        figures = " | ".join(_mean([row[name] for row in group]) for name in ONNX)
         distinct = np.mean([row["distinct"] / row["images"] for row in group])
         lines.append(f"| {domain} | {names} | {method} | {len(group)} | {figures} | {distinct:.0%} |")
     out.with_suffix(".md").write_text("\n".join(lines) + "\n")

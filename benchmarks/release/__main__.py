@@ -1,4 +1,4 @@
-"""What the parts of the release of class means are worth: ``python -m benchmarks.release --shared DIR --cache DIR``.
+"""What the parts of the release of class means are worth: ``python -m benchmarks.release --cache DIR``.
 
 Accuracy of the nearest released mean on real images that were not among the shots, by the voter's embeddings: the
 release alone, without any generated image. (10, 1e-5)-DP under replace-one, ten shots per class, seeded noise. Sets are
@@ -103,11 +103,9 @@ def interval(values: list[float]) -> tuple[float, float]:
     return float(np.mean(values)), float(1.96 * np.std(values, ddof=1) / len(values) ** 0.5)
 
 
-def figures(
-    real: RealSet, shared: Path, cache: Path, seeds: int, *, drawn: bool
-) -> dict[str, tuple[float, float]]:
+def figures(real: RealSet, cache: Path, seeds: int, *, drawn: bool) -> dict[str, tuple[float, float]]:
     """All rows of one set: mean and half-width of each."""
-    encoders = embedders(shared)
+    encoders = embedders()
     by_name = {name: embedded(name, real.images, embed, cache) for name, embed in encoders.items()}
     brought = load_encoder("bundled").frame
     assert brought is not None
@@ -139,9 +137,6 @@ def figures(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
-        "--shared", type=Path, required=True, help="folder with the development data and judges"
-    )
-    parser.add_argument(
         "--cache", type=Path, required=True, help="folder for embeddings and drawn candidates"
     )
     parser.add_argument("--seeds", type=int, default=20)
@@ -149,8 +144,8 @@ def main() -> None:
         "--drawn", action="append", default=[], help="set for which candidates are drawn too; repeatable"
     )
     args = parser.parse_args()
-    for name, real in real_sets(args.shared).items():
-        found = figures(real, args.shared, args.cache, args.seeds, drawn=name in args.drawn)
+    for name, real in real_sets().items():
+        found = figures(real, args.cache, args.seeds, drawn=name in args.drawn)
         print(json.dumps({"set": name, "seeds": args.seeds, **found}), flush=True)
 
 
