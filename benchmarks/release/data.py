@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from pcevolve.modality.images.scans import framed
 
 Images = list[Image.Image]
 Embed = Callable[[Images], np.ndarray]
-SIDE, STEPS, GUIDANCE = 32, 12, 4.0
+SIDE, STEPS, GUIDANCE = 64, 10, 5.0
 FOLDERS = (
     "steel:crazing,patches,scratches",
     "xray:normal,pneumonia",
@@ -61,15 +62,22 @@ def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
     made = []
     for label in real.labels:
         prompt = f"A {real.domain} image with {label}"
-        path = cache / f"{hashlib.sha256(f'{prompt}/{count}/{STEPS}'.encode()).hexdigest()[:16]}.npy"
+        recipe = f"{prompt}/{count}/{SIDE}/{STEPS}/{_bundled_model()}"
+        path = cache / f"{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.npy"
         if not path.exists():
             model = load(ModelSettings(model="bundled", device="cpu", offline=True), lambda rejected: None)
-            recipe = Recipe(SIDE, SIDE, STEPS, GUIDANCE, strength=None)
-            tasks = [Task(recipe, prompt, "", seed, None) for seed in range(count)]
+            asked = Recipe(SIDE, SIDE, STEPS, GUIDANCE, strength=None)
+            tasks = [Task(asked, prompt, "", seed, None) for seed in range(count)]
             pictures = [model.create(tasks[first : first + 8]) for first in range(0, count, 8)]
             np.save(path, np.stack([np.asarray(each.image) for batch in pictures for each in batch]))
         made.append([Image.fromarray(each) for each in np.load(path)])
     return made
+
+
+def _bundled_model() -> str:
+    """Digest of the bundled generator's UNet."""
+    folder = Path(str(resources.files("pcevolve_server"))) / "bundled" / "unet"
+    return hashlib.sha256((folder / "diffusion_pytorch_model.safetensors").read_bytes()).hexdigest()
 
 
 def embedders() -> dict[str, Embed]:
