@@ -197,10 +197,10 @@ HEADER = f"""# Where it stops: each part replaced by its ideal
 
 Written by `python -m benchmarks.oracles`: one selection of {PICKED} images per class out of {CANDIDATES} that the
 bundled generator drew for the class's prompt, or out of unlabelled real ones; no rounds, ten shots per class, ε = 10,
-δ = 1e-5, replace-one unless noise is ideal; sets that were tuned on. Accuracy on real images of linear heads on a MobileNet / a
-SqueezeNet, neither of which voted where it judges, %, mean ± half of a 95 % interval over seeds. *Ideal* generator:
-unlabelled real images of the set are the candidates. Voter: the other one of the two judges selects, in its candidates'
-frame. Frame: that of real images of the set. Noise: none.
+δ = 1e-5, replace-one unless noise is ideal; sets that were tuned on. Accuracy on real images of linear heads on a
+MobileNet / a SqueezeNet, neither of which voted where it judges, %, mean ± half of a 95 % interval over seeds.
+*Ideal* generator: unlabelled real images of the set are the candidates. Voter: the other one of the two judges selects,
+in its candidates' frame. Frame: that of real images of the set. Noise: none.
 """
 
 if __name__ == "__main__":
