@@ -76,22 +76,36 @@ def photograph_prompts(data: Path, rng: np.random.Generator) -> tuple[np.ndarray
 
 
 @torch.inference_mode()
-def encode(vae: AutoencoderKL, parts: list[np.ndarray], out: Path) -> None:
-    """Write the posterior means of all images."""
-    count, row = sum(map(len, parts)), 0
+def encode(vae: AutoencoderKL, parts: list[np.ndarray], out: Path, seed: int) -> None:
+    """Write the posterior means of all images, in random order, going on after an earlier call.
+
+    Rows that are still to come are zero, so that training may begin on those that are there.
+    """
+    count, file = sum(map(len, parts)), out / "latents.npy"
     latents = np.lib.format.open_memmap(
-        out / "latents.npy", mode="w+", dtype=np.float16, shape=(count, 4, 16, 16)
+        file, mode="r+" if file.exists() else "w+", dtype=np.float16, shape=(count, 4, 16, 16)
     )
-    for images in parts:
-        for start in range(0, len(images), BATCH):
-            chunk = np.array(images[start : start + BATCH])
-            batch = torch.from_numpy(chunk).permute(0, 3, 1, 2).contiguous()
-            mean = vae.encode(batch.float() / 127.5 - 1).latent_dist.mean
-            latents[row : row + len(chunk)] = mean.numpy()
-            row += len(chunk)
-            if start % 10_000 == 0:
-                print(f"{row} / {count}", flush=True)
+    starts = np.cumsum([0, *map(len, parts)])
+    todo = np.random.default_rng(seed).permutation(missing_rows(latents))
+    todo = todo[np.argsort(todo < starts[-2], kind="stable")]  # the last part, the photographs, first
+    for begin in range(0, len(todo), BATCH):
+        rows = np.sort(todo[begin : begin + BATCH])
+        split = np.searchsorted(rows, starts)
+        chosen = [
+            part[rows[lo:hi] - start]
+            for part, start, lo, hi in zip(parts, starts[:-1], split[:-1], split[1:], strict=True)
+        ]
+        batch = torch.from_numpy(np.concatenate(chosen)).permute(0, 3, 1, 2).contiguous()
+        latents[rows] = vae.encode(batch.float() / 127.5 - 1).latent_dist.mean.numpy()
+        if begin % 2500 == 0:
+            latents.flush()
+            print(f"{begin + len(rows)} / {len(todo)} to go", flush=True)
     latents.flush()
+
+
+def missing_rows(latents: np.ndarray) -> np.ndarray:
+    """Return the rows that are not encoded yet."""
+    return np.flatnonzero(~latents[:, 0].any((1, 2)))
 
 
 def tokenizer_for(args: argparse.Namespace, prompts: Prompts, captions: Prompts | None) -> CLIPTokenizer:
@@ -137,7 +151,7 @@ def main() -> None:
     write_prompts(args.out, tokenizer, parts)
     if args.vae:
         vae = AutoencoderKL.from_pretrained(args.vae, torch_dtype=torch.float32).eval()
-        encode(vae, pictures, args.out)
+        encode(vae, pictures, args.out, args.seed)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from diffusers import AutoencoderKL
 from material import DEFECTS, MATERIALS
 from material.photographs import Photograph, load, plain_view, read_manifest, split
 from material.surfaces import draw_surface
@@ -53,6 +54,33 @@ class Encoder:
         large = [np.asarray(image.resize((224, 224), Image.Resampling.BICUBIC)) for image in images]
         pixels = np.stack(large).transpose(0, 3, 1, 2).astype(np.float32) / 127.5 - 1
         return torch.from_numpy(self._session.run(["feature1280"], {"rgb_pm1": pixels})[0])
+
+
+@torch.no_grad()
+def reconstructed(vae: AutoencoderKL, images: Images) -> tuple[Images, float]:
+    """Return what an autoencoder makes of images, and the mean peak signal-to-noise ratio in dB."""
+    found: Images = []
+    decibel: list[float] = []
+    for start in range(0, len(images), BATCH):
+        pixels = np.stack([np.asarray(image) for image in images[start : start + BATCH]])
+        batch = torch.from_numpy(pixels).permute(0, 3, 1, 2).float() / 127.5 - 1
+        decoded = vae.decode(vae.encode(batch).latent_dist.mean).sample.clamp(-1, 1)
+        error = (decoded - batch).square().mean((1, 2, 3)).clamp(min=1e-6)
+        decibel += (10 * torch.log10(4 / error)).tolist()
+        back = ((decoded + 1) * 127.5).round().byte().permute(0, 2, 3, 1).numpy()
+        found += [Image.fromarray(pixels) for pixels in back]
+    return found, float(np.mean(decibel))
+
+
+def measure_autoencoder(
+    vae: AutoencoderKL, encoder: Encoder, reference: Reference, public: Path
+) -> dict[str, Any]:
+    """Return how much of each domain's held-back images the autoencoder keeps: a bound for what is drawn."""
+    rows: dict[str, Any] = {}
+    for domain in reference.domains:
+        back, decibel = reconstructed(vae, reference.images(public, domain))
+        rows[domain] = {"PSNR": decibel, "KID": kernel_distance(encoder(back), reference.rows(domain))}
+    return {"autoencoder": rows, "autoencoder, mean": _means(rows)}
 
 
 @dataclass(frozen=True)
@@ -145,6 +173,10 @@ class Reference:
         if cache:
             torch.save({"training": features[0], "held": features[1]}, cache)
         return cls(training, features[0], held, features[1])
+
+    def images(self, public: Path, domain: str) -> Images:
+        """Return one domain's held-back images."""
+        return [plain_view(load(public, p)) for p in self.held if p.domain == domain]
 
     @property
     def domains(self) -> list[str]:

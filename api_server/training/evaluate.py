@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from diffusers import AutoPipelineForImage2Image, StableDiffusionPipeline
-from domains import ENCODER, Encoder, Reference, measure_domains, measure_surfaces, sheet
+from domains import ENCODER, Encoder, Reference, measure_autoencoder, measure_domains, measure_surfaces, sheet
 from judge import load_judge
 from material import CHARACTERS, MATERIALS
 from material.facts import DIGITS, SIZE
@@ -176,7 +176,7 @@ def showcase(subject: Subject, out: Path) -> None:
     prompts = [FORMS[0].format(_label(c)) for c in "37KQ"] + [FORMS[1].format(_label(c)) for c in "358R"]
     prompts += ["A handwritten mark image with type A", "white bold serif letter Q on black"]
     prompts += [f"A {m} texture image with {d}" for m, d in zip(MATERIALS, SHOWN_DEFECTS, strict=False)]
-    prompts += [f"A clothing image with {i}" for i in ("t-shirt", "trousers", "sneaker", "bag")]
+    prompts += [f"A drawn clothing image with {i}" for i in ("t-shirt", "trousers", "sneaker", "bag")]
     columns, height = 8, SIZE + 14
     images = subject.images([p for p in prompts for _ in range(columns)], seed=11)
     across = 2
@@ -204,6 +204,7 @@ def others(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     if args.domain_sheet:
         labels = {d: reference.labels(d) or ["type A"] for d in reference.domains}
         sheet(subject.images, reference.domains, labels).quantize(160).save(args.domain_sheet, optimize=True)
+    result |= measure_autoencoder(subject.create.vae, encoder, reference, args.public)
     return result | measure_domains(subject.images, encoder, reference, args.each_domain)
 
 

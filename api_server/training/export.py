@@ -10,7 +10,7 @@ from diffusers import AutoencoderKL, StableDiffusionPipeline
 from train_unet import build_text_encoder, build_unet, scheduler
 from transformers import CLIPTokenizer
 
-SIZE_LIMIT = 30_000_000
+SIZE_LIMIT = 15_000_000
 
 
 def assemble(vae: Path, tokenizer: Path, checkpoint: Path) -> StableDiffusionPipeline:

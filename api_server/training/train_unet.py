@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 
 TEXT_WIDTH = 96
 DROPOUT = 0.1
+SAVE_EVERY = 100  # steps; also when told to stop
 
 
 def build_unet() -> UNet2DConditionModel:
@@ -92,10 +94,11 @@ class Material:
 
     def __init__(self, folder: Path, shares: Shares) -> None:
         self.latents = np.load(folder / "latents.npy")
+        ready = self.latents[:, 0].any((1, 2))  # cache_latents.py may still be at work
         self.tokens = np.load(folder / "tokens.npy")
         groups = np.asarray(json.loads((folder / "groups.json").read_text()))
         names = sorted(set(groups.tolist()))
-        self._rows = [np.flatnonzero(groups == name) for name in names]
+        self._rows = [np.flatnonzero((groups == name) & ready) for name in names]
         self._weights = group_weights(names, shares)
 
     def batch(self, size: int, empty: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
@@ -195,7 +198,9 @@ def train(args: argparse.Namespace) -> None:
     run, running = Run(args, modules), 1.0
     print(f"parameters: {sum(p.numel() for p in run.parameters):,}", flush=True)
     rng = np.random.default_rng([args.seed, run.step])
-    while run.clock.progress < 1:
+    told_to_stop: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: told_to_stop.append(number))
+    while run.clock.progress < 1 and not told_to_stop:
         latents, tokens = material.batch(args.batch, empty, rng)
         noisy, steps, wanted = noised(latents, schedule, args.tilt, rng)
         with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
@@ -206,7 +211,7 @@ def train(args: argparse.Namespace) -> None:
         running += (loss.item() - running) * 0.01
         if run.step % 50 == 0:
             print(f"step {run.step} loss {running:.4f}, {run.clock.eta()}", flush=True)
-        if run.step % 200 == 0:
+        if run.step % SAVE_EVERY == 0:
             run.save()
     run.save()
 

@@ -181,3 +181,29 @@ def test_a_reader_tells_clusters_apart(training):
     reader = domains.fit_reader(features, names)
     assert np.mean([r == n for r, n in zip(reader.read(features), names, strict=True)]) > 0.95
     assert set(reader.read(features, among=("x", "y"))) == {"x", "y"}
+
+
+def test_encoding_goes_on_where_it_stopped(training, tmp_path):
+    import torch
+
+    class Halves:
+        """An encoder that answers with the mean of each quarter of the image, and counts."""
+
+        seen = 0
+
+        def encode(self, batch):
+            Halves.seen += len(batch)
+            mean = torch.nn.functional.adaptive_avg_pool2d(batch, 16)[:, [0, 1, 2, 0]] + 2
+            return type("Answer", (), {"latent_dist": type("Latents", (), {"mean": mean})})
+
+    cache = training("cache_latents")
+    parts = [rng(n).integers(0, 255, (5, 64, 64, 3), np.uint8) for n in (1, 2)]
+    cache.encode(Halves(), parts, tmp_path, seed=1)
+    first = np.load(tmp_path / "latents.npy")
+    assert len(cache.missing_rows(first)) == 0
+    holes = np.load(tmp_path / "latents.npy", mmap_mode="r+")
+    holes[[2, 7]] = 0
+    holes.flush()
+    cache.encode(Halves(), parts, tmp_path, seed=1)
+    assert np.array_equal(np.load(tmp_path / "latents.npy"), first)
+    assert Halves.seen == 12
