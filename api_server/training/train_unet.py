@@ -195,7 +195,7 @@ def train(args: argparse.Namespace) -> None:
     tokenizer = CLIPTokenizer.from_pretrained(args.cache / "tokenizer")
     empty = torch.tensor(tokenizer("", padding="max_length", max_length=MAX_TOKENS).input_ids)
     modules = build(args, tokenizer)
-    run, running = Run(args, modules), 1.0
+    run, running, seen = Run(args, modules), 0.0, 0
     print(f"parameters: {sum(p.numel() for p in run.parameters):,}", flush=True)
     rng = np.random.default_rng([args.seed, run.step])
     told_to_stop: list[int] = []
@@ -208,7 +208,8 @@ def train(args: argparse.Namespace) -> None:
             predicted = modules["unet"](noisy, steps, words).sample
         loss = tf.mse_loss(predicted.float(), wanted)
         run.learn(loss, held_rate(args.lr, run.clock.spent_s, run.clock.budget_s, args.cooldown * 60))
-        running += (loss.item() - running) * 0.01
+        seen += 1
+        running += (loss.item() - running) / min(seen, 100)
         if run.step % 50 == 0:
             print(f"step {run.step} loss {running:.4f}, {run.clock.eta()}", flush=True)
         if run.step % SAVE_EVERY == 0:
