@@ -1,12 +1,15 @@
-"""Measure the bundled generator: prompt following, image-to-image, speed. ``--json`` for machines.
+"""Measure the bundled generator: prompt following, image-to-image, speed, domains. ``--json`` for machines.
 
 Prompt following is judged by the CNN of ``judge.py``, whose own error on rendered glyphs is printed
 beside it. Image-to-image is measured on latents-free grounds: root mean squared pixel difference.
+Surfaces (``--weights``) and the domains of public photographs (``--public`` too) are judged by a pretrained
+network from outside of this project; without it they are skipped, and the result says why.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import time
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from diffusers import AutoPipelineForImage2Image, StableDiffusionPipeline
+from domains import ENCODER, Encoder, Reference, measure_autoencoder, measure_domains, measure_surfaces, sheet
 from judge import load_judge
 from material import CHARACTERS, MATERIALS
 from material.facts import DIGITS, SIZE
@@ -172,7 +176,7 @@ def showcase(subject: Subject, out: Path) -> None:
     prompts = [FORMS[0].format(_label(c)) for c in "37KQ"] + [FORMS[1].format(_label(c)) for c in "358R"]
     prompts += ["A handwritten mark image with type A", "white bold serif letter Q on black"]
     prompts += [f"A {m} texture image with {d}" for m, d in zip(MATERIALS, SHOWN_DEFECTS, strict=False)]
-    prompts += [f"A clothing image with {i}" for i in ("t-shirt", "trousers", "sneaker", "bag")]
+    prompts += [f"A drawn clothing image with {i}" for i in ("t-shirt", "trousers", "sneaker", "bag")]
     columns, height = 8, SIZE + 14
     images = subject.images([p for p in prompts for _ in range(columns)], seed=11)
     across = 2
@@ -186,7 +190,25 @@ def showcase(subject: Subject, out: Path) -> None:
     sheet.quantize(192).save(out, optimize=True)
 
 
-@torch.inference_mode()
+def others(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
+    """Measure surfaces and domains, or say why not."""
+    if not args.weights or not (args.weights / ENCODER).exists():
+        return {"surfaces and domains": f"skipped: no {ENCODER} below --weights"}
+    if importlib.util.find_spec("onnxruntime") is None:
+        return {"surfaces and domains": "skipped: onnxruntime is not installed"}
+    encoder = Encoder(args.weights / ENCODER, args.threads)
+    result: dict[str, Any] = {"surfaces": measure_surfaces(subject.images, encoder, args.each_surface)}
+    if not args.public or not (args.public / "manifest.csv").exists():
+        return {**result, "domains": "skipped: no manifest.csv below --public"}
+    reference = Reference.of(args.public, encoder, args.features)
+    if args.domain_sheet:
+        labels = {d: reference.labels(d) or ["type A"] for d in reference.domains}
+        sheet(subject.images, reference.domains, labels).quantize(160).save(args.domain_sheet, optimize=True)
+    result |= measure_autoencoder(subject.create.vae, encoder, reference, args.public)
+    return result | measure_domains(subject.images, encoder, reference, args.each_domain)
+
+
+@torch.no_grad()
 def measure(args: argparse.Namespace) -> dict[str, Any]:
     """Run all measurements."""
     subject, judge = Subject(args.model, args.steps, args.guidance), load_judge(args.judge)
@@ -199,6 +221,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         result["images per second"] = speed(subject, args.speed_threads)
     if args.sheet:
         showcase(subject, args.sheet)
+    result |= others(subject, args)
     return result
 
 
@@ -211,6 +234,14 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=8, help="images per character and prompt form")
     parser.add_argument("--quick", action="store_true", help="prompt following only")
     parser.add_argument("--sheet", type=Path, help="also write a labelled contact sheet")
+    parser.add_argument("--weights", type=Path, help="folder of pretrained ONNX encoders")
+    parser.add_argument("--public", type=Path, help="folder of public photographs with manifest.csv")
+    parser.add_argument(
+        "--features", type=Path, help="file that keeps the photographs' features between runs"
+    )
+    parser.add_argument("--each-domain", type=int, default=48, help="images per domain and figure")
+    parser.add_argument("--each-surface", type=int, default=3, help="images per material and defect")
+    parser.add_argument("--domain-sheet", type=Path, help="also write a contact sheet of the domains")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--speed-threads", type=int, default=2)
     parser.add_argument("--json", action="store_true")

@@ -18,15 +18,18 @@ from torch import Tensor, nn
 
 @dataclass
 class Clock:
-    """Wall time spent on a run, across restarts, against a fixed budget."""
+    """Processor time spent on a run, across restarts, against a fixed budget.
+
+    Not wall time: a run that shares its core, or is stopped for a while, learns no less for it.
+    """
 
     budget_s: float
     spent_before_s: float = 0.0
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.process_time)
 
     @property
     def spent_s(self) -> float:
-        return self.spent_before_s + time.monotonic() - self.started
+        return self.spent_before_s + time.process_time() - self.started
 
     @property
     def progress(self) -> float:
@@ -43,6 +46,15 @@ def learning_rate(peak: float, progress: float, warm: float = 0.02) -> float:
     if progress < warm:
         return peak * max(progress / warm, 0.02)
     return peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (progress - warm) / (1 - warm))))
+
+
+def held_rate(peak: float, spent_s: float, budget_s: float, cool_s: float, warm_s: float = 120.0) -> float:
+    """Return a constant rate with a linear start and a linear end.
+
+    A run with this schedule can be continued: give it a larger budget and the rate is high again.
+    """
+    warm, left = min(spent_s / warm_s, 1.0), max(budget_s - spent_s, 0.0)
+    return peak * max(min(warm, left / cool_s if cool_s else 1.0), 0.01)
 
 
 class Average:
@@ -84,6 +96,12 @@ def load_material(folder: Path) -> tuple[np.ndarray, list[Facts]]:
     images = np.load(folder / "images.npy", mmap_mode="r")
     facts = [Facts(**entry) for entry in json.loads((folder / "labels.json").read_text())]
     return images, facts
+
+
+def meaning_names(cache: Path) -> list[str]:
+    """Return the meanings that ``cache_latents.py`` numbered."""
+    names: list[str] = json.loads((cache / "meanings.json").read_text())
+    return names
 
 
 def image_batches(images: np.ndarray, size: int, rng: np.random.Generator) -> Iterator[Tensor]:

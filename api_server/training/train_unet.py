@@ -1,13 +1,15 @@
-"""Train the UNet on cached latents; resumable, bounded by wall time.
+"""Train the UNet on cached latents; resumable, bounded by processor time.
 
 v-prediction on a cosine schedule with more weight on high noise, 10 % prompt dropout for
-classifier-free guidance, an exponential moving average. ``--text`` gives the words, which stay frozen.
+classifier-free guidance, an exponential moving average. ``--text`` gives the words, which stay frozen;
+``--start`` a trained UNet to go on from. ``--minutes`` may be raised later to continue.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import numpy as np
 import torch
 from diffusers import DDIMScheduler, UNet2DConditionModel
 from diffusers.models.attention_processor import AttnProcessor
-from runs import Average, Clock, learning_rate, save_atomically
+from runs import Average, Clock, held_rate, save_atomically
 from tokenizer import MAX_TOKENS
 from torch import Tensor, nn
 from torch.nn import functional as tf
@@ -24,6 +26,7 @@ from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 
 TEXT_WIDTH = 96
 DROPOUT = 0.1
+SAVE_EVERY = 100  # steps; also when told to stop
 
 
 def build_unet() -> UNet2DConditionModel:
@@ -78,36 +81,45 @@ def scheduler() -> DDIMScheduler:
     )
 
 
-@dataclass
+@dataclass(frozen=True)
+class Shares:
+    """Shares of a batch: ``photographs`` of all, ``glyphs`` of the rest."""
+
+    photographs: float
+    glyphs: float
+
+
 class Material:
-    """Cached latents and prompt tokens, with the rows of glyphs kept apart."""
+    """Cached latents and prompt tokens, and the rows of each group that a batch is balanced over."""
 
-    latents: np.ndarray
-    tokens: np.ndarray
-    glyphs: np.ndarray
-    others: np.ndarray
+    def __init__(self, folder: Path, shares: Shares) -> None:
+        self.latents = np.load(folder / "latents.npy")
+        ready = self.latents[:, 0].any((1, 2))  # cache_latents.py may still be at work
+        self.tokens = np.load(folder / "tokens.npy")
+        groups = np.asarray(json.loads((folder / "groups.json").read_text()))
+        names = sorted(set(groups.tolist()))
+        self._rows = [np.flatnonzero((groups == name) & ready) for name in names]
+        self._weights = group_weights(names, shares)
 
-    @classmethod
-    def load(cls, folder: Path) -> Material:
-        families = np.asarray(json.loads((folder / "families.json").read_text()))
-        return cls(
-            np.load(folder / "latents.npy"),
-            np.load(folder / "tokens.npy"),
-            np.flatnonzero(families == "glyph"),
-            np.flatnonzero(families != "glyph"),
-        )
-
-    def batch(
-        self, size: int, glyph_share: float, empty: Tensor, rng: np.random.Generator
-    ) -> tuple[Tensor, Tensor]:
+    def batch(self, size: int, empty: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Return latents and token ids of a random batch, some prompts dropped."""
-        glyphs = rng.binomial(size, glyph_share)
-        rows = np.concatenate((rng.choice(self.glyphs, glyphs), rng.choice(self.others, size - glyphs)))
+        counts = rng.multinomial(size, self._weights)
+        rows = np.concatenate([rng.choice(r, n) for r, n in zip(self._rows, counts, strict=True)])
         tokens = torch.from_numpy(
             self.tokens[rows, rng.integers(self.tokens.shape[1], size=size)].astype(np.int64)
         )
         tokens[torch.from_numpy(rng.random(size) < DROPOUT)] = empty
         return torch.from_numpy(self.latents[rows]).float(), tokens
+
+
+def group_weights(names: list[str], shares: Shares) -> list[float]:
+    """Return each group's share of a batch: every domain of photographs gets the same."""
+    domains = [name for name in names if name not in ("glyph", "drawn")]
+    photographs = shares.photographs if domains else 0.0
+    weights = {name: photographs / len(domains) for name in domains}
+    weights["glyph"] = (1 - photographs) * shares.glyphs
+    weights["drawn"] = (1 - photographs) * (1 - shares.glyphs)
+    return [weights[name] for name in names]
 
 
 def noised(
@@ -124,6 +136,9 @@ def noised(
 def build(args: argparse.Namespace, tokenizer: CLIPTokenizer) -> dict[str, nn.Module]:
     """Return both networks; with ``--text`` the words are given and frozen."""
     unet, text = build_unet(), build_text_encoder(tokenizer)
+    if args.start:
+        trained = UNet2DConditionModel.from_pretrained(args.start, torch_dtype=torch.float32)
+        unet.load_state_dict(trained.state_dict())
     # The fused CPU attention has a slow backward pass: a quarter of the step for 64 positions.
     unet.set_attn_processor(AttnProcessor())
     if args.text:
@@ -175,25 +190,29 @@ class Run:
 
 def train(args: argparse.Namespace) -> None:
     """Train until the time budget is used; the checkpoint holds the averages to export."""
-    material, schedule = Material.load(args.cache), scheduler()
+    material = Material(args.cache, Shares(args.photographs, args.glyphs))
+    schedule = scheduler()
     tokenizer = CLIPTokenizer.from_pretrained(args.cache / "tokenizer")
     empty = torch.tensor(tokenizer("", padding="max_length", max_length=MAX_TOKENS).input_ids)
     modules = build(args, tokenizer)
-    run, running = Run(args, modules), 1.0
+    run, running, seen = Run(args, modules), 0.0, 0
     print(f"parameters: {sum(p.numel() for p in run.parameters):,}", flush=True)
     rng = np.random.default_rng([args.seed, run.step])
-    while run.clock.progress < 1:
-        latents, tokens = material.batch(args.batch, args.glyphs, empty, rng)
+    told_to_stop: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: told_to_stop.append(number))
+    while run.clock.progress < 1 and not told_to_stop:
+        latents, tokens = material.batch(args.batch, empty, rng)
         noisy, steps, wanted = noised(latents, schedule, args.tilt, rng)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
             words = modules["text_encoder"](tokens).last_hidden_state
             predicted = modules["unet"](noisy, steps, words).sample
         loss = tf.mse_loss(predicted.float(), wanted)
-        run.learn(loss, learning_rate(args.lr, run.clock.progress))
-        running += (loss.item() - running) * 0.01
+        run.learn(loss, held_rate(args.lr, run.clock.spent_s, run.clock.budget_s, args.cooldown * 60))
+        seen += 1
+        running += (loss.item() - running) / min(seen, 100)
         if run.step % 50 == 0:
             print(f"step {run.step} loss {running:.4f}, {run.clock.eta()}", flush=True)
-        if run.step % 200 == 0:
+        if run.step % SAVE_EVERY == 0:
             run.save()
     run.save()
 
@@ -202,11 +221,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, required=True, help="folder written by cache_latents.py")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--minutes", type=float, default=80.0)
+    parser.add_argument("--minutes", type=float, default=80.0, help="processor time, restarts included")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--lr", type=float, default=1.2e-3)
     parser.add_argument("--ema", type=float, default=0.999)
-    parser.add_argument("--glyphs", type=float, default=0.75, help="share of glyphs in a batch")
+    parser.add_argument("--glyphs", type=float, default=0.75, help="share of glyphs among renderings")
+    parser.add_argument("--photographs", type=float, default=0.5, help="share of photographs in a batch")
+    parser.add_argument(
+        "--cooldown", type=float, default=20.0, help="last minutes, in which the rate falls to 0"
+    )
+    parser.add_argument("--bf16", action="store_true", help="for processors that multiply bfloat16 natively")
+    parser.add_argument("--start", type=Path, help="trained UNet folder to go on from")
     parser.add_argument("--tilt", type=float, default=0.6, help="below 1: more high-noise timesteps")
     parser.add_argument("--text", type=Path, help="words to start from, written by train_text.py")
     parser.add_argument("--threads", type=int, default=1)

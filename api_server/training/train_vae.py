@@ -2,11 +2,15 @@
 
 Resumes from ``OUT/checkpoint.pt``; at the end writes ``OUT/vae`` in diffusers' format with the
 per-channel latent mean and scale folded into the 1x1 convolutions, so ``scaling_factor`` is 1.
+
+With ``--start`` only the decoder of a finished autoencoder is trained further, so that cached latents and
+the UNet that was trained on them stay valid; ``--photographs`` adds as many photographs to every batch.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -79,12 +83,36 @@ def normalise(vae: AutoencoderKL, batch: Tensor) -> None:
     post.weight *= scale[None, :, None, None]
 
 
+def begin(args: argparse.Namespace) -> AutoencoderKL:
+    """Return a new autoencoder, or a finished one of which only the decoder will learn."""
+    if not args.start:
+        return build_vae()
+    vae: AutoencoderKL = AutoencoderKL.from_pretrained(args.start, torch_dtype=torch.float32)
+    vae.encoder.requires_grad_(False)
+    vae.quant_conv.requires_grad_(False)
+    return vae
+
+
+def batches(args: argparse.Namespace, images: np.ndarray, step: int) -> Iterator[Tensor]:
+    """Yield batches of renderings, half of them photographs if there are any."""
+    rng = np.random.default_rng([args.seed, step])
+    if not args.photographs:
+        yield from image_batches(images, args.batch, rng)
+    views = np.load(args.photographs / "images.npy", mmap_mode="r")
+    half = args.batch // 2
+    for pair in zip(
+        image_batches(images, args.batch - half, rng), image_batches(views, half, rng), strict=True
+    ):
+        yield torch.cat(pair)
+
+
 def train(args: argparse.Namespace) -> None:
     """Train within the time budget and export."""
     images, _ = load_material(args.data)
-    vae = build_vae()
-    print(f"parameters: {sum(p.numel() for p in vae.parameters()):,}", flush=True)
-    optimiser = torch.optim.AdamW(vae.parameters(), lr=args.lr, weight_decay=0.0)
+    vae = begin(args)
+    learning = [p for p in vae.parameters() if p.requires_grad]
+    print(f"parameters: {sum(p.numel() for p in learning):,}", flush=True)
+    optimiser = torch.optim.AdamW(learning, lr=args.lr, weight_decay=0.0)
     args.out.mkdir(parents=True, exist_ok=True)
     checkpoint, step, clock = args.out / "checkpoint.pt", 0, Clock(args.minutes * 60)
     if checkpoint.exists():
@@ -96,15 +124,15 @@ def train(args: argparse.Namespace) -> None:
             revive(vae, next(image_batches(images, 128, np.random.default_rng(args.seed))))
             optimiser = torch.optim.AdamW(vae.parameters(), lr=args.lr, weight_decay=0.0)
             clock.spent_before_s = 0.0
-    for batch in image_batches(images, args.batch, np.random.default_rng([args.seed, step])):
+    for batch in batches(args, images, step):
         if clock.progress >= 1:
             break
         optimiser.param_groups[0]["lr"] = learning_rate(args.lr, clock.progress)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
             loss, error = loss_of(vae, crop(batch, args.seed + step))
         optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(vae.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(learning, 1.0)
         optimiser.step()
         step += 1
         if step % 100 == 0:
@@ -114,17 +142,21 @@ def train(args: argparse.Namespace) -> None:
             state = {"vae": vae.state_dict(), "optimiser": optimiser.state_dict()}
             save_atomically({**state, "step": step, "spent_s": clock.spent_s}, checkpoint)
     vae.eval()
-    normalise(vae, next(image_batches(images, 1024, np.random.default_rng(args.seed))))
+    if not args.start:
+        normalise(vae, next(image_batches(images, 1024, np.random.default_rng(args.seed))))
     vae.save_pretrained(args.out / "vae")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder written by render.py")
+    parser.add_argument("--photographs", type=Path, help="folder written by views.py")
+    parser.add_argument("--start", type=Path, help="finished autoencoder whose decoder is to learn more")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--minutes", type=float, default=9.0)
+    parser.add_argument("--minutes", type=float, default=9.0, help="processor time, restarts included")
     parser.add_argument("--batch", type=int, default=24)
     parser.add_argument("--lr", type=float, default=2e-3)
+    parser.add_argument("--bf16", action="store_true", help="for processors that multiply bfloat16 natively")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--revive", action="store_true", help="restart collapsed channels and the clock")

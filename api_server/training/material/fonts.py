@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
 from PIL import ImageFont
 
-FONT_ROOT = Path("/usr/share/fonts")
+FONT_ROOT = Path(os.environ.get("TRAINING_FONTS", "/usr/share/fonts"))
 FONT_SIZE = 88  # pixels, on a 128-pixel canvas
 Font = ImageFont.FreeTypeFont
 
