@@ -7,9 +7,8 @@ BIN := $(VENV)/bin
 MITM := .mitm
 DOCS := .docs
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
-# One worker more than there are cores, for many tests wait; at most four: each, with its server and its clients, may
-# hold 2.5 GB.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
+# Two workers for each core, for many tests wait; at most four: each, with its server and its clients, may hold 2.5 GB.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 2 * (os.cpu_count() or 1)))')
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
 

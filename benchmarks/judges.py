@@ -18,8 +18,8 @@ from PIL import Image
 
 from benchmarks.private_sets import DATA
 from pcevolve.encoders import load_encoder
+from pcevolve.encoders.choice import PREFERRED, is_fetched
 from pcevolve.encoders.pixels import centre_square, pixel_array
-from pcevolve.errors import ModelError
 from pcevolve.evaluation.heads import CNN_SIDE, Training, train_cnn, train_linear
 
 Pictures = Sequence[Image.Image | None]
@@ -50,9 +50,9 @@ def judges(voter: str) -> dict[str, Look]:
     """All judges that are at hand; the voter is among them, to be named beside the others."""
     found: dict[str, Look] = {voter: load_encoder(voter).embed, CNN: _pixels}
     found |= {name: look for name in ONNX if name != voter and (look := other_eyes(name)) is not None}
-    for name in ("resnet18", "clip"):
-        if name != voter and (look := _published(name)) is not None:
-            found[name] = look
+    for name in PREFERRED:
+        if name != voter and is_fetched(name):
+            found[name] = _published(name)
     return found
 
 
@@ -121,8 +121,5 @@ def other_eyes(name: str) -> Look | None:
 
 
 @cache
-def _published(name: str) -> Look | None:
-    try:
-        return load_encoder(name).embed
-    except ModelError:
-        return None
+def _published(name: str) -> Look:
+    return load_encoder(name).embed

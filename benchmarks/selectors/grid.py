@@ -21,7 +21,7 @@ PCEVOLVE_ROUNDS = 3
 def trials(grid: str, seeds: int) -> list[Trial]:
     """All trials, the important ones first, so that a run that is cut off has them for every seed."""
     if grid == "small":
-        few = ("t2i", "pe", "dp-means")
+        few = ("t2i", "dp-means")
         return [_trial(DEVELOPMENT, method, "10", 10, 0, candidates=2) for method in few]
     here, every = [world for world in WORLDS if available(world)], range(seeds)
     found = [trial for world in here for seed in every for trial in _core(world, seed)]

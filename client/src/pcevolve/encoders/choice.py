@@ -23,12 +23,12 @@ def resolved(name: str) -> tuple[str, str]:
     if name != AUTO:
         return name, ""
     for published in PREFERRED:
-        if _is_fetched(published):
+        if is_fetched(published):
             return published, "its published weights were fetched to this machine"
     return BUNDLED, f"none of {' and '.join(PREFERRED)} was fetched to this machine (pcevolve fetch-encoder)"
 
 
-def _is_fetched(name: str) -> bool:
+def is_fetched(name: str) -> bool:
     """Whether the published weights of ``clip`` or ``resnet18`` lie where their library looks; nobody is asked."""
     if name == "clip":
         from huggingface_hub import try_to_load_from_cache
