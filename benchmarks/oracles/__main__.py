@@ -201,6 +201,9 @@ bundled generator drew for the class's prompt, or out of unlabelled real ones; n
 MobileNet / a SqueezeNet, neither of which voted where it judges, %, mean ± half of a 95 % interval over seeds.
 *Ideal* generator: unlabelled real images of the set are the candidates. Voter: the other one of the two judges selects,
 in its candidates' frame. Frame: that of real images of the set. Noise: none.
+
+Seeds draw shots, noise and the division of the real images; the generator's images are the same in all, so intervals
+of rows with them do not cover another draw of images.
 """
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def real_sets() -> dict[str, RealSet]:
     few = np.flatnonzero(np.isin(digits.target, (3, 5, 8)))
     scans = [framed(digits.images[i], 16.0) for i in few]
     targets = np.searchsorted((3, 5, 8), digits.target[few])
-    found = {"digits 3/5/8": RealSet(scans, targets, "handwritten digit", ("3", "5", "8"))}
+    found = {"digits 3/5/8": RealSet(scans, targets, "handwritten digit", ("digit 3", "digit 5", "digit 8"))}
     for name in FOLDERS:
         records = whole(name)
         images = [each for each in records.images if each is not None]
