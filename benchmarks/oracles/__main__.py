@@ -203,7 +203,8 @@ MobileNet / a SqueezeNet, neither of which voted where it judges, %, mean ± hal
 in its candidates' frame. Frame: that of real images of the set. Noise: none.
 
 Seeds draw shots, noise and the division of the real images; the generator's images are the same in all, so intervals
-of rows with them do not cover another draw of images.
+of rows with them do not cover another draw of images. They are taken as they come, without the released
+appearance: on digits their mixed polarity and blur cost the judges most.
 """
 
 if __name__ == "__main__":
