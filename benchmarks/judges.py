@@ -46,6 +46,7 @@ class Verdict:
     accuracy: float
 
 
+@cache
 def judges(voter: str) -> dict[str, Look]:
     """All judges that are at hand; the voter is among them, to be named beside the others."""
     found: dict[str, Look] = {voter: load_encoder(voter).embed, CNN: _pixels}
@@ -57,7 +58,6 @@ def judges(voter: str) -> dict[str, Look]:
 
 
 def judged(
-    look: Look,
     name: str,
     made: np.ndarray,
     targets: np.ndarray,

@@ -19,13 +19,14 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.judges import ONNX
-from benchmarks.release.__main__ import CENTRE_FIRST, SHOTS, interval
+from benchmarks.release.budget import CENTRE_FIRST, SHOTS, interval
 from benchmarks.release.data import RealSet, drawn_candidates, embedded, embedders, real_sets
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
@@ -167,6 +168,7 @@ def _picked(case: Case, seen: Seen, draw: Draw, voter: str) -> tuple[np.ndarray,
     return Means().pick(Means().measure(private, scene, events, SeededNoise(draw.seed)), scene)
 
 
+@cache
 def _brought(voter: str) -> Frame | None:
     """The public frame of the bundled voter; another's is that of the candidates."""
     frame = load_encoder("bundled").frame if voter == VOTER else None

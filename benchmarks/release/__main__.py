@@ -18,26 +18,21 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.release.budget import AT_ONCE, CENTRE_FIRST, SHOTS, interval
 from benchmarks.release.data import RealSet, drawn_candidates, embedded, embedders, real_sets
-from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
-from pcevolve.methods.centre_first import with_centre
-from pcevolve.privacy import Budget, Event, Events
+from pcevolve.privacy import Event, Events
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.frame import Frame, projected
 from pcevolve.selectors.means import Means, means_of
 
-SHOTS, PICKED, CANDIDATES = 10, 15, 24
-Z = smallest_noise_multiplier(Budget(Fraction(10), 1e-5), 1)
-AT_ONCE: Events = (Event("gaussian", str(Z)),)
-CENTRE_FIRST = with_centre((AT_ONCE,))[0]
+PICKED, CANDIDATES = 15, 24
 NOISELESS: Events = (Event("gaussian", f"1/{10**9}"),)
 JUDGES = ("mobilenet", "squeezenet")
 
@@ -96,11 +91,6 @@ class Draw:
             head = LogisticRegression(max_iter=300).fit(scaled[rows], labels)
             found[name] = float(head.score(scaled[test], self.targets[test]))
         return found
-
-
-def interval(values: list[float]) -> tuple[float, float]:
-    """Mean and half the width of its 95 % interval."""
-    return float(np.mean(values)), float(1.96 * np.std(values, ddof=1) / len(values) ** 0.5)
 
 
 def figures(real: RealSet, cache: Path, seeds: int, *, drawn: bool) -> dict[str, tuple[float, float]]:

@@ -20,7 +20,7 @@ from benchmarks.selectors.local import LocalGenerator, bundled
 from benchmarks.split import SETS
 from pcevolve import methods
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
-from pcevolve.encoders import ENCODERS, Encoder, frame_digest, load_encoder
+from pcevolve.encoders import Encoder, frame_digest, load_encoder
 from pcevolve.evaluation.fidelity import fidelity
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
@@ -100,9 +100,8 @@ def held_out_records(world: str, shots: int, seed: int) -> PrivateDataset:
 
 
 @cache
-def held_out_features(world: str, shots: int, seed: int, judge: str) -> np.ndarray:
+def held_out_features(world: str, shots: int, seed: int, voter: str, judge: str) -> np.ndarray:
     """Held-out real data as a judge sees them."""
-    voter = judge if judge in ENCODERS else "bundled"
     return judges(voter)[judge](held_out_records(world, shots, seed).images)
 
 
@@ -206,7 +205,7 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
     if not evolved.receipts:
         return None  # nothing was chosen
     held_out = held_out_records(trial.world, trial.shots, trial.seed)
-    features = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder)
+    features = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder, trial.encoder)
     shares = []
     for target, label in enumerate(held_out.labels):
         pool = evolved.populations[0][label]
@@ -222,13 +221,14 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
 
 def _scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray) -> dict[str, object]:
     held_out = held_out_records(trial.world, trial.shots, trial.seed)
+    seen = {name: look(pictures) for name, look in judges(trial.encoder).items()}
     verdicts = []
-    for name, look in judges(trial.encoder).items():
-        real = held_out_features(trial.world, trial.shots, trial.seed, name)
-        accuracy = judged(look, name, look(pictures), targets, real, held_out.targets, trial.seed)
+    for name, made in seen.items():
+        real = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder, name)
+        accuracy = judged(name, made, targets, real, held_out.targets, trial.seed)
         verdicts.append(dataclasses.asdict(Verdict(name, name == trial.encoder, accuracy)))
-    real = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder)
-    made = encoder(trial.encoder).embed(pictures)
+    real = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder, trial.encoder)
+    made = seen[trial.encoder]
     classes = range(len(held_out.labels))
     apart = [pdist(made[targets == each]).mean() for each in classes if (targets == each).sum() > 1]
     close = (

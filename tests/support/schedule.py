@@ -62,9 +62,9 @@ def mark(item: pytest.Item) -> None:
 
 def is_heavy(path: Path) -> bool:
     """Whether all tests of a folder or file are heavy, so that it need not even be imported, which takes seconds."""
-    if path.relative_to(TESTS).parts[:1] in ((each,) for each in (*STARTING, *APART)):
-        return True
-    return path.name.startswith("test_") and bool({*_MARK.findall(path.read_text())} & {*HEAVY})
+    folder = {*path.relative_to(TESTS).parts[:1]}
+    marks = _MARK.findall(path.read_text()) if path.name.startswith("test_") else ()
+    return bool(folder & {*STARTING, *APART} or {*marks} & {*HEAVY})
 
 
 def turn(item: pytest.Item) -> int:

@@ -96,6 +96,11 @@ class ModelError(ClientError):
     exit_code = 8
 
 
+def spelled_out(text: str) -> str:
+    """Text in which what cannot be seen (control, zero-width, direction-changing characters) is spelled out."""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+
+
 def printable(text: str) -> str:
     """Text for a terminal: in one line, not endless, and without characters that command one."""
     printable = "".join(each if each.isprintable() else " " for each in text[: LONGEST + 1])

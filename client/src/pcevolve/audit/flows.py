@@ -15,7 +15,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pcevolve.errors import TranscriptError
-from pcevolve.transcript.bodies import Digest
+from pcevolve.public.settings import Digest
 from pcevolve.transcript.records import Header
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from safetensors import SafetensorError
 from safetensors.numpy import load as parsed
@@ -85,9 +86,7 @@ class Selections:
     def why_unchecked(self) -> str:
         """Why nothing can be said about the choices: the encoder that judged is not at hand; empty if it is."""
         try:
-            plan = self._plan()
-            if plan is not None:
-                self.load(plan)
+            _ = self._chooser
         except ModelError as error:
             return str(error)
         except ClientError:  # a record that makes no sense is for ``faults`` to tell
@@ -100,19 +99,19 @@ class Selections:
         Raises:
             ModelError: The encoder's weights are not at hand, so nothing can be said; see ``why_unchecked``.
         """
-        plan = self._plan()
-        if plan is None:
-            return
-        selector = SELECTORS[str(methods.method(plan.method).selector)]()
-        asked = [each for each in self.run.receipts if each.iteration]
-        yield from self._derived(plan, Chooser(plan, self.load(plan), self.run.bodies.file, selector), asked)
+        chooser = self._chooser
+        if chooser is not None:
+            asked = [each for each in self.run.receipts if each.iteration]
+            yield from self._derived(chooser.plan, chooser, asked)
 
-    def _plan(self) -> PublicPlan | None:
-        """The plan of a finished run in which a selector looked at embeddings; None of another."""
+    @cached_property
+    def _chooser(self) -> Chooser | None:
+        """Chooses as a finished run did, with its encoder; None where no selector looked at embeddings."""
         plan = self.run.plan
-        if plan is None or not self.run.finished or methods.method(plan.method).selector is None:
+        selector = None if plan is None else methods.method(plan.method).selector
+        if plan is None or selector is None or not self.run.finished:
             return None
-        return plan
+        return Chooser(plan, self.load(plan), self.run.bodies.file, SELECTORS[selector]())
 
     def _derived(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
         """Go through the receipts in order: a free choice follows from the last measurement before it."""

@@ -118,11 +118,7 @@ def bundled_digest() -> str:
     Raises:
         ModelError: The package was installed without them.
     """
-    try:
-        with BUNDLED_WEIGHTS.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        raise ModelError("encoder bundled: its weights are not installed: reinstall the client") from None
+    return _installed(BUNDLED_WEIGHTS, "weights are")
 
 
 def named_weights(name: str, weights: str | None) -> str | None:
@@ -157,7 +153,16 @@ def frame_digest(name: str, weights: str | None) -> str | None:
     Raises:
         ModelError: The package was installed without it.
     """
-    return weights_digest(str(BUNDLED_FRAME)) if name == BUNDLED and weights is None else None
+    return _installed(BUNDLED_FRAME, "public frame is") if name == BUNDLED and weights is None else None
+
+
+def _installed(path: Path, what: str) -> str:
+    """SHA-256 of a file that comes with the bundled encoder, hex."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        raise ModelError(f"encoder bundled: its {what} not installed: reinstall the client") from None
 
 
 def require_encoder(name: str) -> None:

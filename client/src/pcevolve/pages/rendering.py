@@ -13,6 +13,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pcevolve.errors import spelled_out
+
 BASE_STYLE = "base.css"
 
 
@@ -82,7 +84,7 @@ def size(count: float) -> str:
 
 
 def _visible(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out
-    """Spell out what cannot be seen (control, zero-width, direction-changing characters) and could mislead."""
+    """Spell out what cannot be seen and could mislead."""
     if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
-    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in value)
+    return spelled_out(value)

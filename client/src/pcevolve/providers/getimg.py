@@ -17,11 +17,10 @@ from pcevolve.providers.dialect import (
     received_images,
 )
 from pcevolve.providers.faults import Reason
-from pcevolve.public.library import Library, Licence, LicenceFile, one_line, readable
+from pcevolve.public.library import Count, Library, Licence, LicenceFile, one_line, readable
 from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.settings import Digest
 from pcevolve_shared import images, limits, wire
-
-_MOST_IMAGES = 10**12
 
 
 class _Answer(BaseModel):
@@ -52,17 +51,17 @@ class _Balance(_Answer):
 
 class _Licence(_Answer):
     name: wire.Name
-    images: Annotated[int, Field(ge=1, le=_MOST_IMAGES)]
+    images: Count
 
 
 class _LicenceFile(_Answer):
     name: wire.Name
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    sha256: Digest
     text: Annotated[str, Field(max_length=limits.MAX_LICENCE_CHARS)]
 
 
 class _Library(_Answer):
-    images: Annotated[int, Field(ge=1, le=_MOST_IMAGES)]
+    images: Count
     licences: Annotated[tuple[_Licence, ...], Field(max_length=limits.MAX_LICENCES)] = ()
     licence_files: Annotated[tuple[_LicenceFile, ...], Field(max_length=limits.MAX_LICENCE_FILES)] = ()
 

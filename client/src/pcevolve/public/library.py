@@ -10,6 +10,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from pcevolve.errors import spelled_out
+from pcevolve.public.settings import Digest
+
 LONGEST_LINE = 256
 LONGEST_TEXT = 4096
 
@@ -52,7 +55,7 @@ class LicenceFile(_Part):
     """
 
     name: Line
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    sha256: Digest
     text: Text
 
 
@@ -72,8 +75,7 @@ class Library(_Part):
 
 def readable(text: str) -> str:
     """Somebody else's text, cut, and with what cannot be seen spelled out: it must not mislead who reads it."""
-    seen = (each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
-    return "".join(seen)[:LONGEST_TEXT]
+    return spelled_out(text)[:LONGEST_TEXT]
 
 
 def one_line(text: str) -> str:

@@ -112,9 +112,8 @@ class PublicPlan(BaseModel):
     pool: settings.Pool = "latest"
     keep: settings.Keep = "last"
     appearance: settings.Appearance = "as-is"
-    centre_first: Annotated[bool, Field(exclude_if=operator.not_)] = (
-        False  # absent in plans of earlier versions
-    )
+    # Absent in plans of earlier versions.
+    centre_first: Annotated[bool, Field(exclude_if=operator.not_)] = False
     threshold: settings.Threshold = 0.0
     calibration: settings.Calibration = "tight"
     iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
@@ -131,16 +130,15 @@ class PublicPlan(BaseModel):
     epsilon: ExactEpsilon
     delta: settings.Delta = 0.0
     encoder: str
-    frame: Annotated[
-        Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None, Field(exclude_if=operator.not_)
-    ] = None  # absent in plans of earlier versions
-    weights: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    # Absent in plans of earlier versions.
+    frame: Annotated[settings.Digest | None, Field(exclude_if=operator.not_)] = None
+    weights: settings.Digest | None = None
     image_hosts: settings.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
     earlier: Earlier = Earlier()
     # What is not there is not written down, so that plans of other providers' runs stay as they were.
-    library: Annotated[Library | None, Field(exclude_if=lambda library: library is None)] = None
+    library: Annotated[Library | None, Field(exclude_if=operator.not_)] = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

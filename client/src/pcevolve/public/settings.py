@@ -148,6 +148,8 @@ Pixels = Annotated[
     int, Field(ge=8, le=4096, description="Pixels per side; the model's own if not given."), _IMAGES
 ]
 Batch = Annotated[int, Field(ge=1, le=64, description="Images per request."), _IMAGES]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""SHA-256, hex."""
 PublicSeed = Annotated[
     int,
     Field(ge=0, lt=2**32, description="Public seed of what goes over the wire; a new one if not given."),

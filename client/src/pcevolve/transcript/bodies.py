@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.durable import write_durably
 from pcevolve.errors import TranscriptError
+from pcevolve.public.settings import Digest
 from pcevolve_shared import images, limits
 
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
 _DIGEST = re.compile("[0-9a-f]{64}")
 _GAP = re.compile(rb"\{\{(raw-)?sha256:([0-9a-f]{64})\}\}")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pcevolve.privacy import Event, Relation
 from pcevolve.public.plan import PublicPlan
-from pcevolve.transcript.bodies import Digest
+from pcevolve.public.settings import Digest
 
 FORMAT: Final = "pcevolve-manifest/3"
 

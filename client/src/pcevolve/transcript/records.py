@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
-from pcevolve.transcript.bodies import BodyRef, Digest
+from pcevolve.public.settings import Digest
+from pcevolve.transcript.bodies import BodyRef
 
 Header = tuple[str, str]
 FailureReason = Literal[
