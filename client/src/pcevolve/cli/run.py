@@ -51,12 +51,9 @@ def run(
 
     request = checked(RunSettings.of(given(options)), resume)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
-    from pcevolve.run.execution import execute
+    from pcevolve.run.whole import carried_out
 
-    outcome = execute(request)
-    from pcevolve.run.scoring import scored
-
-    _show(scored(outcome), as_json)
+    _show(carried_out(request).summary, as_json)
 
 
 def demo(

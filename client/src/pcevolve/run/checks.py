@@ -5,7 +5,7 @@ None of a run's libraries is imported here (torch, SciPy, an HTTP client), so th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pcevolve.egress.address import require_address, require_key
@@ -31,6 +31,7 @@ class CheckedRun:
         resume: Whether a run in that folder may be continued.
         budget: What the run may spend.
         lifetime: What all runs together may spend on any one privacy unit.
+        key: What opens the API; None where it wants none.
     """
 
     settings: RunSettings
@@ -38,14 +39,16 @@ class CheckedRun:
     resume: bool
     budget: Budget
     lifetime: Budget
+    key: str | None = field(default=None, repr=False)
 
 
-def checked(settings: RunSettings, resume: bool = False) -> CheckedRun:
+def checked(settings: RunSettings, resume: bool = False, key: str | None = None) -> CheckedRun:
     """Refuse a run that cannot be carried out as it was asked for; nothing is made or changed.
 
     Args:
         settings: What was asked for.
         resume: Whether to continue the run that is in its folder, if there is one.
+        key: What opens the API; as the settings say where none is given.
 
     Raises:
         UsageError: An option or the folder of the run is not as it must be.
@@ -55,10 +58,11 @@ def checked(settings: RunSettings, resume: bool = False) -> CheckedRun:
     folder = RunFolder(settings.out)
     if resume and folder.config.exists():
         settings = resumed(RunSettings.load(folder.config), settings)
-    _check_options(settings)
+    key = settings.key() if key is None else key
+    _check_options(settings, key)
     _check_paths(settings, folder, resume)
     budget = _budget(settings)
-    return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget))
+    return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget), key)
 
 
 def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
@@ -81,14 +85,14 @@ def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
     return stored.model_copy(update=given.model_dump(include=changeable))
 
 
-def _check_options(settings: RunSettings) -> None:
+def _check_options(settings: RunSettings, key: str | None) -> None:
     """Refuse options that no run can have, those first that take least to tell."""
     from pcevolve.providers import dialect
 
     parse_epsilon(settings.epsilon)
     parse_epsilon(settings.lifetime_epsilon or settings.epsilon)
     require_address(settings.api)
-    require_key(settings.key(), dialect(settings.dialect).scheme)
+    require_key(key, dialect(settings.dialect).scheme)
     _require_encoder(settings)
 
 

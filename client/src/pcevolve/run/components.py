@@ -99,7 +99,7 @@ class Components:
             appearance=method.appearance_for(limits.run, scope, settings.calibration),
             noise=_noise(settings.insecure_noise_seed),
             dialect=spoken,
-            address=Address(settings.api, settings.key(), spoken.scheme),
+            address=Address(settings.api, run.key, spoken.scheme),
             data=data,
             test=test,
             test_is_public=public,

@@ -32,7 +32,7 @@ from pcevolve.run.disclosure import disclosure
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.planning import resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
-from pcevolve.run.progress import RunProgress, error_console, facts, padding, padding_kept
+from pcevolve.run.progress import Audience, RunProgress, facts, padding, padding_kept
 from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import RunReader, Transcript
 
@@ -62,17 +62,21 @@ class _Session:
     pace: Pace
 
 
-def execute(run: CheckedRun) -> Outcome:
+def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
     """Carry out a run, or the rest of one.
+
+    Args:
+        run: What nothing speaks against.
+        audience: Who is told; the terminal if None.
 
     Raises:
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
     started = time.monotonic()
     components = Components.of(run)
-    console = error_console()
-    with run.folder.claimed(run.resume), _session(components, run.folder, console) as session:
-        evolved = _evolved(session, console)
+    audience = audience or Audience()
+    with run.folder.claimed(run.resume), _session(components, run.folder, audience.console) as session:
+        evolved = _evolved(session, audience)
         summary = _finished(session, evolved, started)
     return Outcome(run.folder, components, session.plan, evolved, summary)
 
@@ -147,16 +151,16 @@ def _approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter)
         raise UsageError("not started, as you wish: no prompt and no image was sent")
 
 
-def _evolved(session: _Session, console: Console) -> Evolved:
+def _evolved(session: _Session, audience: Audience) -> Evolved:
     components, plan = session.components, session.plan
-    progress = RunProgress(plan, components.method.name, console)
+    progress = RunProgress(plan, components.method.name, audience)
     judge = PacedJudge(components.judge(plan, session.account, session.transcript), session.gate)
     try:
         with progress.shown():
             # a plan of its own: what a loop does to it changes neither what leaves nor what is published
             return evolve(plan.model_copy(deep=True), session.gate, judge, progress)
     finally:
-        console.print(padding_kept(session.pace.longest, session.pace.tick))
+        audience.console.print(padding_kept(session.pace.longest, session.pace.tick))
 
 
 def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, Any]:

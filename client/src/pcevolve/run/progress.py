@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.progress import Progress as Bar
 from rich.table import Table
 
 from pcevolve.dp.accountants import epsilon
@@ -36,12 +37,53 @@ def error_console() -> Console:
     return Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come; public facts alone, all of which the provider knows too.
+
+    Attributes:
+        images: How many the API has answered so far.
+        total: How many the whole run asks for.
+        iteration: Round that is under way; 0 while the first candidates are made.
+        iterations: Rounds of the whole run.
+        epsilon: Spent so far; None for a run that promises nothing.
+    """
+
+    images: int
+    total: int
+    iteration: int
+    iterations: int
+    epsilon: float | None
+
+
+Tell: TypeAlias = Callable[[Progress], None]
+"""What is called whenever a run has come further."""
+
+
+def nobody(progress: Progress) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Who learns what while a run goes on.
+
+    Attributes:
+        console: Where the owner reads what a run will cost, its warnings and its progress.
+        tell: Is called with the progress besides.
+    """
+
+    console: Console = field(default_factory=error_console)
+    tell: Tell = nobody
+
+
 class RunProgress:
     """A progress bar with ETA; in a log file, a line every ten seconds."""
 
-    def __init__(self, plan: PublicPlan, title: str, console: Console) -> None:
+    def __init__(self, plan: PublicPlan, title: str, audience: Audience) -> None:
+        console = audience.console
         total = sum(call.count for call in plan.calls.values())
-        self._bar = Progress(
+        self._bar = Bar(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
@@ -57,6 +99,7 @@ class RunProgress:
         self._plan, self._title, self._console, self._total = plan, title, console, total
         self._done, self._started, self._said = 0, time.monotonic(), time.monotonic()
         self._events: list[Event] = []
+        self._tell, self._iteration = audience.tell, 0
 
     @contextmanager
     def shown(self) -> Iterator[RunProgress]:
@@ -67,6 +110,8 @@ class RunProgress:
     def generated(self, call: Call) -> None:
         """Count the images of one call that the API answered."""
         self._done += call.count
+        self._iteration = min(call.iteration, self._plan.iterations)
+        self._told()
         spent = epsilon(self._events, self._plan.delta)
         place = (
             f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
@@ -82,6 +127,11 @@ class RunProgress:
     def released(self, receipt: Receipt) -> None:
         """Count what one release spent."""
         self._events.extend(receipt.events)
+        self._told()
+
+    def _told(self) -> None:
+        spent = epsilon(self._events, self._plan.delta) if self._plan.secure else None
+        self._tell(Progress(self._done, self._total, self._iteration, self._plan.iterations, spent))
 
 
 def facts(title: str, rows: dict[str, Any]) -> Table:
