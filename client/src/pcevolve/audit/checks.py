@@ -19,6 +19,7 @@ from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
 from pcevolve.public.library import Library
 from pcevolve.public.plan import PublicPlan
+from pcevolve.publish import NO_BOUNDARY
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import cut
 from pcevolve.transcript.files import file_faults, irregular_files, kind_of
@@ -48,10 +49,18 @@ def checked(run: RunReader, load: LoadEncoder) -> list[Finding]:
         return [Finding("the chain of records is unbroken", (run.why_not_whole,), 0)]
     findings = [Finding("the chain of records is unbroken", (), len(run.entries))]
     findings += [Finding(claim, _collected(check(run)), count) for claim, check, count in _claims(run)]
+    findings += _boundary(run)
     findings += _choices(run, load)
     if run.plan is not None and run.finished:
         findings += _rebuilt(RebuiltRelease(run, run.plan))
     return findings
+
+
+def _boundary(run: RunReader) -> list[Finding]:
+    """That there was none, where there was none: no check of a record can make up for it."""
+    if run.plan is None or not run.plan.in_process:
+        return []
+    return [Finding("a boundary stood between the private images and the generator", (NO_BOUNDARY,), 1)]
 
 
 def _choices(run: RunReader, load: LoadEncoder) -> list[Finding]:

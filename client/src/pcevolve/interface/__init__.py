@@ -17,12 +17,14 @@ from pcevolve.interface.provider import Provider
 from pcevolve.interface.questions import AuditResult, audit, plan
 from pcevolve.interface.result import DatasetImage, Result, load
 from pcevolve.methods.planner import BudgetPlan
+from pcevolve.run.components import Generator
 from pcevolve.run.progress import Progress
 
 __all__ = [
     "AuditResult",
     "BudgetPlan",
     "DatasetImage",
+    "Generator",
     "Progress",
     "Provider",
     "Result",

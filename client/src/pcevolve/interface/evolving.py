@@ -12,7 +12,9 @@ from rich.console import Console
 
 from pcevolve.interface.provider import LOCAL, Provider
 from pcevolve.interface.result import Result
+from pcevolve.public.plan import IN_PROCESS
 from pcevolve.run.checks import checked
+from pcevolve.run.components import Generator
 from pcevolve.run.progress import Audience, Tell, error_console, nobody
 from pcevolve.run.settings import RunSettings
 from pcevolve.run.whole import carried_out
@@ -24,7 +26,7 @@ def evolve(
     *,
     private: str | os.PathLike[str],
     domain: str,
-    provider: Provider | str = LOCAL,
+    provider: Provider | Generator | str = LOCAL,
     epsilon: float | str | Fraction = 10,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -37,7 +39,8 @@ def evolve(
     Args:
         private: Folder of class folders, or ``digits`` for scikit-learn's handwritten digits. No image of it leaves.
         domain: Public words for what the images show.
-        provider: Who makes images, or the address alone.
+        provider: Who makes images, or the address alone. Or, for research, an object that makes them in this process:
+            then there is no boundary, everything that is made of the run says so, and its audit fails.
         epsilon: Total privacy budget of the run, > 0. A text or a fraction is taken exactly.
         out: Folder of the run; a new one under ``runs`` if None. Nothing in it is ever overwritten.
         resume: Continue the run that is in ``out`` where it was cut off.
@@ -59,10 +62,20 @@ def evolve(
     asked = Provider(provider) if isinstance(provider, str) else provider
     folder = _new_folder() if out is None else Path(out)
     values = {"private": os.fspath(private), "domain": domain, "epsilon": str(epsilon), "out": folder}
-    settings = RunSettings.of({**options, **values, **asked.settings})
+    where, key, generator = _spoken_to(asked)
+    run = checked(RunSettings.of({**options, **values, **where}), resume, key, generator)
     console = Console(quiet=True) if quiet else error_console()
-    outcome = carried_out(checked(settings, resume, asked.key), Audience(console, progress))
+    outcome = carried_out(run, Audience(console, progress))
     return Result.of(outcome.folder.root, outcome.summary)
+
+
+def _spoken_to(asked: Provider | Generator) -> tuple[dict[str, Any], str | None, Generator | None]:
+    """Options that say where requests go, the key for it, and the object that they go to instead, if there is one."""
+    if isinstance(asked, Provider):
+        return asked.settings, asked.key, None
+    # Nobody is on the other side who could measure how long private work takes, so none of it is padded.
+    where = {"api": IN_PROCESS, "dialect": "getimg", "model": type(asked).__name__, "pad_selection": 0.0}
+    return where, None, asked
 
 
 def _new_folder() -> Path:

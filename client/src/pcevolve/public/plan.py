@@ -24,6 +24,8 @@ from pcevolve.public.library import Library
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
+IN_PROCESS = "http://in-process.invalid"
+"""What a plan has for the API's address where the generator ran inside the client's own process: no host's name."""
 STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x"}
 
 _NAMED = 5  # labels named in one error
@@ -170,6 +172,11 @@ class PublicPlan(BaseModel):
     def secure(self) -> bool:
         """Whether the noise protects anybody; a run for which it does not is INSECURE and promises nothing."""
         return self.noise == "os-csprng"
+
+    @property
+    def in_process(self) -> bool:
+        """Whether the generator ran inside the client's own process, so that no boundary stood around it."""
+        return self.api == IN_PROCESS
 
     @property
     def releases(self) -> tuple[int, ...]:

@@ -24,13 +24,25 @@ def card(release: Release, images_released: int) -> str:
         f"{_classifier(plan)}"
         f"## How to load\n\n```python\ntorchvision.datasets.ImageFolder(DIR)\n"
         f'datasets.load_dataset("imagefolder", data_dir=DIR)\n```\n\n'
-        f"`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
+        f"`manifest.json` lists every file with its digest and names the transcript that {_shows(plan)}.\n"
+    )
+
+
+def _shows(plan: PublicPlan) -> str:
+    """What a transcript is worth."""
+    return (
+        "tells what the generator was asked, not what it saw" if plan.in_process else "proves what was sent"
     )
 
 
 def _what(plan: PublicPlan, images_released: int) -> str:
     """How many images there are, and whose they are."""
     selected = f"selected by private images{' under differential privacy' if plan.secure else ''}"
+    if plan.in_process:
+        return (
+            f"{images_released} images in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "
+            f"client's own process and {selected}. Whether a private image is in here, nobody can tell."
+        )
     if plan.library is None:
         return (
             f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
@@ -73,5 +85,5 @@ def _promised(release: Release) -> str:
     return (
         f"epsilon = {loss(spent)}, delta = {plan.delta:g}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
-        f"{release.method.statement(plan)}." + (f"\n\n{together}" if together else "")
+        f"{release.guarantee.statement}." + (f"\n\n{together}" if together else "")
     )

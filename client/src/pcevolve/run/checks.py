@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder
@@ -17,8 +18,12 @@ from pcevolve.privacy import Budget
 from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, DigitsSource, parse_source, require_folder
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import options_of
+from pcevolve.public.plan import IN_PROCESS
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.settings import RunSettings, ledger_volume
+
+if TYPE_CHECKING:
+    from pcevolve.egress.in_process import Generator
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class CheckedRun:
         budget: What the run may spend.
         lifetime: What all runs together may spend on any one privacy unit.
         key: What opens the API; None where it wants none.
+        generator: Makes the images inside this process, without any boundary; None where an API does.
     """
 
     settings: RunSettings
@@ -40,15 +46,22 @@ class CheckedRun:
     budget: Budget
     lifetime: Budget
     key: str | None = field(default=None, repr=False)
+    generator: Generator | None = None
 
 
-def checked(settings: RunSettings, resume: bool = False, key: str | None = None) -> CheckedRun:
+def checked(
+    settings: RunSettings,
+    resume: bool = False,
+    key: str | None = None,
+    generator: Generator | None = None,
+) -> CheckedRun:
     """Refuse a run that cannot be carried out as it was asked for; nothing is made or changed.
 
     Args:
         settings: What was asked for.
         resume: Whether to continue the run that is in its folder, if there is one.
         key: What opens the API; as the settings say where none is given.
+        generator: Makes the images inside this process; the settings have ``IN_PROCESS`` for an address then.
 
     Raises:
         UsageError: An option or the folder of the run is not as it must be.
@@ -60,9 +73,10 @@ def checked(settings: RunSettings, resume: bool = False, key: str | None = None)
         settings = resumed(RunSettings.load(folder.config), settings)
     key = settings.key() if key is None else key
     _check_options(settings, key)
+    _require_somebody(settings, generator)
     _check_paths(settings, folder, resume)
     budget = _budget(settings)
-    return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget), key)
+    return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget), key, generator)
 
 
 def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
@@ -94,6 +108,15 @@ def _check_options(settings: RunSettings, key: str | None) -> None:
     require_address(settings.api)
     require_key(key, dialect(settings.dialect).scheme)
     _require_encoder(settings)
+
+
+def _require_somebody(settings: RunSettings, generator: Generator | None) -> None:
+    """Refuse a run that would call itself one inside the process and is none, and the other way round."""
+    if (settings.api == IN_PROCESS) != (generator is not None):
+        raise UsageError(
+            f"--api {IN_PROCESS} is what a run has for an address whose generator is handed to pcevolve.evolve as an "
+            "object; it leads nowhere: give the address of an API, or such a generator"
+        )
 
 
 def _require_encoder(settings: RunSettings) -> None:

@@ -8,7 +8,11 @@ from pathlib import Path
 
 from pcevolve import methods
 from pcevolve.dp.mechanisms import Noise, SecureNoise, SeededNoise
-from pcevolve.egress.transport import Address
+from pcevolve.egress.in_process import (
+    Generator as Generator,  # also for the package, which must not know egress
+)
+from pcevolve.egress.in_process import InProcess
+from pcevolve.egress.transport import Address, HttpTransport, Transport
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.choice import resolved
 from pcevolve.errors import UsageError
@@ -52,6 +56,7 @@ class Components:
         test: Held-out images, if there are any.
         test_is_public: Whether figures about them may be shown.
         limits: What may be spent.
+        generator: Makes the images inside this process, if no API does.
     """
 
     settings: RunSettings
@@ -67,6 +72,7 @@ class Components:
     test: PrivateDataset | None
     test_is_public: bool
     limits: Limits
+    generator: Generator | None = None
 
     @classmethod
     def of(cls, run: CheckedRun) -> Components:
@@ -104,7 +110,14 @@ class Components:
             test=test,
             test_is_public=public,
             limits=limits,
+            generator=run.generator,
         )
+
+    def transport(self) -> Transport:
+        """Where the gate hands requests over: the network, or the generator in this process."""
+        if self.generator is not None:
+            return InProcess(self.generator, self.settings.model)
+        return HttpTransport(self.settings.timeout)
 
     @cached_property
     def encoder(self) -> Encoder:

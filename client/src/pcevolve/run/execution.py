@@ -18,7 +18,6 @@ from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
-from pcevolve.egress.transport import HttpTransport
 from pcevolve.errors import UsageError
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Account
@@ -91,7 +90,7 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
     with (
         closing(Transcript(folder.transcript)) as transcript,
         closing(opened_ledger(settings, begun=transcript.plan() is not None)) as ledger,
-        closing(HttpTransport(settings.timeout)) as transport,
+        closing(components.transport()) as transport,
     ):
         pace = Pace(settings.pad_selection, settings.pace)
         meter = Meter(_allowance(settings), components.dialect, transcript)
