@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Result,
         audit,
         evolve,
+        extend,
         load,
         plan,
     )
@@ -69,6 +70,7 @@ __all__ = [
     "UsageError",
     "audit",
     "evolve",
+    "extend",
     "load",
     "plan",
 ]

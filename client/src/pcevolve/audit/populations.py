@@ -35,13 +35,25 @@ class Populations:
         return Pool(joined(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 
     def dataset(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
-        """What has to be in the dataset, by class: what the last receipt selects, or the last population."""
+        """What has to be in the dataset, by class: what the last receipt selects, or the last population; and more.
+
+        What was added later stands behind it, in the order in which it was asked for.
+        """
         plan = self.plan
         if plan.selects:
             last = [each for each in receipts if each.iteration == plan.releases[-1]][-1:]
-            return {label: tuple(one for each in last for one in each.of(label)) for label in plan.labels}
-        made = joined(plan.labels, [self._of(plan.round(plan.iterations)), self._of(plan.extensions())])
-        return {label: tuple(Chosen(each.id, each.digest) for each in made[label]) for label in plan.labels}
+            kept = {label: tuple(one for each in last for one in each.of(label)) for label in plan.labels}
+        else:
+            kept = self._named([*plan.round(plan.iterations), *plan.extensions()])
+        added = self._named(plan.enlargements())
+        return {label: kept[label] + added[label] for label in plan.labels}
+
+    def _named(self, calls: Iterable[Call]) -> dict[str, tuple[Chosen, ...]]:
+        """What some calls brought, by class."""
+        made = self._of(calls)
+        return {
+            label: tuple(Chosen(each.id, each.digest) for each in made[label]) for label in self.plan.labels
+        }
 
     def _of(self, calls: Iterable[Call]) -> Population:
         found: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())

@@ -44,6 +44,10 @@ COMMANDS = {
         "pcevolve.cli.classify:classify",
         "Say which class images are nearest to, by what a run released about its classes.",
     ),
+    "extend": (
+        "pcevolve.cli.extend:extend",
+        "Ask for more variations of what a finished run released; no privacy budget is spent.",
+    ),
     "fetch-encoder": (
         "pcevolve.cli.encoders:fetch_encoder",
         "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",

@@ -53,7 +53,7 @@ def run(
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
     from pcevolve.run.whole import carried_out
 
-    _show(carried_out(request).summary, as_json)
+    show(carried_out(request).summary, as_json)
 
 
 def demo(
@@ -63,10 +63,11 @@ def demo(
     """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
     from pcevolve.run.demo import demonstrate
 
-    _show(demonstrate(out), as_json)
+    show(demonstrate(out), as_json)
 
 
-def _show(summary: dict[str, Any], as_json: bool) -> None:
+def show(summary: dict[str, Any], as_json: bool) -> None:
+    """Print a summary."""
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
         return

@@ -3,7 +3,8 @@
 Nothing is decided here. Options go to ``run`` as the command line's do, and what comes back is read from the run's
 folder, so that a run made here and one made there differ in nothing: gate, ledger, plan, record and audit are the same.
 
-- ``evolving``: ``evolve``. ``provider``: ``Provider``. ``result``: ``Result``, ``DatasetImage``, ``load``.
+- ``evolving``: ``evolve``. ``extending``: ``extend``. ``provider``: ``Provider``.
+- ``result``: ``Result``, ``DatasetImage``, ``load``.
 - ``questions``: ``plan`` and ``audit``, which spend nothing.
 
 May import ``run``, ``audit``, ``methods``, ``pages``, ``publish``, ``transcript``, ``modality`` and what is public.
@@ -13,6 +14,7 @@ Nobody imports it but ``pcevolve`` itself, by name, when it is asked.
 from __future__ import annotations
 
 from pcevolve.interface.evolving import evolve
+from pcevolve.interface.extending import extend
 from pcevolve.interface.provider import Provider
 from pcevolve.interface.questions import AuditResult, audit, plan
 from pcevolve.interface.result import DatasetImage, Result, load
@@ -30,6 +32,7 @@ __all__ = [
     "Result",
     "audit",
     "evolve",
+    "extend",
     "load",
     "plan",
 ]

@@ -52,7 +52,16 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         "last": "the last round"
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
-    return parts[plan.keep] + _appearance(plan, appearance_in(receipts))
+    return parts[plan.keep] + _added(plan) + _appearance(plan, appearance_in(receipts))
+
+
+def _added(plan: PublicPlan) -> str:
+    """What was asked for after the dataset was released, in words."""
+    of = "of each selected image" if plan.selects else "of each image of the last round"
+    return "".join(
+        f"; later, at strength {each.strength:g}, {each.more} more variation{'s' if each.more > 1 else ''} {of}"
+        for each in plan.extended
+    )
 
 
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
@@ -75,6 +84,7 @@ def assumptions(plan: PublicPlan) -> list[str]:
         f"nominal shots per class: {plan.shots}",
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
         f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
+        *([f"that more was asked for later, {len(plan.extended)} times"] if plan.extended else []),
         *([f"frame of its embeddings of public images: sha256 {plan.frame}"] if plan.frame else []),
     ]
 

@@ -18,6 +18,7 @@ from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
+from pcevolve.egress.transport import Address
 from pcevolve.errors import UsageError
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Account
@@ -93,13 +94,13 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         closing(components.transport()) as transport,
     ):
         pace = Pace(settings.pad_selection, settings.pace)
-        meter = Meter(_allowance(settings), components.dialect, transcript)
+        meter = Meter(allowance(settings), components.dialect, transcript)
         gate = Gate(
             transcript,
             components.dialect,
             components.address,
             transport,
-            _patience(settings, console),
+            patience(settings, console),
             pace,
             meter,
         )
@@ -111,7 +112,7 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         plan = resolved_plan(components, draft.run_id, size, draft.earlier, library)
         told = {**disclosure(components, plan, ready.notes), "time": padding(pace.tick)}
         console.print(facts("Before anything is spent", told))
-        _approve(components, plan, gate, meter)
+        approve(components.address, settings, plan, gate, meter)
         settings.save(folder.config)
         with gate.private_section():
             account.enrol()
@@ -119,7 +120,7 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         yield _Session(components, folder, plan, gate, transcript, account, meter, pace)
 
 
-def _patience(settings: RunSettings, console: Console) -> Patience:
+def patience(settings: RunSettings, console: Console) -> Patience:
     """How long to go on asking an API that does not answer, and what the owner is told meanwhile."""
     return Patience(
         settings.patience,
@@ -128,21 +129,21 @@ def _patience(settings: RunSettings, console: Console) -> Patience:
     )
 
 
-def _allowance(settings: RunSettings) -> Allowance:
+def allowance(settings: RunSettings) -> Allowance:
     """What the owner allows in requests and cost."""
     return Allowance(settings.max_requests, settings.max_cost, settings.price)
 
 
-def _approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter) -> None:
+def approve(address: Address, settings: RunSettings, plan: PublicPlan, gate: Gate, meter: Meter) -> None:
     """Make sure that requests and cost are within limits, and that a person wants them.
 
     Raises:
         UsageError: They are not, or nobody does; nothing has been sent but questions about the API itself.
     """
-    near, forecast = components.address.is_nearby, meter.forecast(plan)
+    near, forecast = address.is_nearby, meter.forecast(plan)
     asks = not near or meter.allowance.cost is not None or meter.allowance.price is not None
     meter.check(forecast, gate.balance() if asks else None)
-    if near or components.settings.yes or not sys.stdin.isatty():
+    if near or settings.yes or not sys.stdin.isatty():
         return
     cost = "an unknown sum (see --price)" if forecast.cost is None else f"{forecast.cost:g}"
     question = f"{forecast.requests} requests for {forecast.images} images to {plan.api}, for {cost}: go on?"
@@ -166,9 +167,13 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
     """Close the record and write what the run was for."""
     plan, transcript, folder = session.plan, session.transcript, session.folder
     session.gate.finish()
-    lines = len(transcript.entries)
     release = Release(
-        plan, session.components.method, evolved.dataset, evolved.receipts, transcript.head, lines
+        plan,
+        session.components.method,
+        evolved.dataset,
+        evolved.receipts,
+        transcript.head,
+        len(transcript.entries),
     )
     if not folder.finished:
         publish(folder.release, release, transcript.bodies.file)

@@ -28,6 +28,8 @@ from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
 
 LINE_SECONDS = 10.0
+SHOWN = {"seconds": "wall_seconds", "dataset": "dataset", "report": "report"}
+"""Of a summary, what is told where it is there."""
 SLOW_DAY = 1.5
 """How many times as long as in this run private work may take in the next; a tick that covers it is recommended."""
 
@@ -178,6 +180,8 @@ def padding_kept(longest: float, tick: float) -> str:
 def summary_table(summary: dict[str, Any]) -> Table:
     """The figures of a finished run, for the owner's screen."""
     released = f"{summary['images_released']} in {summary['classes']} classes"
+    if summary.get("images_added"):
+        released += f", {summary['images_added']} of them added later"
     rows: dict[str, Any] = {
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},
         "method": summary["method"],
@@ -189,8 +193,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         "bytes sent": f"{summary['bytes_sent']:,}",
         "bytes received": f"{summary['bytes_received']:,}",
         **{f"accuracy, {name}": _accuracy(value) for name, value in summary.get("accuracy", {}).items()},
-        "seconds": summary["wall_seconds"],
-        **{name: summary[name] for name in ("dataset", "report") if name in summary},
+        **{name: summary[told] for name, told in SHOWN.items() if told in summary},
     }
     return facts("Result", rows)
 

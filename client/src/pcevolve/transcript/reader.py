@@ -16,7 +16,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.files import irregular_files
 from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, not_a_run
-from pcevolve.transcript.log import Entry, files_of, plan_of, read
+from pcevolve.transcript.log import Entry, extended_plan_of, files_of, read
 from pcevolve.transcript.manifest import Manifest
 from pcevolve.transcript.records import Answered, Finished, Line, Opened, Received, Released, Sent, from_event
 from pcevolve.transcript.traffic import Traffic
@@ -111,8 +111,8 @@ class RunReader:
 
     @cached_property
     def plan(self) -> PublicPlan | None:
-        """The plan, if the run came that far."""
-        return plan_of(self.entries)
+        """The plan, with the extensions that are on record, if the run came that far."""
+        return extended_plan_of(self.entries)
 
     @property
     def finished(self) -> bool:
@@ -154,6 +154,16 @@ class RunReader:
         named = (name for each in self.entries for name in files_of(each.record))
         return frozenset(f"{BODIES}/{name}" for name in named) | {LOG}
 
+    def require_finished(self) -> PublicPlan:
+        """The plan of a run whose record is closed.
+
+        Raises:
+            UsageError: The run is unfinished, or an extension of it is under way.
+        """
+        if self.plan is None or not self.finished:
+            raise self._unfinished()
+        return self.plan
+
     def require_plan(self) -> PublicPlan:
         """The plan of a run that is far enough to say something about.
 
@@ -180,9 +190,14 @@ class RunReader:
             raise TranscriptError(f"{path.name} is damaged: run pcevolve audit to learn more") from error
 
     def _unfinished(self) -> UsageError:
-        return UsageError(
-            f"{self.layout.root} holds an unfinished run: continue it with --resume, then ask for a report"
-        )
+        root = self.layout.root
+        if self.plan is not None and self.plan.extended:
+            last = self.plan.extended[-1]
+            return UsageError(
+                f"{root} is being extended: continue with pcevolve extend {root} --more {last.more} --strength "
+                f"{last.strength:g}"
+            )
+        return UsageError(f"{root} holds an unfinished run: continue it with --resume, then ask for a report")
 
 
 def _unproven(log: Path, first: int) -> Iterator[Entry]:
