@@ -1,4 +1,4 @@
-"""Attempts at getting something out through an extension: at a gate that has begun one, and at one that is asked for it."""
+"""Attempts at getting something out through an extension: at a gate that has begun one, and before."""
 
 from __future__ import annotations
 

@@ -10,12 +10,16 @@ from pathlib import Path
 import pytest
 
 import pcevolve
+from client.interface.test_in_process import Noise
 from pcevolve.cli.main import app, main
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.run import extension
 from pcevolve_shared import images
 from support.folders import events, released_files
+from support.killing import killed_at_call, until_it_survives
 
+STRIDE = 150
+"""Of all steps at which an extension could be killed, every how manieth is tried; other ones each time."""
 SELECTED = {"method": "dp-means", "initial": 4, "iterations": None}
 KINDS = [{}, {"method": "random"}, {"method": "t2i", "iterations": None}, SELECTED]
 
@@ -160,6 +164,30 @@ def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(evolved, 
     assert larger.audit()
 
 
+@pytest.mark.system
+def test_killed_at_any_step_it_goes_on_to_the_same_dataset(evolved, tmp_path):
+    base = evolved(provider=Noise(), method="random").folder
+
+    def extended(name: str) -> dict[str, bytes]:
+        larger = pcevolve.extend(tmp_path / name, more=1, generator=Noise(), quiet=True)
+        assert [fault[:10] for fault in larger.audit().faults] == ["a boundary"]
+        return released_files(tmp_path / name)
+
+    def prepare(step: int) -> Callable[[], object]:
+        shutil.copytree(base, tmp_path / str(step))
+        return lambda: pcevolve.extend(tmp_path / str(step), more=1, generator=Noise(), quiet=True)
+
+    shutil.copytree(base, tmp_path / "whole")
+    whole, killed = extended("whole"), 0
+    for step in until_it_survives(killed_at_call, prepare, stride=STRIDE):
+        if not (tmp_path / str(step) / "release" / "manifest.json").is_file() or len(
+            released_files(tmp_path / str(step))
+        ) < len(whole):
+            killed += 1
+            assert extended(str(step)) == whole, step
+    assert killed >= 5
+
+
 def test_what_somebody_put_into_the_release_is_not_thrown_away(evolved, native, tmp_path):
     result = evolved(method="t2i")
     (result.dataset / "notes.txt").write_text("mine")
@@ -219,8 +247,6 @@ def test_how_much_more_is_bounded(evolved, tmp_path, more, message):
 
 
 def test_a_run_of_an_object_in_the_process_is_extended_by_that_object_alone(evolved, native, tmp_path):
-    from client.interface.test_in_process import Noise
-
     result = evolved(provider=Noise(), method="t2i")
     with pytest.raises(pcevolve.UsageError, match="give that object to pcevolve"):
         pcevolve.extend(result.folder, more=1, quiet=True)
