@@ -8,6 +8,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TypeAlias
 
+from pcevolve.audit.exports import export_findings
 from pcevolve.audit.grammar import grammar_faults
 from pcevolve.audit.pages import page_faults
 from pcevolve.audit.rebuilt import MOST_ROUNDED, RebuiltRelease
@@ -108,6 +109,7 @@ def _rebuilt(released: RebuiltRelease) -> list[Finding]:
     return [
         Finding(f"the release is what the record gives, byte for byte{slack}", faults, len(released.files)),
         Finding("so are summary and report, and nothing else lies beside them", pages, 1),
+        *export_findings(released),
     ]
 
 

@@ -16,6 +16,7 @@ from pcevolve.pages.notebook import notebook_view
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.summary import summary
+from pcevolve.run.exporting import export_run
 from pcevolve.transcript import RunLayout, RunReader
 
 
@@ -126,6 +127,14 @@ class Result:
     def report(self) -> Path:
         """The page about the run."""
         return self._run.record.layout.report
+
+    def export(self, form: str) -> Path:
+        """Write the dataset as ``parquet`` or ``webdataset`` beside its images, and return the folder.
+
+        Raises:
+            UsageError: There is no such form, or its library is not installed.
+        """
+        return export_run(self.folder, [form])[0]
 
     def audit(self, **options: Any) -> AuditResult:  # noqa: ANN401 - those of pcevolve.audit
         """Check the run from its record: ``pcevolve.audit`` of its folder."""

@@ -156,6 +156,8 @@ class PublicPlan(BaseModel):
     earlier: Earlier = Earlier()
     # What is not there is not written down, so that plans of other providers' runs stay as they were.
     library: Annotated[Library | None, Field(exclude_if=operator.not_)] = None
+    # Absent in plans of earlier versions, whose cards have no front matter.
+    licence: Annotated[settings.Licence | None, Field(exclude_if=operator.not_)] = None
     # No part of a plan when it is fixed: each was asked for after the dataset was released, and is on record there.
     extended: Annotated[tuple[Extension, ...], Field(max_length=999, exclude_if=operator.not_)] = ()
 

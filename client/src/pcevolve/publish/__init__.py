@@ -9,6 +9,7 @@ from __future__ import annotations
 from pcevolve.publish.card import card
 from pcevolve.publish.classifier import classifier
 from pcevolve.publish.dataset import publish
+from pcevolve.publish.exports import export, exported, require_writer
 from pcevolve.publish.promises import NO_BOUNDARY, NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks
 from pcevolve.publish.provenance import real_images
 from pcevolve.publish.release import Release, image_paths, released_image
@@ -22,11 +23,14 @@ __all__ = [
     "assumptions",
     "card",
     "classifier",
+    "export",
+    "exported",
     "image_paths",
     "in_all",
     "marks",
     "publish",
     "real_images",
     "released_image",
+    "require_writer",
     "write_summary",
 ]

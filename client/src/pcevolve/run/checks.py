@@ -104,10 +104,20 @@ def _check_options(settings: RunSettings, key: str | None) -> None:
     from pcevolve.providers import dialect
 
     parse_epsilon(settings.epsilon)
+    _require_writers(settings)
     parse_epsilon(settings.lifetime_epsilon or settings.epsilon)
     require_address(settings.api)
     require_key(key, dialect(settings.dialect).scheme)
     _require_encoder(settings)
+
+
+def _require_writers(settings: RunSettings) -> None:
+    """Refuse a form that could not be written in the end."""
+    if settings.formats:
+        from pcevolve.publish.exports import require_writer
+
+        for form in settings.formats:
+            require_writer(form)
 
 
 def _require_somebody(settings: RunSettings, generator: Generator | None) -> None:

@@ -29,6 +29,7 @@ from pcevolve.publish.summary import encoded
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.components import Components
 from pcevolve.run.disclosure import disclosure
+from pcevolve.run.exporting import export_run
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.planning import resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
@@ -186,6 +187,7 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
         "dataset": str(folder.release),
         "report": str(folder.report),
     }
+    export_run(folder.root, session.components.settings.formats)
     save_result(folder, result)
     return result
 

@@ -33,6 +33,7 @@ from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, marks, publish, write_summary
 from pcevolve.run.checks import require_ledger
 from pcevolve.run.execution import allowance, approve, patience, save_result
+from pcevolve.run.exporting import export_run, forms_beside
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.progress import Audience, RunProgress, facts
 from pcevolve.run.settings import RunSettings, read_toml
@@ -293,6 +294,7 @@ def _published(asked: Asked, plan: PublicPlan, evolved: Evolved) -> dict[str, An
     )
     publish(folder.release, release, record.bodies.file, anew=True)
     summary = write_summary(record)
+    export_run(folder.root, forms_beside(folder.root))
     write_report(record)
     result = {**summary, "dataset": str(folder.release), "report": str(folder.report)}
     save_result(folder, result)

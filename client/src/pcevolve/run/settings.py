@@ -18,6 +18,7 @@ from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting, checked
 from pcevolve.public.plan import TEMPLATE
+from pcevolve.transcript.layout import Form
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
 LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
@@ -146,6 +147,14 @@ class RunSettings(BaseModel):
     steps: public.Steps = 50
     size: public.Pixels | None = None
     batch: public.Batch = 32
+    licence: public.Licence = "unknown"
+    formats: Annotated[
+        tuple[Form, ...],
+        Field(
+            description="Also write the dataset as parquet or webdataset, beside the images; once for each."
+        ),
+        Setting(Panel.IMAGES, resumable=True, flag="--format"),
+    ] = ()
     seed: public.PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
     encoder: Annotated[
         str,
