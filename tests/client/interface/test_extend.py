@@ -164,6 +164,20 @@ def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(evolved, 
     assert larger.audit()
 
 
+def test_a_line_that_a_crash_tore_off_is_no_damage(cut_off):
+    log = cut_off / "transcript" / "log.jsonl"
+    log.write_bytes(log.read_bytes()[:-20])
+    larger = pcevolve.extend(cut_off, more=2, quiet=True)
+    assert len(larger.images) == 12
+    assert larger.audit()
+
+
+def test_an_extension_may_have_another_key_than_the_run(evolved, native, tmp_path):
+    evolved(provider=pcevolve.Provider(native.address, key="sk-first-0123456789"), method="t2i")
+    larger = pcevolve.extend(tmp_path / "run", more=1, key="sk-another-key-0123456789", quiet=True)
+    assert larger.audit()
+
+
 @pytest.mark.system
 def test_killed_at_any_step_it_goes_on_to_the_same_dataset(evolved, tmp_path):
     base = evolved(provider=Noise(), method="random").folder

@@ -20,12 +20,12 @@ def _reaches(option: Option) -> bool:
 @takes(RunSettings, only=_reaches)
 def extend(
     folder: RunFolder,
-    *,
     more: Annotated[int, typer.Option(min=1, max=1000, help="Variations of each released image.")],
     strength: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Image-to-image strength; the run's last if not given."),
     ] = None,
+    *,
     as_json: Json = False,
     **options: object,
 ) -> None:

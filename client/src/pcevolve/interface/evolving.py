@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from pcevolve.errors import UsageError
 from pcevolve.interface.provider import LOCAL, Provider
 from pcevolve.interface.result import Result
 from pcevolve.public.plan import IN_PROCESS
@@ -63,6 +64,10 @@ def evolve(
     folder = _new_folder() if out is None else Path(out)
     values = {"private": os.fspath(private), "domain": domain, "epsilon": str(epsilon), "out": folder}
     where, key, generator = _spoken_to(asked)
+    if twice := sorted({"api", "dialect", "model", "api_key_file"} & options.keys()):
+        raise UsageError(
+            f"{twice[0]} is said by the provider: give provider=Provider(url, dialect, key, model)"
+        )
     run = checked(RunSettings.of({**options, **values, **where}), resume, key, generator)
     console = Console(quiet=True) if quiet else error_console()
     outcome = carried_out(run, Audience(console, progress))

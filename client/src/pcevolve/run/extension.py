@@ -120,6 +120,7 @@ def extend(asked: Asked, audience: Audience | None = None) -> dict[str, Any]:
     audience, folder = audience or Audience(), asked.folder
     folder.require_transcript()
     with folder.claimed(resume=True):
+        Transcript(folder.transcript).close()  # drops a line that a crash tore off
         run = _required(folder)
         due = _due(asked, run)
         _require_own_release(run)
