@@ -43,11 +43,6 @@ def own_file(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def data_uri(jpeg: bytes) -> str:
-    """A picture as the address of itself."""
-    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
-
-
 def base_style() -> str:
     """Colours, type, tables and banners of all pages, light and dark."""
     return own_file(__package__, BASE_STYLE)

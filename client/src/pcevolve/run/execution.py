@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -30,6 +31,7 @@ from pcevolve.run.checks import CheckedRun
 from pcevolve.run.components import Components
 from pcevolve.run.disclosure import disclosure
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.opening import show_opening
 from pcevolve.run.planning import resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
 from pcevolve.run.progress import RunProgress, error_console, facts, padding, padding_kept
@@ -72,9 +74,28 @@ def execute(run: CheckedRun) -> Outcome:
     components = Components.of(run)
     console = error_console()
     with run.folder.claimed(run.resume), _session(components, run.folder, console) as session:
+        show_opening(session.gate, session.plan, run.folder, console)
+        if not run.resume:
+            _require_liking(session)
         evolved = _evolved(session, console)
         summary = _finished(session, evolved, started)
     return Outcome(run.folder, components, session.plan, evolved, summary)
+
+
+def preview(run: CheckedRun) -> Path:
+    """Begin a run, show the provider's first images, and leave it there: nothing is spent.
+
+    Returns:
+        The page that shows them.
+
+    Raises:
+        ClientError: Why it ended.
+    """
+    components = Components.of(run)
+    console = error_console()
+    with run.folder.claimed(run.resume), _session(components, run.folder, console) as session:
+        show_opening(session.gate, session.plan, run.folder, console)
+    return run.folder.preview
 
 
 @contextmanager
@@ -145,6 +166,22 @@ def _approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter)
     question = f"{forecast.requests} requests for {forecast.images} images to {plan.api}, for {cost}: go on?"
     if not typer.confirm(question, err=True):
         raise UsageError("not started, as you wish: no prompt and no image was sent")
+
+
+def _require_liking(session: _Session) -> None:
+    """Have a person who can be asked look at the first images before anything is spent on choosing among their like.
+
+    Raises:
+        UsageError: They are not what is wanted; nothing was spent.
+    """
+    components, folder = session.components, session.folder
+    if components.method.selector is None or components.settings.yes or not sys.stdin.isatty():
+        return
+    if not typer.confirm("Do these look like your domain? Go on?", err=True):
+        raise UsageError(
+            "not continued, as you wish: nothing was spent. Try other words, another model or a library of public "
+            f"images with another --out, or go on after all with --out {folder.root} --resume"
+        )
 
 
 def _evolved(session: _Session, console: Console) -> Evolved:
