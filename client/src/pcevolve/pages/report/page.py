@@ -82,6 +82,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "plan": plan,
         "method": chosen_by.summary,
         "manifest": run.manifest,
+        "assessment": run.record.assessment,
         "guarantee": guarantee,
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
         "factor": None if guarantee.epsilon_spent is None else factor(guarantee.epsilon_spent),
