@@ -95,7 +95,8 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
         print_table(f"Plan of {planned.method}", ("what", "value"), _plan_rows(planned, reason))
         typer.echo(f"Selection against noise: {planned.verdict}.")
         typer.echo(
-            "Whether the provider can draw your images is another question, which no budget answers: see pcevolve preview."
+            "Whether the provider can draw your images is another question, which no budget answers: see pcevolve "
+            "preview."
         )
 
 

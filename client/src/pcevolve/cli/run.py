@@ -64,7 +64,7 @@ def run(
 
 @takes(RunSettings)
 def preview(*, config: Config = None, **options: object) -> None:
-    """Show what the provider draws for your classes, before anything is spent; ``run --resume`` goes on from there.
+    """Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.
 
     It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
     """
