@@ -56,19 +56,17 @@ CLIENT = Command(
         "pcevolve.pages.wire",
         "pcevolve.run.execution",
         "pcevolve.run.scoring",
-        # what httpx, Pillow and Hugging Face's hub import on their first use
+        # what httpx and Pillow import on their first use
         "PIL.BmpImagePlugin",
         "PIL.GifImagePlugin",
         "PIL.PpmImagePlugin",
-        "anyio",
-        "certifi",
-        "filelock",
         "httpcore",
-        "httpx2",
-        "tqdm.auto",
-        "yaml",
     ),
-    ("pcevolve.pages.report.page:template", "pcevolve.pages.wire.page:template"),
+    (
+        "pcevolve.egress.transport:authorities",
+        "pcevolve.pages.report.page:template",
+        "pcevolve.pages.wire.page:template",
+    ),
 )
 API_SERVER = Command(
     "pcevolve-server",
@@ -249,4 +247,7 @@ def _code(given: object) -> int:
 def serve(name: str, address: str) -> None:
     """Be the fork server of a command at the address of a Unix socket, until standard input is closed."""
     _Server(COMMANDS[name], address).serve()
+    with suppress(OSError):  # all of it is the owner's to remove, unless he was killed
+        Path(address).unlink()
+        Path(address).parent.rmdir()
     os._exit(0)  # libraries that are told of the end complain at length

@@ -152,8 +152,8 @@ class ForkServer:
             tuple(str(each) for each in outputs or own),
             first,
         )
-        for each in () if append else job.outputs:
-            Path(each).write_bytes(b"")
+        for each in job.outputs:
+            Path(each).open("ab" if append else "wb").close()  # they are there before the process is
         order = json.dumps(asdict(job)).encode() + b"\n"  # the fork server waits for a whole line
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(str(_address(self._folder, command.name)))
