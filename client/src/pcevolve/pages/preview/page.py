@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from jinja2 import Template
+
 from pcevolve.durable import write_durably
-from pcevolve.pages import base_style, inline, own_file, picture, rendered
+from pcevolve.pages import base_style, compiled, inline, own_file, picture
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import RunReader
 
@@ -56,7 +59,13 @@ def rendered_preview(run: RunReader, plan: PublicPlan) -> bytes:
         "host": urlsplit(plan.api).netloc,
         "sheets": sheets,
     }
-    return rendered(__package__, "page.html.j2", {}, content).encode()
+    return template().render(content).encode()
+
+
+@cache
+def template() -> Template:
+    """The page's template, compiled on the first call."""
+    return compiled(__package__)
 
 
 def opening_images(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]:
