@@ -61,7 +61,8 @@ def extended_run(root: Path, *extensions: Extension, provider: Transport | None 
             plan = gate.extend(len(known.extended) + 1, extension, committed)
             evolved = evolve(plan, gate, OnRecord(receipts), Silent())
             gate.finish()
-            facts = (evolved.receipts, transcript.head, len(transcript.entries))
+            assessment = RunReader.strict(root).assessment
+            facts = (evolved.receipts, transcript.head, len(transcript.entries), assessment)
             release = Release(plan, method(plan.method), evolved.dataset, *facts)
             publish(root / "release", release, transcript.bodies.file, anew=True)
     record = RunReader.strict(root)

@@ -110,7 +110,7 @@ class _Parser:
             self._take(Extended, "an extension")
             for call in plan.enlargement(number, extension) if plan is not None else ():
                 self._call(call)
-            self._finish()
+            self._finish(extension=True)
         if self.place < len(self.entries):
             raise self._broken("nothing, for the record is closed")
 
@@ -130,12 +130,16 @@ class _Parser:
         if released.receipt.iteration != iteration:
             raise self._broken(f"the receipt for iteration {iteration}", back=1)
 
-    def _finish(self) -> None:
+    def _finish(self, *, extension: bool = False) -> None:
         """Read a closing line, and make sure that its count is right."""
         finished = self._take(Finished, "the closing line")
         sent = sum(isinstance(each.record, Sent) for each in self.entries[: self.place])
         if finished.sent != sent:
             raise _Broken(f"line {self.place}: counts {finished.sent} requests, and {sent} are on record")
+        if extension and finished.assessment is not None:
+            raise _Broken(
+                f"line {self.place}: says something of the dataset's use, of which an extension says nothing"
+            )
 
     def _attempts(self, slot: Callable[[str], bool], until: Callable[[Record], bool], due: str) -> None:
         while not until(self._exchange(slot, due)):

@@ -35,18 +35,17 @@ class Populations:
         return Pool(joined(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 
     def dataset(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
-        """What has to be in the dataset, by class: what the last receipt selects, or the last population; and more.
+        """What has to be in the dataset, by class: what the run kept, and behind it what was added later, in order."""
+        kept, added = self.kept(receipts), self._named(self.plan.enlargements())
+        return {label: kept[label] + added[label] for label in self.plan.labels}
 
-        What was added later stands behind it, in the order in which it was asked for.
-        """
+    def kept(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
+        """What the run itself kept, by class: what the last receipt selects, or the last population."""
         plan = self.plan
         if plan.selects:
             last = [each for each in receipts if each.iteration == plan.releases[-1]][-1:]
-            kept = {label: tuple(one for each in last for one in each.of(label)) for label in plan.labels}
-        else:
-            kept = self._named([*plan.round(plan.iterations), *plan.extensions()])
-        added = self._named(plan.enlargements())
-        return {label: kept[label] + added[label] for label in plan.labels}
+            return {label: tuple(one for each in last for one in each.of(label)) for label in plan.labels}
+        return self._named([*plan.round(plan.iterations), *plan.extensions()])
 
     def _named(self, calls: Iterable[Call]) -> dict[str, tuple[Chosen, ...]]:
         """What some calls brought, by class."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -24,6 +25,7 @@ from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.publish.summary import encoded
 from pcevolve.run.checks import CheckedRun
@@ -31,10 +33,13 @@ from pcevolve.run.components import Components
 from pcevolve.run.disclosure import disclosure
 from pcevolve.run.exporting import export_run
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.opening import show_opening
 from pcevolve.run.planning import resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
-from pcevolve.run.progress import Audience, RunProgress, facts, padding, padding_kept
+from pcevolve.run.progress import Audience, RunProgress, error_console, facts, padding, padding_kept
 from pcevolve.run.settings import RunSettings
+from pcevolve.selectors.choosing import Chooser
+from pcevolve.selectors.usefulness import assessment
 from pcevolve.transcript import RunReader, Transcript
 
 
@@ -58,6 +63,7 @@ class _Session:
     plan: PublicPlan
     gate: Gate
     transcript: Transcript
+    chooser: Chooser | None
     account: Account
     meter: Meter
     pace: Pace
@@ -77,9 +83,28 @@ def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
     components = Components.of(run)
     audience = audience or Audience()
     with run.folder.claimed(run.resume), _session(components, run.folder, audience.console) as session:
+        show_opening(session.gate, session.plan, run.folder, audience.console)
+        if not run.resume:
+            _require_liking(session)
         evolved = _evolved(session, audience)
         summary = _finished(session, evolved, started)
     return Outcome(run.folder, components, session.plan, evolved, summary)
+
+
+def preview(run: CheckedRun) -> Path:
+    """Begin a run, show the provider's first images, and leave it there: nothing is spent.
+
+    Returns:
+        The page that shows them.
+
+    Raises:
+        ClientError: Why it ended.
+    """
+    components = Components.of(run)
+    console = error_console()
+    with run.folder.claimed(run.resume), _session(components, run.folder, console) as session:
+        show_opening(session.gate, session.plan, run.folder, console)
+    return run.folder.preview
 
 
 @contextmanager
@@ -118,7 +143,8 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         with gate.private_section():
             account.enrol()
             gate.begin(plan, account.committed, account.measured)
-        yield _Session(components, folder, plan, gate, transcript, account, meter, pace)
+        chooser = components.chooser(plan, transcript)
+        yield _Session(components, folder, plan, gate, transcript, chooser, account, meter, pace)
 
 
 def patience(settings: RunSettings, console: Console) -> Patience:
@@ -152,10 +178,26 @@ def approve(address: Address, settings: RunSettings, plan: PublicPlan, gate: Gat
         raise UsageError("not started, as you wish: no prompt and no image was sent")
 
 
+def _require_liking(session: _Session) -> None:
+    """Have a person who can be asked look at the first images before anything is spent on choosing among their like.
+
+    Raises:
+        UsageError: They are not what is wanted; nothing was spent.
+    """
+    components, folder = session.components, session.folder
+    if components.method.selector is None or components.settings.yes or not sys.stdin.isatty():
+        return
+    if not typer.confirm("Do these look like your domain? Go on?", err=True):
+        raise UsageError(
+            "not continued, as you wish: nothing was spent. Try other words, another model or a library of public "
+            f"images with another --out, or go on after all with --out {folder.root} --resume"
+        )
+
+
 def _evolved(session: _Session, audience: Audience) -> Evolved:
     components, plan = session.components, session.plan
     progress = RunProgress(plan, components.method.name, audience)
-    judge = PacedJudge(components.judge(plan, session.account, session.transcript), session.gate)
+    judge = PacedJudge(components.judge(plan, session.account, session.chooser), session.gate)
     try:
         with progress.shown():
             # a plan of its own: what a loop does to it changes neither what leaves nor what is published
@@ -166,19 +208,20 @@ def _evolved(session: _Session, audience: Audience) -> Evolved:
 
 def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, Any]:
     """Close the record and write what the run was for."""
-    plan, transcript, folder = session.plan, session.transcript, session.folder
-    session.gate.finish()
+    plan, folder = session.plan, session.folder
+    session.gate.finish(_assessed(session, evolved))
+    record = RunReader.strict(folder.root)
     release = Release(
         plan,
         session.components.method,
         evolved.dataset,
         evolved.receipts,
-        transcript.head,
-        len(transcript.entries),
+        record.head,
+        len(record.entries),
+        record.assessment,
     )
     if not folder.finished:
-        publish(folder.release, release, transcript.bodies.file)
-    record = RunReader.strict(folder.root)
+        publish(folder.release, release, session.transcript.bodies.file)
     write_report(record)
     result = {
         **write_summary(record),
@@ -190,6 +233,14 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
     export_run(folder.root, session.components.settings.formats)
     save_result(folder, result)
     return result
+
+
+def _assessed(session: _Session, evolved: Evolved) -> Assessment | None:
+    """What can be said about the dataset's use, from what was paid for anyway."""
+    if session.chooser is None:
+        return None
+    stored = session.transcript.bodies.file
+    return assessment(session.chooser, evolved.receipts, evolved.pools.__getitem__, evolved.dataset, stored)
 
 
 def save_result(folder: RunFolder, result: dict[str, Any]) -> None:

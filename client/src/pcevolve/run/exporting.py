@@ -32,7 +32,9 @@ def export_run(root: Path, names: Iterable[str]) -> list[Path]:
     folder.require_transcript()
     run = RunReader.strict(root)
     plan, manifest = run.require_finished(), run.manifest()
-    release = Release(plan, methods.method(plan.method), {}, run.receipts, run.head, len(run.entries))
+    release = Release(
+        plan, methods.method(plan.method), {}, run.receipts, run.head, len(run.entries), run.assessment
+    )
     for form in forms:
         export(
             folder.export(form),

@@ -291,7 +291,13 @@ def _published(asked: Asked, plan: PublicPlan, evolved: Evolved) -> dict[str, An
     folder = asked.folder
     record = RunReader.strict(folder.root)
     release = Release(
-        plan, methods.method(plan.method), evolved.dataset, evolved.receipts, record.head, len(record.entries)
+        plan,
+        methods.method(plan.method),
+        evolved.dataset,
+        evolved.receipts,
+        record.head,
+        len(record.entries),
+        record.assessment,
     )
     publish(folder.release, release, record.bodies.file, anew=True)
     summary = write_summary(record)

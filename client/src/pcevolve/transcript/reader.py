@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
+from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.files import irregular_files
 from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, not_a_run
@@ -20,6 +22,13 @@ from pcevolve.transcript.log import Entry, extended_plan_of, files_of, read
 from pcevolve.transcript.manifest import Manifest
 from pcevolve.transcript.records import Answered, Finished, Line, Opened, Received, Released, Sent, from_event
 from pcevolve.transcript.traffic import Traffic
+
+
+class ClosingLine(NamedTuple):
+    """A closing line of a record, and where it stands, from 1."""
+
+    line: int
+    record: Finished
 
 
 @dataclass(frozen=True)
@@ -118,6 +127,18 @@ class RunReader:
     def finished(self) -> bool:
         """Whether the record of a whole run ends in its closing line."""
         return isinstance(self.entries[-1].record, Finished)
+
+    @property
+    def assessment(self) -> Assessment | None:
+        """What was found about the use of a finished run's dataset, before it was extended; None where nothing was."""
+        closed = self.closed
+        return None if closed is None else closed.record.assessment
+
+    @property
+    def closed(self) -> ClosingLine | None:
+        """The line that closes the run itself, before any extension; None if it is unfinished."""
+        found = ((each.seq + 1, each.record) for each in self.entries if isinstance(each.record, Finished))
+        return next((ClosingLine(line, record) for line, record in found), None)
 
     @cached_property
     def receipts(self) -> tuple[Receipt, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 from pcevolve.public.plan import Extension, PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
+from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.bodies import BodyRef
 
 Header = tuple[str, str]
@@ -118,10 +120,12 @@ class Failed(_Record):
 
 
 class Finished(_Record):
-    """The last line, unless a finished run is extended: how many requests it took up to here."""
+    """A closing line: how many requests it took up to here, and what was found about the dataset's use, if anything."""
 
     kind: Literal["finished"] = "finished"
     sent: int
+    # What is not there is not written down: the lines of earlier versions keep their digests.
+    assessment: Annotated[Assessment | None, Field(exclude_if=operator.not_)] = None
 
 
 class Extended(_Record):

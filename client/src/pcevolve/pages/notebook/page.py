@@ -1,12 +1,14 @@
-"""A finished run as a notebook shows it: marks, promise, and a contact sheet of the released dataset."""
+"""Marks, promise, and a contact sheet of the released dataset."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
-from pcevolve.modality.images.thumbnails import thumbnail
-from pcevolve.pages import data_uri, rendered
+from jinja2 import Template
+
+from pcevolve.pages import compiled, picture
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.figures import loss
 
@@ -43,12 +45,17 @@ def notebook_view(run: FinishedRun) -> str:
         "left_out": max(0, len(run.plan.labels) - ROWS),
         "folder": str(run.record.layout.root),
     }
-    return rendered(__package__, "notebook.html.j2", {}, content)
+    return _template().render(content)
+
+
+@cache
+def _template() -> Template:
+    return compiled(__package__)
 
 
 def _rows(run: FinishedRun) -> Iterator[Row]:
     release = run.record.layout.release
     for label in run.plan.labels[:ROWS]:
         paths = [each.path for each in run.manifest.files if each.path.rpartition("/")[0] == label]
-        small = (thumbnail((release / path).read_bytes()) for path in paths[:TILES])
-        yield Row(label, len(paths), tuple(data_uri(each) for each in small if each is not None))
+        small = (picture((release / path).read_bytes()) for path in paths[:TILES])
+        yield Row(label, len(paths), tuple(each for each in small if each is not None))
