@@ -17,6 +17,14 @@ from support.folders import events
 from support.provider import png
 
 LOUD = "NO BOUNDARY"
+PAGES = (
+    "preview.html",
+    "report.html",
+    "wire.html",
+    "summary.json",
+    "release/README.md",
+    "release/manifest.json",
+)
 
 
 class Noise:
@@ -54,8 +62,9 @@ def test_every_output_says_that_there_was_no_boundary(evolved, capfd):
     result = evolved(provider=Noise(), quiet=False)
     assert LOUD in capfd.readouterr().err
     result.audit(html=True)
-    for page in ("report.html", "wire.html", "summary.json", "release/README.md", "release/manifest.json"):
+    for page in PAGES:
         assert LOUD in (result.folder / page).read_text(), page
+    assert "none was sent" not in (result.folder / "preview.html").read_text()
     assert LOUD in repr(result)
     assert LOUD in result._repr_html_()
     card = (result.dataset / "README.md").read_text()

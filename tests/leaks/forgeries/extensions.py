@@ -26,6 +26,7 @@ from pcevolve_shared import images
 from support.forge import forge, rewritten_body
 from support.provider import png
 
+USEFUL = {"separation": 9.0, "distance": 0.1}
 STANDS = r"line \d+: '{}'.* stands where {}"
 CLOSED = STANDS.format("sent", "nothing, for the record is closed is due")
 
@@ -173,6 +174,12 @@ FORGERIES: list[Forgery] = of_family(
             "larger",
             rewritten(with_a_release),
             STANDS.format("released", "request y001"),
+        ),
+        (
+            "another word on the dataset's use",
+            "larger selection",
+            edited("finished", lambda event: event.update(assessment=USEFUL), -1),
+            r"line \d+: says something of the dataset's use, of which an extension says nothing",
         ),
         (
             "the first count",
