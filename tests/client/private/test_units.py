@@ -199,6 +199,6 @@ def test_what_is_wrong_with_a_folder_without_labels_is_told(folder, tmp_path, pa
 
 
 def test_a_file_that_is_no_image_is_refused_without_labels_as_well(folder):
-    (folder / "notes.txt").write_text("x")
-    with pytest.raises(DataError, match=r"data/notes\.txt is not a PNG"):
+    (folder / "notes.bin").write_bytes(bytes(9))
+    with pytest.raises(DataError, match=r"data/notes\.bin is not a PNG"):
         load_unlabelled(folder, "leather")
