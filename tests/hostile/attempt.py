@@ -115,6 +115,7 @@ class Attempt:
             "api": f"http://127.0.0.1:{self.provider.port}",
             "api-key-file": self.key,
             "method": "pcevolve",
+            "shots": 3,
             "candidates": 2,
             "iterations": 1,
             "batch": 2,

@@ -180,6 +180,7 @@ def options(folder: Path, api: str, **changes: object) -> list[object]:
         "out": folder / "run",
         "method": "pcevolve",
         "api": api,
+        "shots": 3,
         "candidates": 2,
         "iterations": 2,
         "lookahead": 1,

@@ -115,6 +115,7 @@ class Client:
             "out": out,
             "method": "pcevolve",
             "api": self.address,
+            "shots": 4,
             "candidates": 4,
             "iterations": 3,
             "steps": 2,

@@ -64,7 +64,7 @@ def test_a_configuration_file_gives_options_of_every_kind_and_flags_win(command,
     found = command("run").make_context("run", arguments).params
     settings = RunSettings.of(given({name: found[name] for name in RunSettings.model_fields}))
     assert (settings.domain, settings.epsilon, settings.candidates) == ("scratch", "3", 40)
-    assert (settings.guidance, settings.shots, settings.unit_map) == (2.5, 5, Path("units.csv"))
+    assert (settings.guidance, settings.shots, settings.unit_map) == (2.5, 5, Path("units.csv").absolute())
     assert (settings.forget_insecure, settings.unlabelled) == (True, False)
     assert settings.image_hosts == ("a.example", "b.example")
 

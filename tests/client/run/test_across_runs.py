@@ -57,6 +57,8 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., Path]:
         "--method",
         "pcevolve",
         "--yes",
+        "--shots",
+        "1",
         "--epsilon",
         "3",
         "--lifetime-epsilon",

@@ -18,7 +18,7 @@ from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, DigitsSource, parse_
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import options_of
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.settings import RunSettings, ledger_volume
+from pcevolve.run.settings import REST, RunSettings, ledger_volume
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,13 @@ def _check_paths(settings: RunSettings, folder: RunFolder, resume: bool) -> None
     folder.refuse_overwriting(resume)
     source = parse_source(settings.private)
     if isinstance(source, DigitsSource):
-        if settings.unit_map or settings.unlabelled:
-            raise UsageError("--unit-map and --unlabelled are for a folder of images, not for the digits")
+        if settings.unit_map or settings.unlabelled or settings.subsample:
+            raise UsageError(
+                "--unit-map, --unlabelled and --subsample are for a folder of images, not for the digits"
+            )
     else:
         require_folder(source.path, OF_IMAGES if settings.unlabelled else OF_CLASSES)
-        if settings.test is not None:
+        if settings.test not in (None, REST):
             require_folder(Path(settings.test), OF_CLASSES)
     require_volume(settings.ledger, ledger_volume())
     key_beside(settings.ledger)
