@@ -194,5 +194,6 @@ def options(folder: Path, api: str, **changes: object) -> list[object]:
     }
     return [
         "run",
+        "--yes",
         *(part for k, v in given.items() if v is not None for part in (f"--{k.replace('_', '-')}", v)),
     ]

@@ -124,7 +124,7 @@ class Client:
             "ledger": out.with_suffix(".ledger"),
         }
         given = {**options, **changes}
-        return ["run", *[part for k, v in given.items() for part in (f"--{k.replace('_', '-')}", v)]]
+        return ["run", "--yes", *[part for k, v in given.items() for part in (f"--{k.replace('_', '-')}", v)]]
 
 
 def free_port() -> int:

@@ -209,7 +209,7 @@ def test_a_run_that_goes_on_keeps_what_it_said_of_earlier_ones(run, folder, serv
         run("cut off", private)
     server.speak = online.a1111
     run("between", folder("k", cut="ttt", good="tttt"))
-    out = run("cut off", private, "--resume")
+    out = run("cut off", private, "--resume", tmp_path / "cut off")
     assert "knows 1 earlier release to" in (out / "release" / "README.md").read_text()
     assert all(finding.holds for finding in audit(out))
 

@@ -155,7 +155,7 @@ def test_the_owner_is_warned_where_a_tick_was_too_short_and_nobody_else_is(run, 
     told = said_by(capsys)
     assert re.search(
         r"WARNING: the longest private work between two requests took [0-9.]+ s of the 0.001 s that one tick lasts, "
-        r"so the provider saw that it was more: give --pad-selection [1-9]\d* next time, or with --resume",
+        r"so the provider saw that it was more: give --pad-selection [1-9]\d* next time, or with --resume RUN",
         told,
     )
     for file in (tmp_path / "run").rglob("*"):
@@ -180,7 +180,7 @@ def test_a_run_goes_on_from_another_directory_with_the_ledger_that_it_began_with
 ):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    run("--resume", ledger=None)
+    run("--resume", tmp_path / "run", ledger=None)
     assert all(finding.holds for finding in audit(cut_off))
     assert not Path("ledger.sqlite").exists()
     (row,) = Ledger(tmp_path / "ledger.sqlite").runs()
@@ -192,11 +192,11 @@ def test_a_run_does_not_go_on_without_its_ledger(run, cut_off, server, tmp_path)
         (tmp_path / half).rename(tmp_path / f"{half}.away")
     server.heard.clear()
     with pytest.raises(LedgerError, match=r"ledger of this run is gone from /.*ledger\.sqlite: restore it"):
-        run("--resume")
+        run("--resume", "run")
     assert not (tmp_path / "ledger.sqlite").exists()
     Ledger(tmp_path / "ledger.sqlite").close()
     with pytest.raises(LedgerError, match="does not know this run, which has begun: restore the one"):
-        run("--resume")
+        run("--resume", "run")
     assert server.heard == []
 
 
@@ -208,7 +208,7 @@ def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
     with pytest.raises(
         EgressError, match="no receipt for iteration 1: is it the one that the run began with"
     ):
-        run("--resume")
+        run("--resume", "run")
     assert server.heard == []
 
 
@@ -227,9 +227,9 @@ def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
 def test_a_run_goes_on_with_its_own_options_or_not_at_all(run, server, cut_off, changed, named):
     server.heard.clear()
     with pytest.raises(UsageError, match=named):
-        run("--resume", *changed, ledger=None)
+        run("--resume", "run", *changed, ledger=None)
     assert server.heard == []
-    run("--resume", "--patience", "1", ledger=None)
+    run("--resume", "run", "--patience", "1", ledger=None)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_a_run_that_goes_on_draws_the_same_subsample(run, server, tmp_path):
     server.instead.append(online.said(500, {"error": "RuntimeError", "errors": "out of memory"}))
     with pytest.raises(ProviderError):
         run("--shots", "3", "--subsample", "3")
-    run("--shots", "3", "--resume", ledger=None)
+    run("--shots", "3", "--resume", "run", ledger=None)
     (row,) = Ledger(Path("ledger.sqlite")).runs()
     assert row.images == 6
 

@@ -12,7 +12,7 @@ import typer
 
 from pcevolve import __version__
 from pcevolve.cli.help import CommandWithPanels, Context, GroupWithPanels, Rows
-from pcevolve.errors import ClientError, printable
+from pcevolve.errors import ClientError, StoppedError, printable
 
 CommandLike: TypeAlias = Any
 """A command or a group of them; typer does not export their common class."""
@@ -55,6 +55,17 @@ COMMANDS = {
 
 class Commands(GroupWithPanels):
     """All commands; the list of them needs none of their modules, of which some take seconds to import."""
+
+    def invoke(self, ctx: Context) -> object:
+        """Carry out a command.
+
+        Raises:
+            StoppedError: A person stopped it.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise StoppedError("stopped") from None
 
     def list_commands(self, ctx: Context) -> list[str]:
         """The names of all commands, in the order in which the help lists them."""
@@ -112,11 +123,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app(arguments)
+    except StoppedError as stopped:
+        for line in stopped.lines:
+            print(printable(line), file=sys.stderr)
+        sys.exit(stopped.exit_code)
     except ClientError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a folder that may not be written
         running = (sys.argv[1:] if arguments is None else arguments)[:1] == ["run"]
-        hint = "; what was paid for is on record, continue with --resume" if running else ""
+        hint = "; what was paid for is on record, continue with --resume RUN" if running else ""
         print(f"error: {error}{hint}", file=sys.stderr)
         sys.exit(1)

@@ -45,7 +45,8 @@ def given(values: dict[str, object]) -> dict[str, object]:
 
 def described(option: Option) -> str:
     """An option's help with its default and bounds."""
-    facts = [f"default: {option.default}"] if option.default else []
+    facts = ["required"] if option.required else []
+    facts += [f"default: {option.default}"] if option.default else []
     facts += [option.bounds] if option.bounds else []
     facts += [f"env: {option.setting.variable}"] if option.setting.variable else []
     return f"{option.help} [{'; '.join(facts)}]" if facts else option.help
@@ -65,6 +66,6 @@ def _parameter(option: Option) -> inspect.Parameter:
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if option.required else None,
-        annotation=Annotated[kind if option.required else kind | None, declaration],
+        default=None,  # what is required is asked for by the model, which knows whether a file has given it
+        annotation=Annotated[kind | None, declaration],
     )

@@ -37,8 +37,14 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
 def run(
     *,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the run in --out where it was cut off.")
-    ] = False,
+        Path | None,
+        typer.Option(
+            "--resume",
+            metavar="RUN",
+            help="Continue the run in this folder where it was cut off, with the options that it began with; nothing "
+            "else is needed. Where no run has begun there yet, begin one.",
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(callback=_read_config, is_eager=True, help="TOML file with these options; flags win."),
@@ -47,9 +53,11 @@ def run(
     **options: object,
 ) -> None:
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
-    from pcevolve.run.checks import checked
+    from pcevolve.run.checks import checked, continued
 
-    request = checked(RunSettings.of(given(options)), resume)
+    wanted = given(options)
+    settings = RunSettings.of(wanted) if resume is None else continued(resume, wanted)
+    request = checked(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
     from pcevolve.run.execution import execute
 

@@ -5,8 +5,10 @@ None of a run's libraries is imported here (torch, SciPy, an HTTP client), so th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder
@@ -59,6 +61,30 @@ def checked(settings: RunSettings, resume: bool = False) -> CheckedRun:
     _check_paths(settings, folder, resume)
     budget = _budget(settings)
     return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget))
+
+
+def continued(root: Path, given: Mapping[str, Any]) -> RunSettings:
+    """The options of the run in a folder, under what was given now; ``checked`` says which of that may be.
+
+    Args:
+        root: Folder of a run that was cut off; or of one that is to begin there, if ``given`` says enough for that.
+        given: Options by name, as they were typed.
+
+    Raises:
+        UsageError: There is no run to continue, or an option cannot be.
+    """
+    out = given.get("out")
+    if out is not None and Path(str(out)).absolute() != root.absolute():
+        raise UsageError(f"--resume {root} and --out {out} are two folders: leave --out out")
+    config = RunFolder(root).config
+    if config.exists():
+        began = RunSettings.load(config).model_dump(exclude_none=True)
+        return RunSettings.of({**began, **given, "out": root})
+    if RunFolder(root).has_plan():
+        raise UsageError(f"{config} is gone, and with it the options that this run began with: restore it")
+    if not given.keys() & {"private", "domain"}:
+        raise UsageError(f"--resume {root}: there is no run to continue; pcevolve run begins one")
+    return RunSettings.of({**given, "out": root})
 
 
 def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:

@@ -225,7 +225,10 @@ class RunSettings(BaseModel):
     ] = 300.0
     first_contact: Annotated[
         Seconds,
-        Field(description="Seconds to keep retrying the first request."),
+        Field(
+            description="Seconds to keep trying to reach the API at first; one that answers that it is loading is "
+            "waited for as long as --patience says."
+        ),
         Setting(Panel.API, resumable=True),
     ] = 10.0
     image_hosts: public.ImageHosts = ()
@@ -246,7 +249,10 @@ class RunSettings(BaseModel):
     ] = None
     yes: Annotated[
         bool,
-        Field(description="Do not ask before an online API is used."),
+        Field(
+            description="Do not ask: not before an online API is used, an epsilon above 20 or a selection that cannot "
+            "be told from luck."
+        ),
         Setting(Panel.API, resumable=True),
     ] = False
     pad_selection: Annotated[
