@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import threading
@@ -130,6 +131,40 @@ def test_an_option_that_a_run_did_not_begin_with_is_named_as_it_was_typed(
 
 def test_what_may_change_may_be_given(cut_off, capsys):
     assert ended(capsys, "run", "--resume", "run", "--patience", "3", "--out", "run")[0] == 0
+
+
+def test_an_unfinished_run_audits_as_unfinished_with_an_exit_code_of_its_own(cut_off, capsys):
+    code, told = ended(capsys, "audit", cut_off)
+    assert code == 9
+    (line,) = [each for each in told if "UNFINISHED" in each]
+    assert "the end of its record is not anchored" in line
+    assert line.endswith(f"pcevolve run --resume {cut_off} goes on")
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    assert ended(capsys, "audit", cut_off)[0] == 0
+
+
+def test_what_is_broken_in_an_unfinished_run_is_broken(cut_off, capsys):
+    (cut_off / "release").mkdir()
+    code, told = ended(capsys, "audit", cut_off)
+    assert code == 1
+    assert "and yet there is release" in " ".join(told)
+    (cut_off / "release").rmdir()
+    (cut_off / "transcript" / "bodies" / "notes.txt").write_text("x")
+    assert ended(capsys, "audit", cut_off)[0] == 1
+
+
+def test_what_a_crash_has_stored_without_a_record_is_no_fault_of_an_unfinished_run(cut_off, capsys):
+    name = hashlib.sha256(b"answer").hexdigest()
+    (cut_off / "transcript" / "bodies" / name).write_bytes(b"answer")
+    assert ended(capsys, "audit", cut_off)[0] == 9
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    assert not (cut_off / "transcript" / "bodies" / name).exists()
+
+
+def test_a_run_that_only_greeted_the_api_is_unfinished(options, server, capsys):
+    server.speak = lambda heard: online.said(503, {"error": "x", "errors": "loading"})
+    assert ended(capsys, *options, "--first-contact", "0")[0] == 6
+    assert ended(capsys, "audit", "run")[0] == 9
 
 
 @pytest.mark.parametrize(
