@@ -29,6 +29,10 @@ COMMANDS = {
         "pcevolve.cli.run:demo",
         "Run the main job end to end on this machine: API server as its own process, client against it over HTTP.",
     ),
+    "check": (
+        "pcevolve.cli.check:check",
+        "Look at private images before a run: formats, duplicates, units, what would be refused, and how to mend it.",
+    ),
     "audit": (
         "pcevolve.cli.audit:audit",
         "Check from the record alone that nothing left without a reason, and that all that may be shared follows from "

@@ -30,6 +30,7 @@ class Listing:
         files: Paths of the images.
         targets: Class of each file, an index into ``labels``.
         skipped: Files that are no images and say so, in no class.
+        faults: What a run would be refused for, where the folder was only looked at.
     """
 
     root: Path
@@ -37,6 +38,7 @@ class Listing:
     files: tuple[Path, ...]
     targets: tuple[int, ...]
     skipped: tuple[Path, ...] = ()
+    faults: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return "Listing"
@@ -56,7 +58,7 @@ class Listing:
         )
 
 
-def listed_classes(path: Path) -> Listing:
+def listed_classes(path: Path, strict: bool = True) -> Listing:
     """List a folder of class folders.
 
     Hidden files and those of systems (``Thumbs.db``) are ignored anywhere, and so are files beside the class folders
@@ -64,21 +66,23 @@ def listed_classes(path: Path) -> Listing:
 
     Args:
         path: Its subfolders' names are the labels.
+        strict: Refuse what a run would; else it is told in ``faults``.
 
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
     folders = _class_folders(path)
     found = [(file, target) for target, folder in enumerate(folders) for file in _visible(folder)]
-    return _sorted_out(path, tuple(folder.name for folder in folders), found)
+    return _sorted_out(path, tuple(folder.name for folder in folders), found, strict)
 
 
-def listed_unlabelled(path: Path, label: str) -> Listing:
+def listed_unlabelled(path: Path, label: str, strict: bool = True) -> Listing:
     """List all images of a folder and its subfolders as one class.
 
     Args:
         path: The folder.
         label: Public name of the class.
+        strict: Refuse what a run would; else it is told in ``faults``.
 
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
@@ -89,7 +93,7 @@ def listed_unlabelled(path: Path, label: str) -> Listing:
         raise DataError(f"{label!r} cannot be used as a label, because {fault}: choose other --domain words")
     below = (path, *_folders_below(path))
     found = [(file, 0) for folder in below for file in _visible(folder) if not file.is_dir()]
-    return _sorted_out(path, (label,), found)
+    return _sorted_out(path, (label,), found, strict)
 
 
 def refuse(faults: Sequence[str]) -> None:
@@ -108,22 +112,28 @@ def short(file: Path) -> str:
     return f"{file.parent.name}/{file.name}"
 
 
-def _sorted_out(root: Path, labels: tuple[str, ...], found: Sequence[tuple[Path, int]]) -> Listing:
+def _sorted_out(
+    root: Path, labels: tuple[str, ...], found: Sequence[tuple[Path, int]], strict: bool
+) -> Listing:
     """Tell images from what is passed over, and refuse what is neither.
 
     Raises:
         DataError: Something is neither, there are too many images, or a class has none.
     """
     kinds = {file: _kind(file) for file, _ in found}
-    refuse([f"{short(file)} {_advice(file)}" for file, kind in kinds.items() if kind is Kind.OTHER])
+    faults = [f"{short(file)} {_advice(file)}" for file, kind in kinds.items() if kind is Kind.OTHER]
+    if strict:
+        refuse(faults)
     images = [(file, target) for file, target in found if kinds[file] is Kind.IMAGE]
     if len(images) > MAX_IMAGES:
         raise DataError(f"{root} holds more than {MAX_IMAGES:,} images: use a smaller dataset")
-    for target in sorted(set(range(len(labels))) - {target for _, target in images}):
-        _refuse_empty(root, labels, target)
+    empty = sorted(set(range(len(labels))) - {target for _, target in images})
+    if empty and strict:
+        raise DataError(_emptiness(root, labels, empty[0]))
+    faults += [_emptiness(root, labels, target) for target in empty]
     files, targets = tuple(file for file, _ in images), tuple(target for _, target in images)
     skipped = tuple(file for file, kind in kinds.items() if kind is Kind.NOTES)
-    return Listing(root, labels, files, targets, skipped)
+    return Listing(root, labels, files, targets, skipped, tuple(faults))
 
 
 def _kind(file: Path) -> Kind:
@@ -151,10 +161,11 @@ def _head(file: Path) -> bytes:
         return b"\0"
 
 
-def _refuse_empty(root: Path, labels: tuple[str, ...], target: int) -> None:
+def _emptiness(root: Path, labels: tuple[str, ...], target: int) -> str:
+    """What is wrong with a class that has no images."""
     if len(labels) == 1:
-        raise DataError(f"{root} holds no images")
-    raise DataError(f"class {labels[target]!r} is empty: add images to {root / labels[target]} or remove it")
+        return f"{root} holds no images"
+    return f"class {labels[target]!r} is empty: add images to {root / labels[target]} or remove it"
 
 
 def _folders_below(path: Path) -> list[Path]:

@@ -63,7 +63,7 @@ def read_data(settings: RunSettings) -> RunData:
 
 def held(listing: Listing, units: UnitMap | None) -> dict[str, int]:
     """How many privacy units each class of a listing has, by label; private."""
-    names = _unit_names(listing, units)
+    names = unit_names(listing, units)
     found: dict[str, set[str]] = {label: set() for label in listing.labels}
     for name, target in zip(names, listing.targets, strict=True):
         found[listing.labels[target]].add(name)
@@ -80,7 +80,7 @@ def _listed(settings: RunSettings, source: FolderSource) -> tuple[Listing, UnitM
     return listing, read_units(settings.unit_map, listing.names) if settings.unit_map else None
 
 
-def _unit_names(listing: Listing, units: UnitMap | None) -> list[str]:
+def unit_names(listing: Listing, units: UnitMap | None) -> list[str]:
     """What the unit of each image is called."""
     return [name if units is None else units.of[name] for name in listing.names]
 
@@ -89,7 +89,7 @@ def _drawn(settings: RunSettings, listing: Listing, units: UnitMap | None) -> tu
     """The images that the run uses, and the others where it draws some."""
     if settings.subsample is None:
         return listing, None
-    return subsampled(listing, _unit_names(listing, units), settings.subsample, settings.subsample_seed)
+    return subsampled(listing, unit_names(listing, units), settings.subsample, settings.subsample_seed)
 
 
 def _looks(method: str) -> bool:
