@@ -29,6 +29,10 @@ COMMANDS = {
         "pcevolve.cli.run:demo",
         "Run the main job end to end on this machine: API server as its own process, client against it over HTTP.",
     ),
+    "init": (
+        "pcevolve.cli.init:init",
+        "Write pcevolve.toml, with every option of a run and what it is for, the ten most used ones first.",
+    ),
     "check": (
         "pcevolve.cli.check:check",
         "Look at private images before a run: formats, duplicates, units, what would be refused, and how to mend it.",
