@@ -188,8 +188,13 @@ def test_a_run_whose_options_are_gone_says_so(cut_off, capsys):
     assert "config.toml is gone, and with it the options that this run began with" in lines[-1]
 
 
-def test_where_all_options_are_given_a_run_begins(options, capsys):
-    assert ended(capsys, *options, "--resume", "run")[0] == 0
+def test_where_all_options_are_given_a_run_begins_and_says_what_to_do_next(options, capsys):
+    code, told = ended(capsys, *options, "--resume", "run")
+    assert code == 0
+    assert told[-2:] == [
+        "next: look at run/report.html and at the pictures in run/release",
+        "then: pcevolve audit run --html shows what left, and that all of it had a reason",
+    ]
     assert Path("run/release").is_dir()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pcevolve.cli.options import Json, RunFolder
+from pcevolve.cli.options import Json, RunFolder, require_run
 from pcevolve.cli.tables import print_table
 from pcevolve.errors import ModelError, printable
 
@@ -45,6 +45,7 @@ def audit(
     Exit code 1 if anything does not hold, or if the run is INSECURE; 9 if nothing is broken, but the run is UNFINISHED;
     8 if nothing is broken, but the encoder that judged is not at hand, so that choices were not checked.
     """
+    require_run(folder)
     from pcevolve.audit import Audit, encoder_of
     from pcevolve.run.progress import error_console
 

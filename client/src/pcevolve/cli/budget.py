@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.cli.help import CommandWithPanels, GroupWithPanels
+from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.options import Json, LedgerFile, given, takes
 from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.errors import UsageError
@@ -37,6 +37,7 @@ budget = typer.Typer(
     help="What a run would cost, what was spent, and on which data.",
     no_args_is_help=True,
     rich_markup_mode=None,
+    context_settings=HELP,
 )
 
 
@@ -176,7 +177,10 @@ def budget_export(
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[Ledger]:
-    from pcevolve.ledger.ledger import Ledger
+    from pcevolve.ledger.creation import require_there
+
+    require_there(path or default_ledger())
+    from pcevolve.ledger.ledger import Ledger  # SciPy takes a second to load
 
     with closing(Ledger(path or default_ledger(), create=False)) as ledger:
         yield ledger

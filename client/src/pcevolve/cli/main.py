@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from pcevolve import __version__
-from pcevolve.cli.help import CommandWithPanels, Context, GroupWithPanels, Rows
+from pcevolve.cli.help import HELP, CommandWithPanels, Context, GroupWithPanels, Rows
 from pcevolve.errors import ClientError, StoppedError, printable
 
 CommandLike: TypeAlias = Any
@@ -95,7 +95,9 @@ def as_command(name: str, function: typer.Typer | Callable[..., None]) -> Comman
     """What typer makes of a function, or of a group of them."""
     if isinstance(function, typer.Typer):
         return typer.main.get_command(function)
-    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    single = typer.Typer(
+        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=HELP
+    )
     single.command(name, cls=CommandWithPanels)(function)
     return typer.main.get_command(single)
 
@@ -104,9 +106,9 @@ app = typer.Typer(
     name="pcevolve",
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings=HELP,
 )
 
 

@@ -18,6 +18,17 @@ LedgerFile = Annotated[Path | None, typer.Option(help="Privacy ledger; the defau
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 
 
+def require_run(folder: Path) -> None:
+    """Refuse a folder that is no run's, before anything that takes seconds is imported.
+
+    Raises:
+        UsageError: There is no transcript in it.
+    """
+    from pcevolve.run.folder import RunFolder
+
+    RunFolder(folder).require_transcript()
+
+
 def takes(model: type[BaseModel]) -> Callable[[Command], Command]:
     """Give a command an option for every field of a model, besides its own parameters.
 
@@ -54,6 +65,7 @@ def described(option: Option) -> str:
 
 def _parameter(option: Option) -> inspect.Parameter:
     kind: Any = bool if option.is_switch else list[str] if option.is_repeated else str
+    choices = option.kind.split("|") if "|" in option.kind else []
     declaration = typer.Option(
         option.flag,
         help=described(option),
@@ -61,6 +73,9 @@ def _parameter(option: Option) -> inspect.Parameter:
         if option.kind in {"int", "number", "path", "text"}
         else option.kind or None,
         rich_help_panel=option.setting.panel.value,
+        autocompletion=(lambda incomplete: [each for each in choices if each.startswith(incomplete)])
+        if choices
+        else None,
         show_default=False,
     )
     return inspect.Parameter(

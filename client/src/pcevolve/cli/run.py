@@ -84,3 +84,8 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
     from pcevolve.run.progress import summary_table
 
     Console().print(summary_table(summary))
+    run = Path(summary["dataset"]).parent
+    typer.echo(f"next: look at {summary['report']} and at the pictures in {summary['dataset']}", err=True)
+    typer.echo(
+        f"then: pcevolve audit {run} --html shows what left, and that all of it had a reason", err=True
+    )

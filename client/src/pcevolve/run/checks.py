@@ -13,7 +13,7 @@ from typing import Any
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder
 from pcevolve.encoders.choice import AUTO
-from pcevolve.errors import LedgerError, UsageError
+from pcevolve.errors import DataError, LedgerError, UsageError
 from pcevolve.ledger.creation import key_beside, require_volume
 from pcevolve.privacy import Budget
 from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, DigitsSource, parse_source, require_folder
@@ -57,8 +57,9 @@ def checked(settings: RunSettings, resume: bool = False) -> CheckedRun:
     folder = RunFolder(settings.out)
     if resume and folder.config.exists():
         settings = resumed(RunSettings.load(folder.config), settings)
-    _check_options(settings)
+    _check_figures(settings)
     _check_paths(settings, folder, resume)
+    _check_names(settings)
     budget = _budget(settings)
     return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget))
 
@@ -107,13 +108,18 @@ def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
     return stored.model_copy(update=given.model_dump(include=changeable))
 
 
-def _check_options(settings: RunSettings) -> None:
-    """Refuse options that no run can have, those first that take least to tell."""
+def _check_figures(settings: RunSettings) -> None:
+    """Refuse figures and an address that no run can have, which takes least to tell."""
+    parse_epsilon(settings.epsilon)
+    if settings.lifetime_epsilon is not None:
+        parse_epsilon(settings.lifetime_epsilon, "--lifetime-epsilon")
+    require_address(settings.api)
+
+
+def _check_names(settings: RunSettings) -> None:
+    """Refuse a dialect and an encoder that there are not; the dialects take a moment to import."""
     from pcevolve.providers import dialect
 
-    parse_epsilon(settings.epsilon)
-    parse_epsilon(settings.lifetime_epsilon or settings.epsilon)
-    require_address(settings.api)
     require_key(settings.key(), dialect(settings.dialect).scheme)
     _require_encoder(settings)
 
@@ -136,9 +142,13 @@ def _check_paths(settings: RunSettings, folder: RunFolder, resume: bool) -> None
                 "--unit-map, --unlabelled and --subsample are for a folder of images, not for the digits"
             )
     else:
-        require_folder(source.path, OF_IMAGES if settings.unlabelled else OF_CLASSES)
+        require_folder(source.path, OF_IMAGES if settings.unlabelled else OF_CLASSES, "--private ")
         if settings.test not in (None, REST):
-            require_folder(Path(settings.test), OF_CLASSES)
+            require_folder(Path(settings.test), OF_CLASSES, "--test ")
+        if settings.unit_map is not None and not settings.unit_map.is_file():
+            raise DataError(f"--unit-map {settings.unit_map}: no such file")
+        if settings.encoder_weights is not None and not Path(settings.encoder_weights).is_file():
+            raise UsageError(f"--encoder-weights {settings.encoder_weights}: no such file")
     require_volume(settings.ledger, ledger_volume())
     key_beside(settings.ledger)
     if resume and folder.has_plan():
