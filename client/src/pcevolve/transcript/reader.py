@@ -188,7 +188,7 @@ class RunReader:
 
     def _unfinished(self) -> UsageError:
         return UsageError(
-            f"{self.layout.root} holds an unfinished run: continue it with --resume, then ask for a report"
+            f"{self.layout.root} holds an unfinished run: continue it with pcevolve run --resume {self.layout.root}"
         )
 
 
