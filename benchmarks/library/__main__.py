@@ -158,6 +158,7 @@ def _ran(
         "api": address, "model": f"library:{options.library.name}", "private": str(place / "shots"), "domain": domain,
         "method": method, "out": run, "epsilon": options.epsilon, "shots": options.shots, "seed": seed,
         "candidates": options.candidates, "encoder": options.encoder, "pad_selection": 0, "ledger": ledger,
+        "yes": True,
     })  # fmt: skip
     started = time.monotonic()
     execute(checked(settings, resume=False))

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from pcevolve_server.app import create_app
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.logs import JsonFormatter
+from pcevolve_server.logs import JsonFormatter, TerminalFormatter
 from pcevolve_server.safety import SafeGenerator
 from pcevolve_server.settings import Settings
 from pcevolve_shared import images, limits, wire
@@ -399,6 +399,15 @@ class Lines(logging.Handler):
 
     def emit(self, record):
         self.lines.append(self.format(record))
+
+
+def test_at_a_terminal_a_line_is_words_and_says_where_the_server_is_ready():
+    record = logging.makeLogRecord(
+        {"name": "pcevolve_server.server", "msg": "ready", "levelno": 20, "levelname": "INFO"}
+        | {"url": "http://127.0.0.1:8000", "model": "bundled", "prompt": "SECRET"}
+    )
+    line = TerminalFormatter().format(record)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d ready at http://127\.0\.0\.1:8000 model=bundled", line)
 
 
 @pytest.fixture

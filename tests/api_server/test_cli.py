@@ -198,4 +198,5 @@ def test_a_real_server_lives_a_whole_life(server):
     assert server.stop() == 0
     text = server.log_path.read_text()
     assert all(json.loads(line) for line in text.splitlines())
+    assert [entry["url"] for entry in server.log() if entry["event"] == "ready"] == [server.url]
     assert not [word for word in ("secret", KEY, made[0].image[:40]) if word in text]

@@ -90,7 +90,9 @@ class Attempt:
         before = paid(ledger)
         self.provider.arm(None, None)
         if ended.code != 0:
-            resumed = self.launch([*command, "--resume", "--timeout", 30, "--patience", 20], RESUME_SECONDS)
+            resumed = self.launch(
+                [*command, "--resume", run, "--timeout", 30, "--patience", 20], RESUME_SECONDS
+            )
             faults += [f"resumed: {each}" for each in misbehaviour(resumed, [0], "", self.baseline)]
             again = recorded(run)
             new = again[len(sent) :] if lines and log.read_bytes().startswith(lines) else again
@@ -115,6 +117,7 @@ class Attempt:
             "api": f"http://127.0.0.1:{self.provider.port}",
             "api-key-file": self.key,
             "method": "pcevolve",
+            "shots": 3,
             "candidates": 2,
             "iterations": 1,
             "batch": 2,
@@ -125,4 +128,4 @@ class Attempt:
             "pad-selection": 0,
         }
         given = options | {name.replace("_", "-"): value for name, value in changes.items()}
-        return ["run", *[part for name, value in given.items() for part in (f"--{name}", value)]]
+        return ["run", "--yes", *[part for name, value in given.items() for part in (f"--{name}", value)]]

@@ -180,6 +180,7 @@ def options(folder: Path, api: str, **changes: object) -> list[object]:
         "out": folder / "run",
         "method": "pcevolve",
         "api": api,
+        "shots": 3,
         "candidates": 2,
         "iterations": 2,
         "lookahead": 1,
@@ -193,5 +194,6 @@ def options(folder: Path, api: str, **changes: object) -> list[object]:
     }
     return [
         "run",
+        "--yes",
         *(part for k, v in given.items() if v is not None for part in (f"--{k.replace('_', '-')}", v)),
     ]

@@ -190,6 +190,8 @@ class Client:
             "method": "dp-means",
             "appearance": "auto",
             "api": f"http://127.0.0.1:{port}",
+            "shots": 2,
+            "yes": True,
             "candidates": 1,
             "batch": 4,
             "pad_selection": self.tick,

@@ -114,6 +114,7 @@ class Client:
             "out": out,
             "method": "pcevolve",
             "api": self.address,
+            "shots": 4,
             "candidates": 4,
             "iterations": 3,
             "steps": 2,
@@ -122,7 +123,7 @@ class Client:
             "ledger": out.with_suffix(".ledger"),
         }
         given = {**options, **changes}
-        return ["run", *[part for k, v in given.items() for part in (f"--{k.replace('_', '-')}", v)]]
+        return ["run", "--yes", *[part for k, v in given.items() for part in (f"--{k.replace('_', '-')}", v)]]
 
 
 def free_port() -> int:

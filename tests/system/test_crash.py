@@ -48,11 +48,11 @@ def test_a_client_killed_three_times_ends_with_the_same_dataset(reference, clien
     last = len(events(reference)) - 1
     points = sorted(random.sample(range(3, last), 3))
     for point in points:
-        process = client.start(*options, "--resume")
+        process = client.start(*options, "--resume", run)
         wait_for_line(run, point, process)
         process.kill()
         process.wait()
-    done = client(*options, "--resume")
+    done = client(*options, "--resume", run)
     assert done.returncode == 0, (points, done.stderr)
     assert released_files(run) == released_files(reference), points
     assert receipts(run) == receipts(reference), points
@@ -70,7 +70,7 @@ def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(cli
     process.wait()
     before = receipts(run)
     assert before
-    assert client(*options, "--resume").returncode == 0
+    assert client(*options, "--resume", run).returncode == 0
     assert receipts(run)[: len(before)] == before
     assert json.loads((run / "summary.json").read_text())["epsilon_spent"] == 10
 
@@ -111,7 +111,7 @@ def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference
     assert "error: no usable answer from the API" in stderr
     assert "--resume" in stderr
     mortal.start()
-    done = client(*client.run_options(private, run, patience=60, **NOISE), "--resume")
+    done = client(*client.run_options(private, run, patience=60, **NOISE), "--resume", run)
     assert done.returncode == 0, done.stderr
     assert released_files(run) == released_files(reference)
 
@@ -129,6 +129,6 @@ def test_a_disk_that_fills_up_is_one_clear_line_and_the_run_can_be_resumed(refer
     assert starved.returncode in {1, 4}, starved.stderr
     assert starved.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in starved.stderr
-    done = client(*options, "--resume")
+    done = client(*options, "--resume", run)
     assert done.returncode == 0, done.stderr
     assert released_files(run) == released_files(reference)

@@ -27,7 +27,7 @@ def test_a_preview_spends_nothing_and_the_run_goes_on_from_it(
         row["draws"] for row in json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
     ] == [0]
 
-    done = client("run", *options, "--resume")
+    done = client("run", "--resume", out)
     assert done.returncode == 0, done.stderr
     after = RunReader.strict(out)
     assert after.entries[: len(before.entries)] == before.entries

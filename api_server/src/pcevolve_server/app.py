@@ -34,6 +34,7 @@ from pcevolve_server.middleware import (
 from pcevolve_server.routes import router
 from pcevolve_server.service import Service
 from pcevolve_server.settings import Settings
+from pcevolve_shared.wire import ModelInfo
 
 _MAX_REPORTED_ERRORS = 8
 _MAX_FIELD_CHARS = 64
@@ -46,6 +47,7 @@ def create_app(
     settings: Settings,
     load: Load,
     on_failure: Callable[[BaseException], None] = lambda _: None,
+    on_ready: Callable[[ModelInfo], None] = lambda _: None,
 ) -> FastAPI:
     """Return the app; the model begins to load when the app starts.
 
@@ -53,9 +55,10 @@ def create_app(
         settings: Of this process.
         load: Makes the generator on the model's thread; takes the counter of rejected images.
         on_failure: Told why ``load`` failed.
+        on_ready: Told what the model can do, once it answers.
     """
     metrics = Metrics()
-    host = Host(settings, lambda: load(metrics.rejected.inc), metrics, on_failure)
+    host = Host(settings, lambda: load(metrics.rejected.inc), metrics, on_failure, on_ready)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

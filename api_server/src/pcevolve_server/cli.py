@@ -17,7 +17,8 @@ from pcevolve_server.settings import (
     read_api_key,
 )
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+HELP = {"help_option_names": ["-h", "--help"]}
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
 
 
 def _print_version(wanted: bool) -> None:
@@ -36,8 +37,9 @@ def root(
 
 
 @app.command(
+    context_settings=HELP,
     epilog="The API key comes from PCEVOLVE_SERVER_API_KEY or --api-key-file, never from the command line."
-    " Exit codes: 0 stopped, 2 settings, 3 model, 4 address."
+    " Exit codes: 0 stopped, 2 settings, 3 model, 4 address.",
 )
 def serve(
     model: options.Model = "bundled",

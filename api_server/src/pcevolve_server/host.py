@@ -23,6 +23,7 @@ class Host:
         load: Callable[[], Generator],
         metrics: Metrics,
         on_failure: Callable[[BaseException], None],
+        on_ready: Callable[[ModelInfo], None],
     ) -> None:
         """Keep what :meth:`start` needs.
 
@@ -31,7 +32,9 @@ class Host:
             load: Runs on the model's thread.
             metrics: Counts batches and readiness.
             on_failure: Told why ``load`` failed, on the event loop.
+            on_ready: Told what the model can do once it answers, on the event loop.
         """
+        self._on_ready = on_ready
         self._settings, self._load, self._metrics, self._on_failure = settings, load, metrics, on_failure
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         self._opening: asyncio.Task[None] | None = None
@@ -94,6 +97,7 @@ class Host:
         self._serving = outcome.info, batcher
         self._status = "ready"
         self._metrics.ready.set(1)
+        self._on_ready(outcome.info)
 
     def _ready(self) -> tuple[ModelInfo, Batcher]:
         if self._serving is None:

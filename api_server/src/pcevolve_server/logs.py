@@ -1,4 +1,7 @@
-"""One JSON object per line on stderr; holds no prompt, no image, no key and no exception message."""
+"""One JSON object per line on stderr, or a line of words where that is a terminal.
+
+It holds no prompt, no image, no key and no exception message.
+"""
 
 import json
 import logging
@@ -10,7 +13,7 @@ from types import TracebackType
 # What callers of this package may attach with ``extra=``; anything else stays out of the log.
 _FIELDS = (
     "request_id", "method", "route", "status", "code", "seconds", "bytes_in", "bytes_out", "images",
-    "cut_tokens", "images_in_all", "seconds_left", "model", "device", "host", "port", "auth",
+    "cut_tokens", "images_in_all", "seconds_left", "model", "device", "host", "port", "auth", "url",
 )  # fmt: skip
 
 
@@ -18,7 +21,11 @@ class JsonFormatter(logging.Formatter):
     """Formats the server's own records in full, and a library's by logger and place alone."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line of JSON: time, level, logger, event and the fields that are allowed."""
+        """Return a record as one line of JSON."""
+        return json.dumps(self.entry(record))
+
+    def entry(self, record: logging.LogRecord) -> dict[str, object]:
+        """What a line says: time, level, logger, event and the fields that are allowed."""
         ours = record.name.startswith("pcevolve_server")
         entry: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -35,7 +42,23 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[0]:
             entry["exception"] = record.exc_info[0].__name__
             entry["frames"] = _frames(record.exc_info[2])
-        return json.dumps(entry)
+        return entry
+
+
+class TerminalFormatter(JsonFormatter):
+    """The same for a person who looks on: time of day, level if it is unusual, event, and the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as one line of words."""
+        entry = self.entry(record)
+        level, _ = entry.pop("level"), entry.pop("logger")
+        day, event = str(entry.pop("time")), entry.pop("event")
+        clock = datetime.fromisoformat(day).astimezone().strftime("%H:%M:%S")
+        fields = " ".join(f"{name}={value}" for name, value in entry.items() if name != "url")
+        where = f" at {entry['url']}" if "url" in entry else ""
+        return " ".join(
+            filter(None, [clock, "" if level == "info" else str(level), f"{event}{where}", fields])
+        )
 
 
 def _frames(trace: TracebackType | None) -> list[str]:
@@ -47,7 +70,7 @@ def _frames(trace: TracebackType | None) -> list[str]:
 def configure(level: str) -> None:
     """Send every logger of the process through the formatter."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter())
+    handler.setFormatter(TerminalFormatter() if sys.stderr.isatty() else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(True)
     # Every request is logged once, by the middleware, without its query string.

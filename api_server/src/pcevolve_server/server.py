@@ -13,6 +13,7 @@ from pcevolve_server.connections import protocol
 from pcevolve_server.errors import BindError, ModelLoadError, ServerError
 from pcevolve_server.generator import Generator
 from pcevolve_server.settings import Settings
+from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +53,13 @@ def run(settings: Settings, load: Load | None = None) -> None:
         ModelLoadError: The model failed to load.
     """
     process = _Process()
-    app = create_app(settings, load or _loader(settings, process.stopping), process.fail)
     listener = _bind(settings.host, settings.port)
+    app = create_app(
+        settings,
+        load or _loader(settings, process.stopping),
+        process.fail,
+        lambda info: _say_ready(listener, info),
+    )
     process.server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -90,6 +96,17 @@ def _loader(settings: Settings, stopping: Callable[[], bool]) -> Load:
         return loading.load(settings.model, count_rejected)
 
     return load
+
+
+def _say_ready(listener: socket.socket, info: ModelInfo) -> None:
+    """Tell whoever started the server that it answers now, and where."""
+    logger.info("ready", extra={"url": _url(listener), "model": info.id})
+
+
+def _url(listener: socket.socket) -> str:
+    """Where the server answers, to be given to a client."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _bind(host: str, port: int) -> socket.socket:

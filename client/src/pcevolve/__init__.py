@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         LedgerError,
         ModelError,
         ProviderError,
+        StoppedError,
         TranscriptError,
         UsageError,
     )
@@ -48,6 +49,7 @@ _ERRORS: Final = (
     "LedgerError",
     "ModelError",
     "ProviderError",
+    "StoppedError",
     "TranscriptError",
     "UsageError",
 )
@@ -66,6 +68,7 @@ __all__ = [
     "Provider",
     "ProviderError",
     "Result",
+    "StoppedError",
     "TranscriptError",
     "UsageError",
     "audit",

@@ -13,7 +13,8 @@
     │   │   └── UnlistedHostError    its images lie where nothing may be fetched from
     │   └── AllowanceError           the next request would exceed what the user allows
     ├── TranscriptError              the record of the run is damaged                      (7)
-    └── ModelError                   an encoder's weights cannot be loaded                 (8)
+    ├── ModelError                   an encoder's weights cannot be loaded                 (8)
+    └── StoppedError                 a person stopped the command (Ctrl-C)               (130)
 
 Messages name facts and a next step, and nothing private beyond the owner's own file names.
 """
@@ -94,6 +95,20 @@ class ModelError(ClientError):
     """An encoder's weights cannot be loaded."""
 
     exit_code = 8
+
+
+class StoppedError(ClientError):
+    """A person stopped the command; what was paid for is recorded, and the run can be resumed.
+
+    Attributes:
+        lines: What became of it, and how to go on.
+    """
+
+    exit_code = 130
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines
 
 
 def spelled_out(text: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from pcevolve.cli.audit_dp import AuditedClaim
-from pcevolve.cli.main import COMMANDS, app
+from pcevolve.cli.main import COMMANDS, app, main
 from pcevolve.cli.options import given
 from pcevolve.cli.reference import reference
 from pcevolve.encoders import ENCODERS
@@ -55,6 +58,39 @@ def test_the_ten_most_used_options_come_first():
     assert all(page.index(f"{each.flag} ") < places[1] for each in options[:10])
 
 
+def test_every_command_and_group_answers_to_both_ways_of_asking_for_help():
+    for arguments in ((), *((name,) for name in COMMANDS), ("budget", "show")):
+        pages = [CliRunner().invoke(app, [*arguments, flag]).output for flag in ("-h", "--help")]
+        assert pages[0] == pages[1]
+        assert "Usage: " in pages[0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("pcevolve au", ["audit", "audit-dp"]),
+        ("pcevolve run --res", ["--resume"]),
+        ("pcevolve run --relation a", ["add-remove"]),
+        ("pcevolve budget sh", ["show"]),
+    ],
+)
+def test_a_shell_can_complete_commands_options_and_their_words(typed, offered):
+    environment = {**os.environ, "_PCEVOLVE_COMPLETE": "complete_bash", "COMP_WORDS": typed}
+    environment["COMP_CWORD"] = str(len(typed.split()) - 1)
+    command = [Path(sys.executable).parent / "pcevolve"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == offered
+
+
+def test_a_required_option_that_is_missing_is_told_in_a_line(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "--epsilon", "3"])
+    assert ended.value.code == 2
+    assert (
+        capsys.readouterr().err == "error: --private and --out and --domain must be given: --help says more\n"
+    )
+
+
 def test_a_configuration_file_gives_options_of_every_kind_and_flags_win(command, tmp_path):
     (tmp_path / "run.toml").write_text(
         'domain = "scratch"\nepsilon = 3\ncandidates = 40\nguidance = 2.5\nshots = 7\nforget-insecure = true\n'
@@ -64,7 +100,7 @@ def test_a_configuration_file_gives_options_of_every_kind_and_flags_win(command,
     found = command("run").make_context("run", arguments).params
     settings = RunSettings.of(given({name: found[name] for name in RunSettings.model_fields}))
     assert (settings.domain, settings.epsilon, settings.candidates) == ("scratch", "3", 40)
-    assert (settings.guidance, settings.shots, settings.unit_map) == (2.5, 5, Path("units.csv"))
+    assert (settings.guidance, settings.shots, settings.unit_map) == (2.5, 5, Path("units.csv").absolute())
     assert (settings.forget_insecure, settings.unlabelled) == (True, False)
     assert settings.image_hosts == ("a.example", "b.example")
 

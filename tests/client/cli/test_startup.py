@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -42,8 +43,15 @@ REFUSED = (
     ({"--dialect": "morse"}, 2, "unknown dialect 'morse'"),
     ({"--encoder": "eyes"}, 2, "no encoder 'eyes'"),
     ({"--method": "luck"}, 2, "unknown method 'luck'"),
-    ({"--epsilon": "0"}, 2, "epsilon must be a finite number above 0"),
-    ({"--lifetime-epsilon": "nan"}, 2, "epsilon must be a finite number above 0"),
+    ({"--epsilon": "0"}, 2, "--epsilon must be a finite number above 0, not 0: try --epsilon 10"),
+    (
+        {"--lifetime-epsilon": "nan"},
+        2,
+        "--lifetime-epsilon must be a finite number above 0, not nan: try --lifetime-epsilon 10",
+    ),
+    ({"--unit-map": "nowhere"}, 3, "nowhere: no such file"),
+    ({"--encoder-weights": "nowhere", "--encoder": "clip"}, 2, "nowhere: no such file"),
+    ({"--subsample": "3", "--shots": "4"}, 2, "--subsample 3 and --shots 4 differ: leave --shots out"),
     ({"--delta": "1"}, 2, "--delta: delta must be at least 0 and below 1"),
     ({"--ledger": "secret.key"}, 4, "is the name of a ledger's key: choose another with --ledger"),
 )
@@ -106,6 +114,34 @@ def test_a_run_that_cannot_be_is_refused_before_anything_heavy_is_loaded(options
         assert [line for line in said.splitlines() if line] == [said.strip()]
         assert said.startswith("error: ")
     assert {each.name for each in tmp_path.iterdir()} == {"private", "full"}, "nothing was made"
+
+
+def test_a_folder_that_is_no_run_and_a_ledger_that_is_not_there_are_refused_as_soon(tmp_path):
+    nowhere = str(tmp_path / "nowhere")
+    commands = [
+        ["audit", nowhere],
+        ["report", nowhere],
+        ["classify", nowhere, "x.png"],
+        ["run", "--resume", nowhere],
+    ]
+    commands += [["budget", "show", "--ledger", nowhere], ["check", nowhere], ["run", "--config", nowhere]]
+    found = ended(*commands)
+    assert [loaded for _, _, loaded in found] == [[]] * len(commands)
+    assert [code for code, _, _ in found] == [2, 2, 2, 2, 4, 3, 2]
+
+
+def test_a_path_that_leads_nowhere_is_told_within_a_second_of_work(options):
+    command = [Path(sys.executable).parent / "pcevolve", *a_run(options | {"--private": "nowhere"})]
+    worked = []
+    for _ in range(3):
+        before = os.times()
+        done = subprocess.run([str(each) for each in command], capture_output=True, text=True, timeout=120)
+        after = os.times()
+        assert done.stderr.startswith("error: --private "), done.stderr
+        worked.append(
+            after.children_user + after.children_system - before.children_user - before.children_system
+        )
+    assert min(worked) < 1.0, "0.5 s on an idle machine; this one may be busy"
 
 
 def test_private_images_are_read_before_the_encoder_is_loaded(options, tmp_path):

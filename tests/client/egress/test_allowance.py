@@ -46,7 +46,7 @@ def test_requests_and_reported_costs_add_up_over_processes(tmp_path):
 def test_the_next_request_beyond_max_requests_does_not_leave_and_the_run_goes_on_later(tmp_path):
     provider = Billing()
     run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(requests=4))
-    with pytest.raises(AllowanceError, match=r"made 4 requests.*--resume and a higher --max-requests"):
+    with pytest.raises(AllowanceError, match=r"made 4 requests.*--resume RUN and a higher --max-requests"):
         run.evolve()
     assert len(provider.requests) == 4
     run.close()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
 
-from pcevolve.egress.retry import Busy, Patience
+from pcevolve.egress.retry import Busy, News, Patience
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming
 from pcevolve.errors import (
     EgressError,
@@ -351,6 +353,49 @@ def test_a_date_in_retry_after_is_waited_for():
 
     Patience(seconds=1e9, sleep=pauses.append).until_answered(attempt)
     assert 28 <= pauses[0] <= 30
+
+
+def test_an_api_that_is_loading_is_waited_for_and_one_that_is_not_there_is_not():
+    news: list[News] = []
+    patience = Patience(seconds=1e9, first=0.0, report=news.append, sleep=lambda seconds: None).briefly()
+    answers = iter([Busy("HTTP 503 (the model is loading)", "5", loading=True)] * 3)
+
+    def attempt() -> str:
+        for answer in answers:
+            raise answer
+        return "ok"
+
+    assert patience.until_answered(attempt) == "ok"
+    assert all(5 <= each.pause <= 10 for each in news)
+    assert re.fullmatch(
+        r"the API is loading \(HTTP 503 \(the model is loading\)\): waited 0 of at most 1000000000 s \(--patience\); "
+        r"again in [0-9]+ s",
+        news[0].told,
+    )
+    answers = iter([Busy("connection refused or no such host", None)])
+    with pytest.raises(ProviderUnreachableError, match="after 1 attempts: connection refused"):
+        patience.until_answered(attempt)
+
+
+def test_an_api_that_never_ends_to_load_is_given_up():
+    patience = Patience(seconds=0.05, first=0.0, sleep=time.sleep).briefly()
+
+    def attempt() -> str:
+        raise Busy("HTTP 503 (the model is loading)", None, loading=True)
+
+    with pytest.raises(ProviderUnreachableError, match="the model is loading"):
+        patience.until_answered(attempt)
+
+
+def test_a_greeting_that_is_answered_with_503_is_repeated(tmp_path):
+    answers = iter(
+        [Incoming(503, (("Retry-After", "1"),), b'{"error": {"message": "the model is loading"}}')] * 3
+    )
+    provider = FakeProvider(lambda request: next(answers, None))
+    slept: list[float] = []
+    run = SmallRun.open(tmp_path, provider=provider, sleep=slept.append)
+    assert len(slept) == 3
+    assert first_round(run)
 
 
 @pytest.mark.parametrize("spelling", ["short", "escaped"])

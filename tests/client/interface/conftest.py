@@ -41,6 +41,7 @@ def evolved(native: LocalServer, private: Path, tmp_path: Path) -> Callable[...,
             "ledger": tmp_path / "ledger.sqlite",
             "method": "pcevolve",
             "quiet": True,
+            "yes": True,
             **SMALL,
         }
         return pcevolve.evolve(**(given | changes))  # type: ignore[arg-type]

@@ -83,7 +83,7 @@ def test_what_progress_raises_ends_the_run_and_the_run_goes_on_from_there(evolve
         if progress.images >= 4:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(pcevolve.StoppedError, match="to go on, without paying again"):
         evolved(progress=stop)
     asked = len(native.asked)
     result = evolved(resume=True)

@@ -98,7 +98,7 @@ def cut_off(evolved, tmp_path: Path) -> Path:
         if progress.images > 8:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(pcevolve.StoppedError, match=r"to go on where it was: pcevolve extend .* --more 2"):
         pcevolve.extend(tmp_path / "run", more=2, quiet=True, progress=stop)
     assert len(events(tmp_path / "run")) > before
     return tmp_path / "run"
@@ -113,7 +113,11 @@ def test_an_extension_that_was_cut_off_goes_on_and_asks_nothing_twice(cut_off, n
 
 
 def test_while_it_is_cut_off_it_is_unfinished_and_nothing_else_is_done_to_the_run(cut_off, evolved, capsys):
-    assert any("unfinished" in fault for fault in pcevolve.audit(cut_off).faults)
+    (pending,) = pcevolve.audit(cut_off).faults
+    assert "an extension is under way; pcevolve extend" in pending
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", str(cut_off)])
+    assert ended.value.code == 9
     with pytest.raises(pcevolve.UsageError, match="go on with it first, with --more 2 --strength"):
         pcevolve.extend(cut_off, more=3, quiet=True)
     with pytest.raises(pcevolve.EgressError, match="pcevolve extend goes on with it"):
@@ -136,7 +140,7 @@ def test_what_was_cut_off_while_it_was_published_is_published_and_not_asked_for_
 
     with monkeypatch.context() as broken:
         broken.setattr(extension, step, die)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(pcevolve.StoppedError):
             pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     asked = len(native.heard)
     larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
@@ -156,7 +160,7 @@ def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(evolved, 
 
     with monkeypatch.context() as broken:
         broken.setattr(Path, "replace", die)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(pcevolve.StoppedError):
             pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     assert not (tmp_path / "run" / "release").exists()
     larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
@@ -216,11 +220,9 @@ def test_a_run_that_is_unfinished_is_not_extended(evolved, tmp_path):
     def stop(progress: pcevolve.Progress) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(pcevolve.StoppedError):
         evolved(progress=stop)
-    with pytest.raises(
-        pcevolve.UsageError, match="unfinished run: continue it with --resume, then extend it"
-    ):
+    with pytest.raises(pcevolve.UsageError, match="holds an unfinished run: pcevolve run --resume"):
         pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     with pytest.raises(pcevolve.UsageError, match="is not the folder of a run"):
         pcevolve.extend(tmp_path / "nowhere", more=1, quiet=True)

@@ -113,18 +113,7 @@ def test_an_address_cannot_be_mistaken_for_a_generator_nor_a_generator_for_an_ad
         evolved(provider=IN_PROCESS)
     evolved(provider=Noise(), method="t2i")
     with pytest.raises(SystemExit):
-        main(
-            [
-                "run",
-                "--private",
-                str(tmp_path / "scans"),
-                "--domain",
-                "scan",
-                "--out",
-                str(tmp_path / "run"),
-                "--resume",
-            ]
-        )
+        main(["run", "--resume", str(tmp_path / "run")])
     assert "is what a run has for an address" in capsys.readouterr().err
 
 

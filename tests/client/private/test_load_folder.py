@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from pcevolve.errors import DataError
-from pcevolve.private.dataset import load_folder
+from pcevolve.private.dataset import load_folder, loaded
+from pcevolve.private.listing import listed_classes
 
 
 def save(path: Path, shade: int, size=(12, 10), mode="RGB", **options) -> Path:
@@ -130,10 +131,33 @@ def test_truncated_jpeg_is_named(folder):
         load_folder(folder)
 
 
-def test_file_that_is_no_image_is_named(folder):
-    (folder / "good" / "notes.txt").write_text("x")
+def test_what_can_be_neither_read_nor_passed_over_is_named(folder):
+    (folder / "good" / "photo.heic").write_bytes(b"x")
     (folder / "bad" / "more").mkdir()
-    with pytest.raises(DataError, match=r"bad/more is not a PNG, JPEG.*; good/notes\.txt is not a PNG"):
+    with pytest.raises(
+        DataError, match=r"bad/more is a folder: move its images up.*; good/photo\.heic is HEIC: convert it"
+    ):
+        load_folder(folder)
+
+
+def test_notes_beside_the_images_of_a_class_are_passed_over_and_named(folder):
+    for name in ("good/notes.txt", "bad/README"):
+        (folder / name).write_text("seen on Monday")
+    listing = listed_classes(folder)
+    assert [each.name for each in listing.skipped] == ["README", "notes.txt"]
+    assert loaded(listing).names == ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
+
+
+def test_a_class_of_nothing_but_notes_is_empty(folder):
+    (folder / "void").mkdir()
+    (folder / "void" / "notes.txt").write_text("none yet")
+    with pytest.raises(DataError, match="class 'void' is empty"):
+        load_folder(folder)
+
+
+def test_a_pipe_without_a_suffix_is_refused_without_waiting(folder):
+    os.mkfifo(folder / "good" / "pipe")
+    with pytest.raises(DataError, match=r"good/pipe is not a PNG, JPEG"):
         load_folder(folder)
 
 

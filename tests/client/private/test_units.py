@@ -11,7 +11,7 @@ from PIL import Image
 from pcevolve.errors import DataError
 from pcevolve.ledger.units import PrivateUnit
 from pcevolve.private.dataset import PrivateDataset, load_folder, load_unlabelled
-from pcevolve.private.units import MAX_BYTES, require_unit_size, with_units
+from pcevolve.private.units import MAX_BYTES, read_units, require_unit_size, with_units
 
 NAMES = ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
 ROWS = "file,patient\n" + "".join(f"{name},p{place % 2}\n" for place, name in enumerate(NAMES))
@@ -20,6 +20,10 @@ ROWS = "file,patient\n" + "".join(f"{name},p{place % 2}\n" for place, name in en
 def save(path: Path, shade: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.new("RGB", (4, 4), (shade, 0, 0)).save(path)
+
+
+def grouped_by(path: Path, dataset: PrivateDataset) -> PrivateDataset:
+    return with_units(dataset, read_units(path, dataset.names))
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 def grouped(folder: Path, tmp_path: Path):
     def read(text: str | bytes) -> PrivateDataset:
         (tmp_path / "units.csv").write_bytes(text.encode() if isinstance(text, str) else text)
-        return with_units(load_folder(folder), tmp_path / "units.csv")
+        return grouped_by(tmp_path / "units.csv", load_folder(folder))
 
     return read
 
@@ -147,11 +151,11 @@ def test_no_error_names_a_unit(grouped):
 def test_a_missing_table_and_a_huge_one_are_refused(folder, tmp_path):
     dataset, path = load_folder(folder), tmp_path / "units.csv"
     with pytest.raises(DataError, match=r"units\.csv cannot be read: No such file"):
-        with_units(dataset, path)
+        grouped_by(path, dataset)
     with path.open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(DataError, match=r"units\.csv is larger than 100,000,000 bytes"):
-        with_units(dataset, path)
+        grouped_by(path, dataset)
 
 
 def test_units_of_another_number_than_the_images_are_refused(folder):
@@ -171,7 +175,7 @@ def test_without_labels_all_images_at_any_depth_are_one_class(folder):
 
 def test_images_without_labels_can_be_grouped_too(folder, tmp_path):
     (tmp_path / "units.csv").write_text(ROWS)
-    assert with_units(load_unlabelled(folder, "leather"), tmp_path / "units.csv").unit_of.tolist() == [
+    assert grouped_by(tmp_path / "units.csv", load_unlabelled(folder, "leather")).unit_of.tolist() == [
         0,
         1,
         0,
@@ -199,6 +203,6 @@ def test_what_is_wrong_with_a_folder_without_labels_is_told(folder, tmp_path, pa
 
 
 def test_a_file_that_is_no_image_is_refused_without_labels_as_well(folder):
-    (folder / "notes.txt").write_text("x")
-    with pytest.raises(DataError, match=r"data/notes\.txt is not a PNG"):
+    (folder / "notes.bin").write_bytes(bytes(9))
+    with pytest.raises(DataError, match=r"data/notes\.bin is not a PNG"):
         load_unlabelled(folder, "leather")

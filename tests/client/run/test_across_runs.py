@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,8 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., Path]:
         "--method",
         "pcevolve",
         "--yes",
+        "--shots",
+        "1",
         "--epsilon",
         "3",
         "--lifetime-epsilon",
@@ -173,6 +177,30 @@ def test_a_run_with_noise_does_not_follow_one_without(run, folder, server, capsy
     assert "INSECURE" in capsys.readouterr().out
 
 
+def test_the_ledger_tells_runs_by_folder_domain_and_date_within_80_columns(
+    run, folder, capsys, monkeypatch, tmp_path
+):
+    run("one", folder("wa", cut="wa", good="wb"))
+    run("a folder with such a long name that no table has a line for it", folder("wc", cut="wc", good="wd"))
+    first, second = shown(capsys, "show", "--json")
+    assert (first["folder"], first["domain"]) == (str(tmp_path / "one"), "scratch")
+    assert abs(first["began"] - time.time()) < 600
+    monkeypatch.setenv("COLUMNS", "80")
+    cli.app(["budget", "show", "--ledger", "ledger.sqlite"], standalone_mode=False)
+    table = capsys.readouterr().out
+    assert max(map(len, table.splitlines())) <= 80
+    text = "".join(table.split())
+    assert all(each in text for each in ("scratch", "2byimage", "epsilon3", f"id{first['run_id'][:8]}"))
+    assert datetime.now(UTC).isoformat()[:10] in table
+    history = shown(capsys, "history", "--run", second["run_id"][:8], "--json")
+    assert {row["run_id"] for row in history} == {second["run_id"]}
+    with pytest.raises(LedgerError, match="knows no run abc"):
+        shown(capsys, "history", "--run", "abc", "--json")
+    exported = json.dumps(shown(capsys, "export"))
+    assert str(tmp_path) not in exported
+    assert "scratch" not in exported
+
+
 def test_a_second_release_says_what_all_to_the_provider_add_up_to(run, folder, capsys):
     run("first", folder("f", cut="l", good="m"))
     assert "it is new: nothing is known of earlier runs" in " ".join(capsys.readouterr().err.split())
@@ -207,7 +235,7 @@ def test_a_run_that_goes_on_keeps_what_it_said_of_earlier_ones(run, folder, serv
         run("cut off", private)
     server.speak = online.a1111
     run("between", folder("k", cut="ttt", good="tttt"))
-    out = run("cut off", private, "--resume")
+    out = run("cut off", private, "--resume", tmp_path / "cut off")
     assert "knows 1 earlier release to" in (out / "release" / "README.md").read_text()
     assert all(finding.holds for finding in audit(out))
 

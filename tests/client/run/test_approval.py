@@ -10,6 +10,7 @@ import pytest
 from pcevolve.cli import main as cli
 from pcevolve.egress.transport import Address
 from pcevolve.errors import UsageError
+from pcevolve.ledger.ledger import Ledger
 from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
@@ -71,6 +72,44 @@ def test_whoever_said_yes_before_is_not_asked(run, server, terminal, capfd):
     assert len(server.asked) == 2
 
 
+WEAK = ("--method", "pcevolve", "--iterations", "1", "--shots", "1", "--candidates", "10", "--epsilon", "0.1")
+"""Of a run whose selection is no better than luck."""
+LARGE = ("--method", "pcevolve", "--iterations", "1", "--shots", "1", "--candidates", "10", "--epsilon", "21")
+
+
+@pytest.mark.parametrize(
+    ("options", "doubt"),
+    [
+        (
+            WEAK,
+            "with --epsilon 0.1 and --method pcevolve, the selection cannot be told from choosing at random",
+        ),
+        (LARGE, "--epsilon 21 allows epsilon 21, which hides almost nothing (above 20)"),
+    ],
+)
+def test_a_run_that_is_hardly_worth_its_price_is_asked_about_and_needs_yes_where_nobody_can_answer(
+    run, server, terminal, monkeypatch, tmp_path, capfd, options, doubt
+):
+    os.write(terminal, b"n\n")
+    with pytest.raises(UsageError, match=r"not started, as you wish.*nothing was spent"):
+        run(*options)
+    assert doubt in capfd.readouterr().err
+    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: PTH123, SIM115
+    with pytest.raises(UsageError, match="not started, nothing was spent; --yes says that it is meant so"):
+        run(*options)
+    assert server.asked == []
+    assert Ledger(tmp_path / "ledger").runs() == []
+    run(*options, "--yes")
+    assert (tmp_path / "run" / "release").is_dir()
+
+
+@pytest.mark.parametrize("method", ["random", "t2i"])
+def test_a_run_that_spends_nothing_is_not_asked_about(run, server, monkeypatch, method):
+    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: PTH123, SIM115
+    run("--method", method, "--epsilon", "30")
+    assert server.asked
+
+
 def test_a_person_who_does_not_like_the_first_images_spends_nothing(run, server, terminal, tmp_path, capfd):
     os.write(terminal, b"y\nn\n")
     with pytest.raises(UsageError, match="nothing was spent") as refused:
@@ -81,7 +120,7 @@ def test_a_person_who_does_not_like_the_first_images_spends_nothing(run, server,
     assert record.receipts == ()
     assert record.layout.preview.is_file()
     assert "--resume" in str(refused.value)
-    run("--yes", "--resume", "--method", "pe", "--epsilon", "4", "--delta", "1e-5")
+    run("--yes", "--resume", tmp_path / "run")
     assert (tmp_path / "run" / "release").is_dir()
 
 
@@ -105,7 +144,7 @@ def test_limits_may_be_raised_when_a_run_is_continued(run, server, tmp_path):
     server.instead.append(online.said(500, {"error": "RuntimeError", "errors": "out of memory"}))
     with pytest.raises(Exception, match="all that --max-requests allows"):
         run("--yes", "--max-requests", "3")
-    run("--yes", "--resume", "--max-requests", "9")
+    run("--yes", "--resume", tmp_path / "run", "--max-requests", "9")
     assert (tmp_path / "run" / "release").is_dir()
 
 

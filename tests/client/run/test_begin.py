@@ -34,7 +34,7 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., None]:
     given = ["--private", tmp_path / "private", "--domain", "scratch", "--method", "pcevolve", "--yes"]
     given += ["--api", server.address, "--dialect", "a1111", "--model", "v1-5", "--patience", "0"]
     given += ["--candidates", "2", "--batch", "2", "--size", "16", "--iterations", "2"]
-    given += ["--pad-selection", "0.1"]
+    given += ["--pad-selection", "0.1", "--shots", "1"]
 
     def command(*more: object, out: str = "run", ledger: str | None = "ledger.sqlite") -> None:
         options = ["run", *given, "--out", tmp_path / out, *(["--ledger", ledger] if ledger else []), *more]
@@ -155,7 +155,7 @@ def test_the_owner_is_warned_where_a_tick_was_too_short_and_nobody_else_is(run, 
     told = said_by(capsys)
     assert re.search(
         r"WARNING: the longest private work between two requests took [0-9.]+ s of the 0.001 s that one tick lasts, "
-        r"so the provider saw that it was more: give --pad-selection [1-9]\d* next time, or with --resume",
+        r"so the provider saw that it was more: give --pad-selection [1-9]\d* next time, or with --resume RUN",
         told,
     )
     for file in (tmp_path / "run").rglob("*"):
@@ -180,7 +180,7 @@ def test_a_run_goes_on_from_another_directory_with_the_ledger_that_it_began_with
 ):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    run("--resume", ledger=None)
+    run("--resume", tmp_path / "run", ledger=None)
     assert all(finding.holds for finding in audit(cut_off))
     assert not Path("ledger.sqlite").exists()
     (row,) = Ledger(tmp_path / "ledger.sqlite").runs()
@@ -192,11 +192,11 @@ def test_a_run_does_not_go_on_without_its_ledger(run, cut_off, server, tmp_path)
         (tmp_path / half).rename(tmp_path / f"{half}.away")
     server.heard.clear()
     with pytest.raises(LedgerError, match=r"ledger of this run is gone from /.*ledger\.sqlite: restore it"):
-        run("--resume")
+        run("--resume", "run")
     assert not (tmp_path / "ledger.sqlite").exists()
     Ledger(tmp_path / "ledger.sqlite").close()
     with pytest.raises(LedgerError, match="does not know this run, which has begun: restore the one"):
-        run("--resume")
+        run("--resume", "run")
     assert server.heard == []
 
 
@@ -208,7 +208,7 @@ def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
     with pytest.raises(
         EgressError, match="no receipt for iteration 1: is it the one that the run began with"
     ):
-        run("--resume")
+        run("--resume", "run")
     assert server.heard == []
 
 
@@ -227,9 +227,9 @@ def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
 def test_a_run_goes_on_with_its_own_options_or_not_at_all(run, server, cut_off, changed, named):
     server.heard.clear()
     with pytest.raises(UsageError, match=named):
-        run("--resume", *changed, ledger=None)
+        run("--resume", "run", *changed, ledger=None)
     assert server.heard == []
-    run("--resume", "--patience", "1", ledger=None)
+    run("--resume", "run", "--patience", "1", ledger=None)
 
 
 @pytest.mark.parametrize(
@@ -258,15 +258,93 @@ def test_a_configuration_gives_what_the_command_line_does_not(run, tmp_path):
     assert (stored.image_hosts, stored.negative_prompt) == (("a.example",), "blur")
 
 
-def test_the_owner_is_told_that_classes_do_not_hold_what_shots_says(run, capsys, tmp_path):
-    run()
-    assert "your classes hold 1 privacy units each, and --shots says 10" in " ".join(
-        capsys.readouterr().err.split()
-    )
+def more_images(root: Path, **extra: int) -> None:
+    """Give classes some more images."""
+    for place, (label, count) in enumerate(extra.items()):
+        for number in range(count):
+            (root / label / f"more-{number}.png").write_bytes(png(100 * (place + 1) + number))
+
+
+def test_the_owner_is_told_that_classes_do_not_hold_quite_what_shots_says(run, capsys, tmp_path):
+    more_images(tmp_path / "private", cut=2, good=2)
+    run("--shots", "2")
+    assert "your classes hold 3 privacy units each, and --shots says 2" in said_by(capsys)
     for file in (tmp_path / "run" / "transcript").rglob("*"):
         assert file.is_dir() or b"privacy units each" not in file.read_bytes()
-    run("--shots", "1", "--lifetime-epsilon", "99", out="second")
+    run("--shots", "3", "--lifetime-epsilon", "99", out="second")
     assert "privacy units each" not in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("held", "shots", "offered"),
+    [
+        ((4, 4), 1, ("--shots 4: use all of them", "--subsample 1: use 1 per class")),
+        ((1, 1), 2, ("--shots 1: use all of them",)),
+        ((4, 1), 2, ("--subsample 1: use 1 per class",)),
+        ((4, 2), 3, ("--subsample 2: use 2 per class",)),
+    ],
+)
+def test_classes_that_do_not_hold_about_what_shots_says_stop_a_run_before_anything_is_spent_or_sent(
+    run, server, capsys, tmp_path, held, shots, offered
+):
+    more_images(tmp_path / "private", cut=held[0] - 1, good=held[1] - 1)
+    with pytest.raises(
+        DataError, match=r"nothing was spent or sent; pcevolve check /.* tells more"
+    ) as refusal:
+        run("--shots", str(shots))
+    told = said_by(capsys)
+    assert f"--shots says {shots}; choose one of" in told
+    assert [
+        each for each in ("--shots 4:", "--shots 1:", "--subsample 1:", "--subsample 2:") if each in told
+    ] == [each.partition(":")[0] + ":" for each in offered]
+    assert all(each in told for each in offered)
+    assert not any(character.isdigit() for character in str(refusal.value).partition("pcevolve check")[0])
+    assert server.heard == []
+    assert not (tmp_path / "ledger.sqlite").exists()
+    run("--shots", str(shots), "--method", "random")  # which looks at nothing
+
+
+def test_a_subsample_is_all_that_is_used_and_charged_and_the_rest_can_be_measured_on(run, capsys, tmp_path):
+    more_images(tmp_path / "private", cut=8, good=5)
+    run("--shots", "3", "--subsample", "3", "--test", "rest", "--subsample-seed", "7")
+    (row,) = Ledger(Path("ledger.sqlite")).runs()
+    assert (row.units, row.images) == (6, 6)
+    assert (tmp_path / "run" / "private" / "evaluation.json").exists()
+    card = (tmp_path / "run" / "release" / "README.md").read_text()
+    assert (
+        "the private dataset is 3 units (image) per class, drawn at random out of more that the owner has"
+        in card
+    )
+    assert "nominal shots per class: 3" in card
+    assert all(finding.holds for finding in audit(tmp_path / "run"))
+
+
+def test_the_seed_of_a_subsample_stays_in_the_owners_configuration(run, tmp_path):
+    more_images(tmp_path / "private", cut=8, good=8)
+    run("--shots", "3", "--subsample", "3", "--subsample-seed", "4242424242424242")
+    found = {
+        file.name
+        for file in (tmp_path / "run").rglob("*")
+        if file.is_file() and b"4242424242" in file.read_bytes()
+    }
+    assert found == {"config.toml"}
+    assert (tmp_path / "run" / "config.toml").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_run_that_goes_on_draws_the_same_subsample(run, server, tmp_path):
+    more_images(tmp_path / "private", cut=8, good=8)
+    server.instead.append(online.said(500, {"error": "RuntimeError", "errors": "out of memory"}))
+    with pytest.raises(ProviderError):
+        run("--shots", "3", "--subsample", "3")
+    run("--shots", "3", "--resume", "run", ledger=None)
+    (row,) = Ledger(Path("ledger.sqlite")).runs()
+    assert row.images == 6
+
+
+def test_notes_among_the_images_are_told_of_and_passed_over(run, capsys, tmp_path):
+    (tmp_path / "private" / "cut" / "notes.txt").write_text("seen on Monday")
+    run()
+    assert "passed over no images: cut/notes.txt" in said_by(capsys)
 
 
 @pytest.mark.parametrize("option", ["--lookahead", "--more"])

@@ -44,7 +44,7 @@ def begun(tmp_path):
 
 
 def test_an_unfinished_run_is_continued_only_when_asked(begun):
-    with pytest.raises(UsageError, match="continue it with --resume"), claim(begun):
+    with pytest.raises(UsageError, match="continue it with pcevolve run --resume"), claim(begun):
         pass
     before = (begun / "transcript" / "log.jsonl").read_bytes()
     with claim(begun, resume=True):

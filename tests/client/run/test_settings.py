@@ -47,6 +47,8 @@ def test_the_key_is_not_stored(tmp_path, monkeypatch):
         ({"strength_start": 1.5}, "--strength-start: Input should be less than"),
         ({"colour": "red"}, "--colour: Extra inputs"),
         ({"domain": ""}, "--domain: String should have at least 1"),
+        ({"test": "rest"}, "--test rest is for what --subsample leaves: give --subsample K"),
+        ({"subsample": 3, "shots": 4}, "--subsample 3 and --shots 4 differ: leave --shots out"),
         ({"shots": 0}, "--shots: Input should be greater"),
         ({"timeout": float("inf")}, "--timeout: Input should be a finite number"),
         ({"pace": 1e300}, "--pace: Input should be less than or equal to 86400"),

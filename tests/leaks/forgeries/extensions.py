@@ -26,6 +26,7 @@ from pcevolve_shared import images
 from support.forge import forge, rewritten_body
 from support.provider import png
 
+ANCHOR = r"release/manifest.json is not what the record gives"
 USEFUL = {"separation": 9.0, "distance": 0.1}
 STANDS = r"line \d+: '{}'.* stands where {}"
 CLOSED = STANDS.format("sent", "nothing, for the record is closed is due")
@@ -139,10 +140,10 @@ FORGERIES: list[Forgery] = of_family(
             "asked for again at the end",
             "larger",
             rewritten(once_more),
-            "the run is unfinished: .*transcript/log.jsonl",
+            ANCHOR,
         ),
         ("never asked for", "larger", dropped("extended"), CLOSED),
-        ("never closed", "larger", rewritten(never_closed), "the run is unfinished: .*transcript/log.jsonl"),
+        ("never closed", "larger", rewritten(never_closed), ANCHOR),
         (
             "asked for before the run was closed",
             "larger",

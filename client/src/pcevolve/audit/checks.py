@@ -48,12 +48,16 @@ def checked(run: RunReader, load: LoadEncoder) -> list[Finding]:
         return [Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))]
     if run.why_not_whole is not None:
         return [Finding("the chain of records is unbroken", (run.why_not_whole,), 0)]
-    findings = [Finding("the chain of records is unbroken", (), len(run.entries))]
-    findings += [Finding(claim, _collected(check(run)), count) for claim, check, count in _claims(run)]
+    findings = [Finding("the chain of records is unbroken", (), len(run.entries)), _end(run)]
+    findings += [
+        Finding(claim, _collected(check(run)), count, pending=pending)
+        for claim, check, count, pending in _claims(run)
+    ]
     findings += _boundary(run)
-    findings += _choices(run, load)
-    if run.plan is not None and run.finished:
-        findings += _rebuilt(RebuiltRelease(run, run.plan))
+    settled = run.settled
+    findings += _choices(settled, load)
+    if settled.plan is not None and settled.finished:
+        findings += _rebuilt(RebuiltRelease(settled, settled.plan))
     return findings
 
 
@@ -79,22 +83,51 @@ def _choices(run: RunReader, load: LoadEncoder) -> list[Finding]:
     return [Finding(f"{claim}{room}", faults, measured)]
 
 
-def _claims(run: RunReader) -> list[tuple[str, Check, int]]:
-    """What is claimed about any record, how it is checked, and of how many things."""
+def _claims(run: RunReader) -> list[tuple[str, Check, int, str]]:
+    """What is claimed about any record, how it is checked, of how many things, and what has not happened yet."""
+    planless = (
+        "" if run.plan is not None or run.finished else "no plan is on record yet, and so no prompt was sent"
+    )
     return [
-        ("the run is finished, and its lines follow each other as a run's do", _order, len(run.entries)),
+        ("the lines of the record follow each other as a run's do", _order, len(run.entries), ""),
         (
             "every recorded body is complete and unchanged, and nothing else is stored",
             _bodies,
             run.bodies_on_record,
+            "",
         ),
         (
             "every request is what the public plan and its receipt give, byte for byte",
             _requests,
             run.requests,
+            planless,
         ),
-        ("the receipts pay for every release, once, at the planned price", receipt_faults, len(run.receipts)),
+        (
+            "the receipts pay for every release, once, at the planned price",
+            receipt_faults,
+            len(run.receipts),
+            "",
+        ),
     ]
+
+
+def _end(run: RunReader) -> Finding:
+    """Whether the run came to its end, which anchors that of its record; a run under way has released nothing."""
+    claim = "the run is finished"
+    if run.finished and run.layout.manifest.is_file():
+        return Finding(claim, (), 1)
+    end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
+    why = f"the run is unfinished: {end}"
+    if run.plan is not None and run.plan.extended and run.settled.finished:
+        last = run.plan.extended[-1]
+        goes_on = f"pcevolve extend {run.layout.root} --more {last.more} --strength {last.strength:g} goes on"
+        return Finding(claim, (), 0, pending=f"an extension is under way; {goes_on}")
+    beyond = [
+        each.name for each in (run.layout.release, run.layout.summary, run.layout.report) if each.exists()
+    ]
+    if beyond:
+        return Finding(claim, (f"{why}, and yet there is {', '.join(beyond)}",), 0)
+    return Finding(claim, (), 0, pending=f"{why}; pcevolve run --resume {run.layout.root} goes on")
 
 
 def _rebuilt(released: RebuiltRelease) -> list[Finding]:
@@ -133,11 +166,8 @@ def _collected(found: Iterable[str]) -> tuple[str, ...]:
 
 
 def _order(run: RunReader) -> Iterator[str]:
-    """Whether the run came to its end, and its lines stand where the grammar allows them."""
+    """Whether lines stand where the grammar allows them."""
     yield from grammar_faults(run.entries, run.plan)
-    if not run.finished or not run.layout.manifest.is_file():
-        end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
-        yield f"the run is unfinished: {end}"
 
 
 def _bodies(run: RunReader) -> Iterator[str]:
@@ -152,7 +182,24 @@ def _bodies(run: RunReader) -> Iterator[str]:
             except ClientError as error:
                 yield f"{where}: {error}"
     yield from _stored(run)
-    yield from file_faults(run.layout.root, TRANSCRIPT, run.files, "belongs to no record")
+    listed, empty = run.files | _leftovers(run), () if run.finished else (BODIES,)
+    yield from file_faults(run.layout.root, TRANSCRIPT, listed, "belongs to no record", empty)
+
+
+def _leftovers(run: RunReader) -> set[str]:
+    """What a run that was cut off may have stored and not yet put on record; its end removes it."""
+    if run.finished or not run.layout.bodies.is_dir():
+        return set()
+    return {f"{BODIES}/{path.name}" for path in run.layout.bodies.iterdir() if _is_whole(run, path.name)}
+
+
+def _is_whole(run: RunReader, name: str) -> bool:
+    """Whether a stored file is what its name says."""
+    try:
+        run.bodies.file(name)
+    except ClientError:
+        return False
+    return True
 
 
 def _stored(run: RunReader) -> Iterator[str]:
@@ -178,7 +225,8 @@ def _library(run: RunReader, plan: PublicPlan) -> Library | None:
 def _requests(run: RunReader) -> Iterator[str]:
     """Requests that are not what the plan and the receipts give, as an independent replay predicts them."""
     if run.plan is None:
-        yield "no plan is on record, so no request had a reason to leave"
+        if run.finished:
+            yield "no plan is on record, so no request had a reason to leave"
         return
     opened, plan = run.opened, run.plan
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):

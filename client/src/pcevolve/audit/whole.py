@@ -59,6 +59,11 @@ class Audit:
         """Whether every claim holds, and the noise protects somebody."""
         return self.secure and all(each.holds for each in self.findings)
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether nothing is broken, and the run has not come to its end."""
+        return not any(each.faults for each in self.findings) and any(each.pending for each in self.findings)
+
     def write_wire_page(self) -> Path:
         """Write ``wire.html`` from the record and these findings, and return where."""
         return write_viewer(self.run, self.findings, self.run.layout.wire_page)

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pcevolve.cli.options import Json, RunFolder
+from pcevolve.cli.options import Json, RunFolder, require_run
 from pcevolve.cli.tables import print_table
 from pcevolve.errors import ModelError, printable
 
 if TYPE_CHECKING:
     from pcevolve.public.finding import Finding
+
+UNFINISHED = 9
+"""Exit code of an audit in which nothing is broken, of a run that has not come to its end."""
 
 
 def audit(
@@ -39,9 +42,10 @@ def audit(
 ) -> None:
     """Check from the record alone that nothing left without a reason, and that all that may be shared follows from it.
 
-    Exit code 1 if anything does not hold, if the run is unfinished, or if it is INSECURE; 8 if nothing is broken, but
-    the encoder that judged is not at hand, so that choices were not checked.
+    Exit code 1 if anything does not hold, or if the run is INSECURE; 9 if nothing is broken, but the run is UNFINISHED;
+    8 if nothing is broken, but the encoder that judged is not at hand, so that choices were not checked.
     """
+    require_run(folder)
     from pcevolve.audit import Audit, encoder_of
     from pcevolve.run.progress import error_console
 
@@ -70,6 +74,8 @@ def _verdict(
     for each in findings:
         for fault in each.faults[:20]:
             typer.echo(f"{each.claim}: NO, {printable(fault)}", err=True)
+        if each.pending:
+            typer.echo(f"{each.claim}: UNFINISHED, {printable(each.pending)}", err=True)
         if each.unchecked:
             typer.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
     if not allowed:
@@ -79,6 +85,7 @@ def _verdict(
 
 
 def _exit_code(findings: Sequence[Finding], allowed: bool) -> int:
-    """Of an audit in which not all holds: another one where nothing is broken, but the encoder was not at hand."""
-    broken = not allowed or any(each.faults for each in findings)
-    return 1 if broken else ModelError.exit_code
+    """Of an audit in which not all holds: others where nothing is broken, but something is missing."""
+    if not allowed or any(each.faults for each in findings):
+        return 1
+    return UNFINISHED if any(each.pending for each in findings) else ModelError.exit_code

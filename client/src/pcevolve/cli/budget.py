@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pcevolve.cli.help import CommandWithPanels, GroupWithPanels
+from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.options import Json, LedgerFile, given, takes
-from pcevolve.cli.tables import print_table
+from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import loss
 from pcevolve.public.options import checked
@@ -32,6 +32,7 @@ budget = typer.Typer(
     help="What a run would cost, what was spent, and on which data.",
     no_args_is_help=True,
     rich_markup_mode=None,
+    context_settings=HELP,
 )
 
 
@@ -53,24 +54,20 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
 
 @budget.command("show", cls=CommandWithPanels)
 def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
-    """List all runs in the ledger and what each has spent, at its own delta."""
+    """List all runs in the ledger, by folder, domain and date, and what each has spent at its own delta."""
     with _opened(ledger) as opened:
         rows = opened.runs()
     if as_json:
         typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
-    headings = ("run", "relation", "units", "images", "rounds", "draws", "noise", "epsilon spent", "delta")
-    numbers = [(_units(row), str(row.images), str(row.rounds), str(row.draws)) for row in rows]
-    cells = [
-        (row.run_id, row.relation, *counts, _noise(row), loss(row.epsilon), f"{row.delta:g}")
-        for row, counts in zip(rows, numbers, strict=True)
-    ]
-    print_table("Privacy ledger", headings, cells)
+    print_table("Privacy ledger", ("began", "run", "units", "spent"), map(_cells, rows), NARROW, lines=True)
 
 
 @budget.command("history", cls=CommandWithPanels)
 def budget_history(
-    run: Annotated[str | None, typer.Option(help="Only this run; 'pcevolve budget show' lists them.")] = None,
+    run: Annotated[
+        str | None, typer.Option(help="Only this run, by its id; 'pcevolve budget show' lists them.")
+    ] = None,
     ledger: LedgerFile = None,
     as_json: Json = False,
 ) -> None:
@@ -112,7 +109,10 @@ def budget_export(
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[Ledger]:
-    from pcevolve.ledger.ledger import Ledger
+    from pcevolve.ledger.creation import require_there
+
+    require_there(path or default_ledger())
+    from pcevolve.ledger.ledger import Ledger  # SciPy takes a second to load
 
     with closing(Ledger(path or default_ledger(), create=False)) as ledger:
         yield ledger
@@ -123,13 +123,21 @@ def _as_json(row: RunRow | HistoryRow) -> dict[str, Any]:
     return {**asdict(row), "epsilon": row.epsilon if math.isfinite(row.epsilon) else None}
 
 
-def _units(row: RunRow) -> str:
-    """How many units, and by what the ledger knows them again: their names, or their images alone."""
-    return f"{row.units} by {row.unit}"
-
-
-def _noise(row: RunRow) -> str:
-    return f"{row.noise}, forgets INSECURE runs" if row.forgets_insecure else row.noise
+def _cells(row: RunRow) -> tuple[str, str, str, str]:
+    """A run in few columns: when it began, what it was, whom it concerned, what it has spent."""
+    name = f"{row.folder or 'a folder that the ledger does not know'}\n{row.domain}".strip()
+    units = f"{row.units} by {row.unit}"  # by their names, or by their images alone
+    if row.named:
+        units += f"\n{row.images} images"
+    spent = f"epsilon {loss(row.epsilon)}\nat delta {row.delta:g}\n{row.relation}\n{row.draws} accesses\n{row.noise}"
+    if row.forgets_insecure:
+        spent += "\nforgets INSECURE runs"
+    return (
+        _date(row.began)[: len("2026-01-01 12:00")].replace(" ", "\n"),
+        f"{name}\nid {row.run_id[:8]}",
+        units,
+        spent,
+    )
 
 
 def _date(seconds: float) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pcevolve.cli.options import RunFolder
+from pcevolve.cli.options import RunFolder, require_run
 
 
 def classify(
@@ -22,6 +22,7 @@ def classify(
     ] = None,
 ) -> None:
     """Say which class images are nearest to, by what a run released about its classes."""
+    require_run(folder)
     from pcevolve.audit.selection import encoder_of  # torch takes seconds to load
     from pcevolve.run.classification import NearestMean
 

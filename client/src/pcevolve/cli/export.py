@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pcevolve.cli.options import RunFolder
+from pcevolve.cli.options import RunFolder, require_run
 
 
 def export(
@@ -14,6 +14,7 @@ def export(
     form: Annotated[list[str], typer.Option("--format", help="parquet or webdataset; once for each.")],
 ) -> None:
     """Write the dataset of a finished run as Parquet or WebDataset beside its images."""
+    require_run(folder)
     from pcevolve.run.exporting import export_run
 
     for path in export_run(folder, form):

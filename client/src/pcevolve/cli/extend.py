@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pcevolve.cli.options import Json, RunFolder, given, takes
+from pcevolve.cli.options import Json, RunFolder, given, require_run, takes
 from pcevolve.cli.run import show
 from pcevolve.public.options import Option, Panel
 from pcevolve.run.settings import RunSettings
@@ -30,6 +30,7 @@ def extend(
     **options: object,
 ) -> None:
     """Ask for more variations of what a finished run released; no privacy budget is spent."""
+    require_run(folder)
     from pcevolve.run import extension
 
     show(extension.extend(extension.Asked.of(folder, more, strength, given(options))), as_json)

@@ -12,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
+HELP = {"help_option_names": ["-h", "--help"]}
+"""Settings of a command that can be asked for help in both ways."""
 OPTIONS = "Options"
 ARGUMENTS = "Arguments"
 COMMANDS = "Commands"

@@ -11,8 +11,8 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from pcevolve import __version__
-from pcevolve.cli.help import CommandWithPanels, Context, GroupWithPanels, Rows
-from pcevolve.errors import ClientError, printable
+from pcevolve.cli.help import HELP, CommandWithPanels, Context, GroupWithPanels, Rows
+from pcevolve.errors import ClientError, StoppedError, printable
 
 CommandLike: TypeAlias = Any
 """A command or a group of them; typer does not export their common class."""
@@ -32,6 +32,14 @@ COMMANDS = {
     "demo": (
         "pcevolve.cli.run:demo",
         "Run the main job end to end on this machine: API server as its own process, client against it over HTTP.",
+    ),
+    "init": (
+        "pcevolve.cli.init:init",
+        "Write pcevolve.toml, with every option of a run and what it is for, the ten most used ones first.",
+    ),
+    "check": (
+        "pcevolve.cli.check:check",
+        "Look at private images before a run: formats, duplicates, units, what would be refused, and how to mend it.",
     ),
     "audit": (
         "pcevolve.cli.audit:audit",
@@ -68,6 +76,17 @@ COMMANDS = {
 class Commands(GroupWithPanels):
     """All commands; the list of them needs none of their modules, of which some take seconds to import."""
 
+    def invoke(self, ctx: Context) -> object:
+        """Carry out a command.
+
+        Raises:
+            StoppedError: A person stopped it.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise StoppedError("stopped") from None
+
     def list_commands(self, ctx: Context) -> list[str]:
         """The names of all commands, in the order in which the help lists them."""
         return list(COMMANDS)
@@ -88,7 +107,9 @@ def as_command(name: str, function: typer.Typer | Callable[..., None]) -> Comman
     """What typer makes of a function, or of a group of them."""
     if isinstance(function, typer.Typer):
         return typer.main.get_command(function)
-    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    single = typer.Typer(
+        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=HELP
+    )
     single.command(name, cls=CommandWithPanels)(function)
     return typer.main.get_command(single)
 
@@ -97,9 +118,9 @@ app = typer.Typer(
     name="pcevolve",
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings=HELP,
 )
 
 
@@ -124,11 +145,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app(arguments)
+    except StoppedError as stopped:
+        for line in stopped.lines:
+            print(printable(line), file=sys.stderr)
+        sys.exit(stopped.exit_code)
     except ClientError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a folder that may not be written
         running = (sys.argv[1:] if arguments is None else arguments)[:1] == ["run"]
-        hint = "; what was paid for is on record, continue with --resume" if running else ""
+        hint = "; what was paid for is on record, continue with --resume RUN" if running else ""
         print(f"error: {error}{hint}", file=sys.stderr)
         sys.exit(1)

@@ -18,6 +18,17 @@ LedgerFile = Annotated[Path | None, typer.Option(help="Privacy ledger; the defau
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 
 
+def require_run(folder: Path) -> None:
+    """Refuse a folder that is no run's, before anything that takes seconds is imported.
+
+    Raises:
+        UsageError: There is no transcript in it.
+    """
+    from pcevolve.run.folder import RunFolder
+
+    RunFolder(folder).require_transcript()
+
+
 def takes(
     model: type[BaseModel], only: Callable[[Option], bool] = lambda option: True
 ) -> Callable[[Command], Command]:
@@ -51,7 +62,8 @@ def given(values: dict[str, object]) -> dict[str, object]:
 
 def described(option: Option) -> str:
     """An option's help with its default and bounds."""
-    facts = [f"default: {option.default}"] if option.default else []
+    facts = ["required"] if option.required else []
+    facts += [f"default: {option.default}"] if option.default else []
     facts += [option.bounds] if option.bounds else []
     facts += [f"env: {option.setting.variable}"] if option.setting.variable else []
     return f"{option.help} [{'; '.join(facts)}]" if facts else option.help
@@ -59,6 +71,7 @@ def described(option: Option) -> str:
 
 def _parameter(option: Option) -> inspect.Parameter:
     kind: Any = bool if option.is_switch else list[str] if option.is_repeated else str
+    choices = option.kind.split("|") if "|" in option.kind else []
     declaration = typer.Option(
         option.flag,
         help=described(option),
@@ -66,11 +79,14 @@ def _parameter(option: Option) -> inspect.Parameter:
         if option.kind in {"int", "number", "path", "text"}
         else option.kind or None,
         rich_help_panel=option.setting.panel.value,
+        autocompletion=(lambda incomplete: [each for each in choices if each.startswith(incomplete)])
+        if choices
+        else None,
         show_default=False,
     )
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if option.required else None,
-        annotation=Annotated[kind if option.required else kind | None, declaration],
+        default=None,  # what is required is asked for by the model, which knows whether a file has given it
+        annotation=Annotated[kind | None, declaration],
     )

@@ -22,8 +22,8 @@ epsilon = "4"
 ```
 
 What is given on the command line wins over the file, the file over environment variables, and those over defaults.
-`--resume` continues the run in `--out` with the options that it began with, and `--json` prints
-the result as JSON.
+`--resume RUN` continues the run in that folder with the options that it began with and needs nothing else, and `--json`
+prints the result as JSON.
 
 **Public** options become part of the public plan: the provider, auditors and readers of the result may see them.
 **Resume** marks options that may be different when a run is continued.

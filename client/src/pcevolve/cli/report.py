@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from pcevolve.cli.options import RunFolder
+from pcevolve.cli.options import RunFolder, require_run
 
 
 def report(folder: RunFolder) -> None:
     """Write the page about a finished run anew."""
+    require_run(folder)
     from pcevolve.pages.report import rewritten_report
 
     typer.echo(rewritten_report(folder))

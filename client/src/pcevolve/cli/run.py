@@ -43,16 +43,24 @@ Config = Annotated[
 def run(
     *,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the run in --out where it was cut off.")
-    ] = False,
+        Path | None,
+        typer.Option(
+            "--resume",
+            metavar="RUN",
+            help="Continue the run in this folder where it was cut off, with the options that it began with; nothing "
+            "else is needed. Where no run has begun there yet, begin one.",
+        ),
+    ] = None,
     config: Config = None,
     as_json: Json = False,
     **options: object,
 ) -> None:
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
-    from pcevolve.run.checks import checked
+    from pcevolve.run.checks import checked, continued
 
-    request = checked(RunSettings.of(given(options)), resume)
+    wanted = given(options)
+    settings = RunSettings.of(wanted) if resume is None else continued(resume, wanted)
+    request = checked(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
     from pcevolve.run.whole import carried_out
 
@@ -71,8 +79,7 @@ def preview(*, config: Config = None, **options: object) -> None:
     from pcevolve.run.execution import preview as previewed
 
     typer.echo(previewed(request))
-    told = f"if that looks like your domain: pcevolve run --private ... --out {request.folder.root} --resume"
-    typer.echo(told, err=True)
+    typer.echo(f"if that looks like your domain: pcevolve run --resume {request.folder.root}", err=True)
 
 
 def demo(
@@ -93,3 +100,8 @@ def show(summary: dict[str, Any], as_json: bool) -> None:
     from pcevolve.run.progress import summary_table
 
     Console().print(summary_table(summary))
+    run = Path(summary["dataset"]).parent
+    typer.echo(f"next: look at {summary['report']} and at the pictures in {summary['dataset']}", err=True)
+    typer.echo(
+        f"then: pcevolve audit {run} --html shows what left, and that all of it had a reason", err=True
+    )

@@ -9,16 +9,32 @@ from rich.table import Table
 
 WIDE = 200
 """Columns of a table that goes into a file or a pipe, where no screen has an edge."""
+NARROW = 80
+"""Columns of a table that any terminal can show as it is, as does a page that it is pasted into."""
 
 
-def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows of text under their headings; what is too long for a terminal is folded, and nothing is left out."""
-    table = Table(title=title, title_justify="left")
+def print_table(
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    columns: int = WIDE,
+    lines: bool = False,
+) -> None:
+    """Print rows of text under their headings; what is too long for a terminal is folded, and nothing is left out.
+
+    Args:
+        title: Stands above.
+        headings: Of the columns.
+        rows: Cells, which may hold several lines.
+        columns: Of text, where no terminal has an edge.
+        lines: Whether rows are told apart by lines.
+    """
+    table = Table(title=title, title_justify="left", show_lines=lines)
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(*row)
     console = Console()
     if not console.is_terminal:
-        console.width = WIDE
+        console.width = columns
     console.print(table)

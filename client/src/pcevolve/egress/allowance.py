@@ -90,12 +90,12 @@ class Meter:
         if allowed.requests is not None and self.requests >= allowed.requests:
             raise AllowanceError(
                 f"the run has made {self.requests} requests, all that --max-requests allows; nothing is lost: "
-                "continue with --resume and a higher --max-requests"
+                "continue with --resume RUN and a higher --max-requests"
             )
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
             raise AllowanceError(
                 f"the run has cost {self.cost:g} and the next request would exceed --max-cost {allowed.cost:g}; "
-                "nothing is lost: continue with --resume and a higher --max-cost"
+                "nothing is lost: continue with --resume RUN and a higher --max-cost"
             )
 
     def note(self, record: Record) -> None:

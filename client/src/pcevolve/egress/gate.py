@@ -51,7 +51,7 @@ from pcevolve_shared import images
 RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 HINTS: Final[dict[Reason | None, str]] = {
     "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
-    "credit": ": no credit left; when there is, continue with --resume",
+    "credit": ": no credit left; when there is, continue with --resume RUN",
     "content": ": its moderation does not allow this prompt or image",
 }
 
@@ -416,7 +416,8 @@ class Gate:
         fault = self._dialect.fault(answer.status, b"" if revealed else answer.body)
         reason = f"HTTP {answer.status}" + (f" ({fault.said})" if fault.said else "")
         if answer.status in RETRYABLE and fault.reason is None:
-            raise Busy(reason, answer.header("Retry-After"))
+            loading = answer.status == HTTPStatus.SERVICE_UNAVAILABLE
+            raise Busy(reason, answer.header("Retry-After"), loading)
         raise ProviderRefusedError(f"the API refused: {reason}{HINTS.get(fault.reason, '')}")
 
     def _sent(self, outgoing: Outgoing) -> Incoming:

@@ -14,18 +14,54 @@ import tenacity
 from pcevolve.errors import ProviderUnreachableError
 
 LONGEST_PAUSE = 60.0
+LOADING_PAUSE = 10.0
+"""Most seconds between two questions to an API that is loading; it may be ready at any time."""
 Result = TypeVar("Result")
 
 
 class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
-    """The attempt failed in a way that may pass."""
+    """The attempt failed in a way that may pass.
 
-    def __init__(self, reason: str, retry_after: str | None) -> None:
+    Attributes:
+        retry_after: What the API said about when to ask again.
+        loading: Whether it answered that it is there and not ready yet, as one does that loads its model.
+    """
+
+    def __init__(self, reason: str, retry_after: str | None, loading: bool = False) -> None:
         super().__init__(reason)
-        self.retry_after = retry_after
+        self.retry_after, self.loading = retry_after, loading
 
 
-def _no_news(reason: str, pause: float) -> None:
+@dataclass(frozen=True)
+class News:
+    """Before another attempt: why there has to be one, and when it is made.
+
+    Attributes:
+        reason: Why the last one failed.
+        loading: Whether the API is there and not ready yet.
+        waited: Seconds since the first attempt.
+        limit: Seconds after which nothing more is tried.
+        pause: Seconds until the next attempt.
+    """
+
+    reason: str
+    loading: bool
+    waited: float
+    limit: float
+    pause: float
+
+    @property
+    def told(self) -> str:
+        """One line for whoever waits."""
+        if self.loading:
+            return (
+                f"the API is loading ({self.reason}): waited {self.waited:.0f} of at most {self.limit:.0f} s "
+                f"(--patience); again in {self.pause:.0f} s"
+            )
+        return f"the API is not answering ({self.reason}); again in {self.pause:.0f} s"
+
+
+def _no_news(news: News) -> None:
     """Report nothing, where nobody asked to hear of retries."""
 
 
@@ -36,18 +72,20 @@ class Patience:
     Attributes:
         seconds: Give up on a request once this much time has passed since its first attempt.
         first: The same for the first contact, where a wrong address should be told soon.
-        report: Told the reason and the pause in seconds before each further attempt.
+        report: Told before each further attempt.
         sleep: Seam for tests.
+        loading: Instead of ``seconds`` while the API answers that it is loading; the same if None.
     """
 
     seconds: float = 300.0
     first: float = 10.0
-    report: Callable[[str, float], None] = _no_news
+    report: Callable[[News], None] = _no_news
     sleep: Callable[[float], None] = tenacity.nap.sleep
+    loading: float | None = None
 
     def briefly(self) -> Self:
-        """Patience for the first contact."""
-        return replace(self, seconds=self.first)
+        """Patience for the first contact; a server that is there and loads gets as much as any request."""
+        return replace(self, seconds=self.first, loading=max(self.seconds, self.first))
 
     def until_answered(self, attempt: Callable[[], Result]) -> Result:
         """Call until it succeeds or patience ends.
@@ -57,7 +95,7 @@ class Patience:
         """
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Busy),
-            stop=tenacity.stop_before_delay(self.seconds),
+            stop=lambda state: tenacity.stop_before_delay(self._limit(state))(state),
             wait=_pause,
             sleep=self.sleep,
             before_sleep=self._tell,
@@ -68,17 +106,29 @@ class Patience:
             reason = error.last_attempt.exception()
             raise ProviderUnreachableError(
                 f"no usable answer from the API after {error.last_attempt.attempt_number} attempts: {reason}; "
-                "when it is back, continue with --resume"
+                "when it is back, continue with --resume RUN"
             ) from reason
+
+    def _limit(self, state: tenacity.RetryCallState) -> float:
+        """Seconds that the last failure is worth waiting for."""
+        return self.loading if self.loading is not None and _loads(state) else self.seconds
 
     def _tell(self, state: tenacity.RetryCallState) -> None:
         reason = state.outcome.exception() if state.outcome else None
-        self.report(str(reason), state.upcoming_sleep)
+        waited = state.seconds_since_start or 0.0
+        self.report(News(str(reason), _loads(state), waited, self._limit(state), state.upcoming_sleep))
+
+
+def _loads(state: tenacity.RetryCallState) -> bool:
+    """Whether the last attempt was answered by an API that is not ready yet."""
+    error = state.outcome.exception() if state.outcome else None
+    return isinstance(error, Busy) and error.loading
 
 
 def _pause(state: tenacity.RetryCallState) -> float:
-    """Exponential with full jitter, at least what the API asked for, at most a minute."""
-    backoff = random.uniform(0.5, 1.0) * min(LONGEST_PAUSE, 2.0 ** (state.attempt_number - 1))  # noqa: S311
+    """Exponential with full jitter, at least what the API asked for, at most a minute; less while it is loading."""
+    longest = LOADING_PAUSE if _loads(state) else LONGEST_PAUSE
+    backoff = random.uniform(0.5, 1.0) * min(longest, 2.0 ** (state.attempt_number - 1))  # noqa: S311
     error = state.outcome.exception() if state.outcome else None
     asked = _seconds(error.retry_after or "") if isinstance(error, Busy) else 0.0
     return min(LONGEST_PAUSE, max(backoff, asked))

@@ -53,11 +53,11 @@ class AuditResult:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """All that speaks against the claims, and what was not checked."""
+        """All that speaks against the claims, what was not checked, and what has not happened yet."""
         return tuple(
             f"{each.claim}: {fault}"
             for each in self.findings
-            for fault in (*each.faults, *([each.unchecked] if each.unchecked else ()))
+            for fault in (*each.faults, *filter(None, (each.unchecked, each.pending)))
         )
 
     def __bool__(self) -> bool:

@@ -47,6 +47,19 @@ def open_store(path: Path, create: bool) -> Store:
         raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
 
 
+def require_there(path: Path) -> None:
+    """Refuse to look into a ledger that does not exist; one of which only the key is left does.
+
+    Raises:
+        LedgerError: There is neither.
+    """
+    if not path.exists() and not key_beside(path).exists():
+        raise LedgerError(
+            f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
+            "PCEVOLVE_LEDGER names another"
+        )
+
+
 def key_beside(path: Path) -> Path:
     """Where the key of a ledger lies; nothing is opened.
 
@@ -84,11 +97,8 @@ def require_volume(path: Path, volume: Path | None) -> None:
 
 def _complete(path: Path, key: Path, create: bool) -> None:
     """Make the ledger and its key, or finish what a crash left half made, while no other process does."""
-    if not path.exists() and not create:
-        raise LedgerError(
-            f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
-            "PCEVOLVE_LEDGER names another"
-        )
+    if not create:
+        require_there(path)
     if not path.parent.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_folder(path.parent.parent)

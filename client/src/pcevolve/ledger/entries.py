@@ -38,6 +38,19 @@ class Terms:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a run came from, for its owner to tell runs by; nothing is decided by it, and no export has it.
+
+    Attributes:
+        folder: The run's folder when it began; empty if nobody said.
+        domain: Public words for what its images show.
+    """
+
+    folder: str = ""
+    domain: str = ""
+
+
+@dataclass(frozen=True)
 class Enrolment:
     """A run and the data that it is bound to.
 
@@ -48,6 +61,8 @@ class Enrolment:
         budget: What the run was allowed to spend when it began.
         units: Its privacy units.
         terms: How it uses them.
+        origin: Where it came from.
+        began: Seconds since 1970 by this machine's clock, when it was entered; 0 before.
     """
 
     run_id: str
@@ -56,6 +71,8 @@ class Enrolment:
     budget: Budget
     units: Units
     terms: Terms = Terms()
+    origin: Origin = Origin()
+    began: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -150,6 +167,7 @@ class Entries:
             "epsilon": str(enrolment.budget.epsilon),
             "delta": enrolment.budget.delta,
             "terms": asdict(enrolment.terms),
+            "origin": asdict(enrolment.origin),
             "images": enrolment.units.image_count,
             "names": len(enrolment.units.names) // SIZE,
         }
@@ -178,7 +196,10 @@ def _enrolment(row: Row) -> Enrolment:
         values = json.loads(row.content)
         budget, terms = Budget(Fraction(values["epsilon"]), values["delta"]), Terms(**values["terms"])
         units = _units(row.private, values["images"], values["names"])
-        return Enrolment(row.run_id, values["relation"], values["unit"], budget, units, terms)
+        origin = Origin(**values.get("origin", {}))  # rows of earlier versions have none
+        return Enrolment(
+            row.run_id, values["relation"], values["unit"], budget, units, terms, origin, values["time"]
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise _unreadable(row) from error
 

@@ -17,14 +17,17 @@ from pcevolve.dp.accountants import ACCOUNTANTS, epsilon, merged
 from pcevolve.errors import DataError, LedgerError
 from pcevolve.ledger.account import Account, Limits, Paid
 from pcevolve.ledger.creation import open_store
-from pcevolve.ledger.entries import Enrolment, Entries, Terms
+from pcevolve.ledger.entries import Enrolment, Entries, Origin, Terms
 from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
 from pcevolve.privacy import FREE, Event, Relation
 from pcevolve.public.release import Query, Receipt
 
-__all__ = ["Account", "Ledger", "Limits", "Paid", "PrivateUnit", "Terms"]
+__all__ = ["Account", "Ledger", "Limits", "Origin", "Paid", "PrivateUnit", "Terms"]
 
 NO_TERMS = Terms()
+NOWHERE = Origin()
+LEAST_OF_AN_ID = 4
+"""Characters of a run's id that are enough to name it, where no other run's begins so."""
 NOISE = {True: "os-csprng", False: "INSECURE"}
 """What tables and exports call a run's noise, by whether it protects anybody."""
 
@@ -35,6 +38,9 @@ class RunRow:
 
     Attributes:
         run_id: Public id of the run.
+        folder: Its folder when it began; empty if the ledger does not know.
+        domain: Public words for what its images show.
+        began: Seconds since 1970 by this machine's clock.
         relation: Neighbour relation of its events.
         unit: What one privacy unit is, in a word.
         units: How many units it has.
@@ -49,6 +55,9 @@ class RunRow:
     """
 
     run_id: str
+    folder: str
+    domain: str
+    began: float
     relation: Relation
     unit: str
     units: int
@@ -98,6 +107,7 @@ class Ledger:
         limits: Limits,
         unit: str = IMAGE,
         terms: Terms = NO_TERMS,
+        origin: Origin = NOWHERE,
     ) -> Account:
         """A run's account with its privacy units; of a new run nothing is on record until it enrols.
 
@@ -108,6 +118,7 @@ class Ledger:
             limits: What this run may spend, and what may ever be spent on one unit.
             unit: What a privacy unit is: ``"image"``, ``"patient"``.
             terms: How the run uses the data, besides.
+            origin: Where the run comes from, for its owner to tell it by.
 
         Raises:
             LedgerError: The run was begun with other data, or under another promise.
@@ -118,7 +129,8 @@ class Ledger:
             raise DataError(
                 f"a {unit} has more images than --unit-size {terms.unit_size} says: nothing was spent"
             )
-        account = Account(self._entries, Enrolment(run_id, relation, unit, limits.run, prints, terms), limits)
+        enrolment = Enrolment(run_id, relation, unit, limits.run, prints, terms, origin)
+        account = Account(self._entries, enrolment, limits)
         account.recognise()
         return account
 
@@ -129,6 +141,9 @@ class Ledger:
 
     def history(self, run_id: str | None = None) -> list[HistoryRow]:
         """Every access to private data, of all runs or of one, in the order in which they were paid for.
+
+        Args:
+            run_id: A run's id, or as much of its beginning as tells it from the others'.
 
         Raises:
             LedgerError: There is no such run.
@@ -160,7 +175,7 @@ class Ledger:
         self._store.close()
 
     def _enrolments(self, run_id: str | None = None) -> list[Enrolment]:
-        wanted = self._entries.run_ids() if run_id is None else (run_id,)
+        wanted = self._entries.run_ids() if run_id is None else self._named(run_id)
         enrolled = [each for each in map(self._entries.enrolment, wanted) if each is not None]
         if run_id is not None and not enrolled:
             raise LedgerError(
@@ -168,10 +183,21 @@ class Ledger:
             )
         return enrolled
 
+    def _named(self, begin: str) -> tuple[str, ...]:
+        """Ids of the runs that a name may stand for: the one, or none where it is too short or several are."""
+        known = self._entries.run_ids()
+        if begin in known:
+            return (begin,)
+        found = tuple(each for each in known if len(begin) >= LEAST_OF_AN_ID and each.startswith(begin))
+        return found if len(found) == 1 else ()
+
     def _row(self, run: Enrolment) -> RunRow:
         events = self._entries.events(run.run_id)
         return RunRow(
             run_id=run.run_id,
+            folder=run.origin.folder,
+            domain=run.origin.domain,
+            began=run.began,
             relation=run.relation,
             unit=run.unit,
             units=len(run.units),

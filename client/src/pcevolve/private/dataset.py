@@ -1,7 +1,7 @@
-"""The private dataset: labelled images that stay on this machine; loading from class folders.
+"""The private dataset: labelled images that stay on this machine, read from the files that a listing names.
 
-A dataset is complete or it is refused: a file that cannot be used is never skipped in silence,
-because the shots per class are part of what a run declares.
+A dataset is complete or it is refused: an image that cannot be used is never skipped, because the shots per class are
+part of what a run declares.
 """
 
 from __future__ import annotations
@@ -16,16 +16,12 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import IMAGE, PrivateUnit
 from pcevolve.modality.images.decoding import DecodedImage
-from pcevolve.modality.images.files import SUFFIXES, RejectedImageError, pixel_count, read_image
-from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, require_folder
-from pcevolve.public.labels import SYSTEM_FILES, label_fault, label_faults
+from pcevolve.modality.images.files import RejectedImageError, pixel_count, read_image
+from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, refuse, short
 
 IntArray = NDArray[np.int64]
 
-MAX_IMAGES = 100_000
 MAX_TOTAL_PIXELS = 2_000_000_000  # 6 GB in memory
-_KINDS = "PNG, JPEG, TIFF, BMP or WebP"
-_NAMED = 5  # files named in one error
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -127,95 +123,50 @@ class PrivateDataset:
 
 
 def load_folder(path: Path, *, unique: bool = True) -> PrivateDataset:
-    """Load a folder of class folders of PNG, JPEG, TIFF, BMP or WebP images.
-
-    Hidden files are ignored anywhere, and so are other files beside the class folders (a README,
-    a manifest); inside a class folder every visible file must be a usable image.
+    """Load a folder of class folders of images; see ``listed_classes`` and ``loaded``.
 
     Args:
         path: Its subfolders' names are the labels.
-        unique: Refuse the same pixels twice: the unit's share in every vote would be two, and
-            the guarantee is stated for one. False for held-out data, which no vote sees.
-
-    Returns:
-        The dataset; labels and files in sorted order.
+        unique: Refuse the same pixels twice.
 
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
-    folders = _class_folders(path)
-    listed = [(file, target) for target, folder in enumerate(folders) for file in _class_files(folder)]
-    files, targets = [file for file, _ in listed], [target for _, target in listed]
-    return _load(path, files, tuple(folder.name for folder in folders), targets, unique)
+    return loaded(listed_classes(path), unique=unique)
 
 
 def load_unlabelled(path: Path, label: str) -> PrivateDataset:
-    """Load all images of a folder and its subfolders as one class.
+    """Load all images of a folder and its subfolders as one class; see ``listed_unlabelled`` and ``loaded``.
 
     Args:
-        path: Every visible file in it must be a usable image.
+        path: The folder.
         label: Public name of the class.
 
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
-    require_folder(path, OF_IMAGES)
-    fault = label_fault(label)
-    if fault is not None:
-        raise DataError(f"{label!r} cannot be used as a label, because {fault}: choose other --domain words")
-    files = [
-        file for folder in (path, *_folders_below(path)) for file in _visible(folder) if not file.is_dir()
-    ]
-    if not files:
-        raise DataError(f"{path} holds no images")
-    return _load(path, files, (label,), [0] * len(files), unique=True)
+    return loaded(listed_unlabelled(path, label))
 
 
-def _folders_below(path: Path) -> list[Path]:
-    own = [entry for entry in _visible(path) if entry.is_dir()]
-    return [folder for each in own for folder in (each, *_folders_below(each))]
+def loaded(listing: Listing, *, unique: bool = True) -> PrivateDataset:
+    """Read the images of a listing.
 
+    Args:
+        listing: Names them.
+        unique: Refuse the same pixels twice: the unit's share in every vote would be two, and the guarantee is stated
+            for one. False for held-out data, which no vote sees.
 
-def _load(
-    root: Path, files: Sequence[Path], labels: tuple[str, ...], targets: Sequence[int], unique: bool
-) -> PrivateDataset:
-    _refuse([f"{_short(file)} is not a {_KINDS} image" for file in files if not _looks_usable(file)])
-    if len(files) > MAX_IMAGES:
-        raise DataError(f"{root} holds more than {MAX_IMAGES:,} images: use a smaller dataset")
-    images, digests = _read_all(files)
+    Returns:
+        The dataset; labels and files in the listing's order.
+
+    Raises:
+        DataError: What is wrong, by the names of up to five files, in one line.
+    """
+    images, digests = _read_all(listing.files)
     if unique:
-        _refuse_duplicates(files, digests)
-    names = tuple(file.relative_to(root).as_posix() for file in files)
-    return PrivateDataset(labels, images, np.array(targets, dtype=np.int64), digests, names=names)
-
-
-def _class_folders(path: Path) -> list[Path]:
-    require_folder(path, OF_CLASSES)
-    entries = _visible(path)
-    folders = [entry for entry in entries if entry.is_dir()]
-    loose = [entry for entry in entries if not entry.is_dir() and entry.suffix.lower() in SUFFIXES]
-    if not folders:
-        raise DataError(f"{path} has no class folders: put the images into one subfolder per class")
-    _refuse([f"{entry.name} lies outside the class folders" for entry in loose])
-    if len(folders) == 1:
-        raise DataError(f"{path} has only one class, {folders[0].name!r}: at least two are needed")
-    _refuse([f"{fault}; rename it" for fault in label_faults(folder.name for folder in folders)])
-    return folders
-
-
-def _class_files(folder: Path) -> list[Path]:
-    files = _visible(folder)
-    if not files:
-        raise DataError(f"class {folder.name!r} is empty: add images to {folder} or remove it")
-    return files
-
-
-def _visible(folder: Path) -> list[Path]:
-    try:
-        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be read: {error.strerror}") from None
-    return [e for e in entries if not e.name.startswith(".") and e.name.lower() not in SYSTEM_FILES]
+        _refuse_duplicates(listing.files, digests)
+    targets = np.array(listing.targets, dtype=np.int64)
+    return PrivateDataset(listing.labels, images, targets, digests, names=listing.names)
 
 
 def _read_all(files: Sequence[Path]) -> tuple[tuple[DecodedImage, ...], tuple[bytes, ...]]:
@@ -227,14 +178,14 @@ def _read_all(files: Sequence[Path]) -> tuple[tuple[DecodedImage, ...], tuple[by
         try:
             image, unit = read_image(file)
         except RejectedImageError as error:
-            faults.append(f"{_short(file)} {error}")
+            faults.append(f"{short(file)} {error}")
             continue
         pixels += pixel_count(image)
         if pixels > MAX_TOTAL_PIXELS:
             raise DataError(f"more than {MAX_TOTAL_PIXELS:,} pixels in all: use fewer or smaller images")
         images.append(image)
         units.append(unit)
-    _refuse(faults)
+    refuse(faults)
     return tuple(images), tuple(units)
 
 
@@ -244,20 +195,5 @@ def _refuse_duplicates(files: Sequence[Path], units: Sequence[bytes]) -> None:
     for file, unit in zip(files, units, strict=True):
         twin = first.setdefault(unit, file)
         if twin is not file:
-            faults.append(f"{_short(file)} has the pixels of {_short(twin)}; remove one")
-    _refuse(faults)
-
-
-def _refuse(faults: Sequence[str]) -> None:
-    """Raise one line that lists the first faults and counts the others, if there are any."""
-    if faults:
-        more = f"; and {len(faults) - _NAMED} more" if len(faults) > _NAMED else ""
-        raise DataError("private data: " + "; ".join(faults[:_NAMED]) + more)
-
-
-def _looks_usable(file: Path) -> bool:
-    return file.suffix.lower() in SUFFIXES and not file.is_dir()
-
-
-def _short(file: Path) -> str:
-    return f"{file.parent.name}/{file.name}"
+            faults.append(f"{short(file)} has the pixels of {short(twin)}; remove one")
+    refuse(faults)

@@ -61,15 +61,17 @@ def parse_source(text: str) -> FolderSource | DigitsSource:
     return DigitsSource(names)
 
 
-def require_folder(path: Path, wanted: str) -> None:
+def require_folder(path: Path, wanted: str, option: str = "") -> None:
     """Refuse a path that is no folder, before anything of it is read.
 
     Args:
         path: Where images should be.
         wanted: What kind of folder it should be: ``OF_CLASSES`` or ``OF_IMAGES``.
+        option: What the user typed before it, with a blank.
 
     Raises:
         DataError: There is no such folder.
     """
     if not path.is_dir():
-        raise DataError(f"{path}: no such folder; give a folder {wanted}")
+        there = "is a file" if path.exists() else "no such folder"
+        raise DataError(f"{option}{path}: {there}; give a folder {wanted}")

@@ -6,7 +6,7 @@ import csv
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,34 +21,60 @@ _EXAMPLE = "a first line like file,patient, then one image and its unit per line
 _NAMED = 5  # files or lines named in one error
 
 
-def with_units(data: PrivateDataset, path: Path) -> PrivateDataset:
+@dataclass(frozen=True, repr=False)
+class UnitMap:
+    """Which privacy unit each image of a folder belongs to.
+
+    Attributes:
+        kind: What a unit is (``patient``); public. Everything else here is private.
+        of: What the owner calls the unit of each image, by the image's path inside the folder.
+    """
+
+    kind: str
+    of: dict[str, str]
+
+    def __repr__(self) -> str:
+        return "UnitMap"
+
+
+def with_units(data: PrivateDataset, units: UnitMap) -> PrivateDataset:
     """Group the images of a dataset into privacy units.
+
+    Args:
+        data: Loaded from the folder, or from some of its files.
+        units: Of all files of the folder.
+
+    Returns:
+        The same images under these units.
+    """
+    names, unit_of = np.unique([units.of[name] for name in data.names], return_inverse=True)
+    return replace(
+        data, unit_of=unit_of.astype(np.int64), unit_name=units.kind, unit_names=tuple(map(str, names))
+    )
+
+
+def read_units(path: Path, there: Sequence[str]) -> UnitMap:
+    """Read which unit each image of a folder belongs to.
 
     A name that Unicode can spell in several ways is one name.
 
     Args:
-        data: Loaded from a folder.
         path: CSV in UTF-8 with two columns: path of an image inside the folder, and its unit. The first line is a
             header whose second column names what a unit is (``patient``); that name is public, the rest is not.
-
-    Returns:
-        The same images under the units of the file.
+        there: Paths of all images inside the folder.
 
     Raises:
         DataError: The file cannot be read, or does not list every image of the folder exactly once.
     """
     header, *lines = _rows(path)
     files, units = [_normalised(file) for file, _ in lines], [_composed(unit) for _, unit in lines]
-    _check_header(path, header, set(data.names))
+    _check_header(path, header, set(there))
     _refuse(path, "has no unit for", [file for file, unit in zip(files, units, strict=True) if not unit])
     _refuse(path, "lists twice:", [file for file, count in Counter(files).items() if count > 1])
-    listed, there = dict(zip(files, units, strict=True)), set(data.names)
-    _refuse(path, "does not list", [name for name in data.names if name not in listed])
-    _refuse(path, "lists what is not in the private folder:", [file for file in files if file not in there])
-    names, unit_of = np.unique([listed[name] for name in data.names], return_inverse=True)
-    return replace(
-        data, unit_of=unit_of.astype(np.int64), unit_name=header[1], unit_names=tuple(map(str, names))
-    )
+    listed, known = dict(zip(files, units, strict=True)), set(there)
+    _refuse(path, "does not list", [name for name in there if name not in listed])
+    _refuse(path, "lists what is not in the private folder:", [file for file in files if file not in known])
+    return UnitMap(header[1], listed)
 
 
 def require_unit_size(data: PrivateDataset, most: int) -> None:

@@ -37,13 +37,17 @@ def factor(epsilon: float) -> str:
     return upwards(value, 3) if value < 1000 else f"{math.ceil(value):,}"
 
 
-def parse_epsilon(text: str | float) -> Fraction:
+def parse_epsilon(text: str | float, option: str = "--epsilon") -> Fraction:
     """Read ε as the exact decimal or fraction that the user wrote.
+
+    Args:
+        text: The number.
+        option: What the user typed before it.
 
     Raises:
         UsageError: Not a finite number above zero, or beyond what makes sense as a guarantee.
     """
-    return _exact("epsilon", text, "10")
+    return _exact(option, text, "10")
 
 
 def parse_noise_multiplier(text: str | float) -> Fraction:
@@ -52,7 +56,7 @@ def parse_noise_multiplier(text: str | float) -> Fraction:
     Raises:
         UsageError: Not a finite number above zero, or beyond what makes sense as noise.
     """
-    return _exact("noise-multiplier", text, "2")
+    return _exact("--noise-multiplier", text, "2")
 
 
 def parse_delta(value: float) -> float:
@@ -66,7 +70,7 @@ def parse_delta(value: float) -> float:
     return value
 
 
-def _exact(name: str, text: str | float, example: str) -> Fraction:
+def _exact(option: str, text: str | float, example: str) -> Fraction:
     # The pattern bounds the length and the exponent: a fraction of 1e999999999 would take for ever to write out.
     known = re.fullmatch(r"[0-9.]{1,60}(e[+-]?[0-9]{1,3}|/[0-9]{1,60})?", str(text).strip().lower(), re.ASCII)
     try:
@@ -74,7 +78,7 @@ def _exact(name: str, text: str | float, example: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         number = Fraction(0)
     if number <= 0:
-        raise UsageError(f"{name} must be a finite number above 0, not {text}: try --{name} {example}")
+        raise UsageError(f"{option} must be a finite number above 0, not {text}: try {option} {example}")
     if not Fraction(1, LARGEST) <= number <= LARGEST:
-        raise UsageError(f"{name} must lie between 1e-9 and 1e9, not at {text}: try --{name} {example}")
+        raise UsageError(f"{option} must lie between 1e-9 and 1e9, not at {text}: try {option} {example}")
     return number

@@ -126,6 +126,9 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
     said = fault["msg"].removeprefix("Value error, ")
     if not fault["loc"]:  # about several options, which it names itself
         return f"--{said}"
+    if fault["type"] == "missing":
+        missing = [flag(str(each["loc"][0]), model) for each in error.errors() if each["type"] == "missing"]
+        return f"{' and '.join(missing)} must be given: --help says more"
     return f"{flag(str(fault['loc'][0]), model)}: {said}"
 
 

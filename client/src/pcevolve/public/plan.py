@@ -149,6 +149,8 @@ class PublicPlan(BaseModel):
     unit: str = "image"
     unit_size: settings.UnitSize | None = None
     shots: settings.Shots
+    # What is not there is not written down, so that plans without it stay as they were.
+    subsample: Annotated[settings.Subsample | None, Field(exclude_if=operator.not_)] = None
     epsilon: ExactEpsilon
     delta: settings.Delta = 0.0
     encoder: str

@@ -74,6 +74,15 @@ Shots = Annotated[
     ),
     _MOST_USED,
 ]
+Subsample = Annotated[
+    int,
+    Field(
+        ge=1,
+        description="Use this many private units (images, or patients) of each class, drawn at random; sets --shots. "
+        "The guarantee is for those that are drawn, and only they are charged.",
+    ),
+    Setting(Panel.DATA, public=True),
+]
 Candidates = Annotated[int, Field(ge=1, le=10_000, description="Synthetic images per class, N."), _MOST_USED]
 Iterations = Annotated[
     int,

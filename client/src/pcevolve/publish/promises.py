@@ -82,10 +82,21 @@ def assumptions(plan: PublicPlan) -> list[str]:
         f"class names: {', '.join(plan.labels)}",
         f"domain words: {plan.domain}",
         f"nominal shots per class: {plan.shots}",
+        *_subsample(plan),
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
         f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
         *([f"that more was asked for later, {len(plan.extended)} times"] if plan.extended else []),
         *([f"frame of its embeddings of public images: sha256 {plan.frame}"] if plan.frame else []),
+    ]
+
+
+def _subsample(plan: PublicPlan) -> list[str]:
+    """What the guarantee is about where a run used some of the owner's images only."""
+    if plan.subsample is None:
+        return []
+    return [
+        f"the private dataset is {plan.subsample} units ({plan.unit}) per class, drawn at random out of more that the "
+        "owner has; the guarantee is for those that were drawn, and compares draws that differ in one of them"
     ]
 
 

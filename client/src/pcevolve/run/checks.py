@@ -5,14 +5,15 @@ None of a run's libraries is imported here (torch, SciPy, an HTTP client), so th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder
 from pcevolve.encoders.choice import AUTO
-from pcevolve.errors import LedgerError, UsageError
+from pcevolve.errors import DataError, LedgerError, UsageError
 from pcevolve.ledger.creation import key_beside, require_volume
 from pcevolve.privacy import Budget
 from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, DigitsSource, parse_source, require_folder
@@ -20,7 +21,7 @@ from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import options_of
 from pcevolve.public.plan import IN_PROCESS
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.settings import RunSettings, ledger_volume
+from pcevolve.run.settings import REST, RunSettings, ledger_volume
 
 if TYPE_CHECKING:
     from pcevolve.egress.in_process import Generator
@@ -72,11 +73,36 @@ def checked(
     if resume and folder.config.exists():
         settings = resumed(RunSettings.load(folder.config), settings)
     key = settings.key() if key is None else key
-    _check_options(settings, key)
+    _check_figures(settings)
     _require_somebody(settings, generator)
     _check_paths(settings, folder, resume)
+    _check_names(settings, key)
     budget = _budget(settings)
     return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget), key, generator)
+
+
+def continued(root: Path, given: Mapping[str, Any]) -> RunSettings:
+    """The options of the run in a folder, under what was given now; ``checked`` says which of that may be.
+
+    Args:
+        root: Folder of a run that was cut off; or of one that is to begin there, if ``given`` says enough for that.
+        given: Options by name, as they were typed.
+
+    Raises:
+        UsageError: There is no run to continue, or an option cannot be.
+    """
+    out = given.get("out")
+    if out is not None and Path(str(out)).absolute() != root.absolute():
+        raise UsageError(f"--resume {root} and --out {out} are two folders: leave --out out")
+    config = RunFolder(root).config
+    if config.exists():
+        began = RunSettings.load(config).model_dump(exclude_none=True)
+        return RunSettings.of({**began, **given, "out": root})
+    if RunFolder(root).has_plan():
+        raise UsageError(f"{config} is gone, and with it the options that this run began with: restore it")
+    if not given.keys() & {"private", "domain"}:
+        raise UsageError(f"--resume {root}: there is no run to continue; pcevolve run begins one")
+    return RunSettings.of({**given, "out": root})
 
 
 def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
@@ -99,14 +125,19 @@ def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
     return stored.model_copy(update=given.model_dump(include=changeable))
 
 
-def _check_options(settings: RunSettings, key: str | None) -> None:
-    """Refuse options that no run can have, those first that take least to tell."""
+def _check_figures(settings: RunSettings) -> None:
+    """Refuse figures and an address that no run can have, which takes least to tell."""
+    parse_epsilon(settings.epsilon)
+    if settings.lifetime_epsilon is not None:
+        parse_epsilon(settings.lifetime_epsilon, "--lifetime-epsilon")
+    require_address(settings.api)
+    _require_writers(settings)
+
+
+def _check_names(settings: RunSettings, key: str | None) -> None:
+    """Refuse a dialect and an encoder that there are not; the dialects take a moment to import."""
     from pcevolve.providers import dialect
 
-    parse_epsilon(settings.epsilon)
-    _require_writers(settings)
-    parse_epsilon(settings.lifetime_epsilon or settings.epsilon)
-    require_address(settings.api)
     require_key(key, dialect(settings.dialect).scheme)
     _require_encoder(settings)
 
@@ -142,12 +173,18 @@ def _check_paths(settings: RunSettings, folder: RunFolder, resume: bool) -> None
     folder.refuse_overwriting(resume)
     source = parse_source(settings.private)
     if isinstance(source, DigitsSource):
-        if settings.unit_map or settings.unlabelled:
-            raise UsageError("--unit-map and --unlabelled are for a folder of images, not for the digits")
+        if settings.unit_map or settings.unlabelled or settings.subsample:
+            raise UsageError(
+                "--unit-map, --unlabelled and --subsample are for a folder of images, not for the digits"
+            )
     else:
-        require_folder(source.path, OF_IMAGES if settings.unlabelled else OF_CLASSES)
-        if settings.test is not None:
-            require_folder(Path(settings.test), OF_CLASSES)
+        require_folder(source.path, OF_IMAGES if settings.unlabelled else OF_CLASSES, "--private ")
+        if settings.test not in (None, REST):
+            require_folder(Path(settings.test), OF_CLASSES, "--test ")
+        if settings.unit_map is not None and not settings.unit_map.is_file():
+            raise DataError(f"--unit-map {settings.unit_map}: no such file")
+        if settings.encoder_weights is not None and not Path(settings.encoder_weights).is_file():
+            raise UsageError(f"--encoder-weights {settings.encoder_weights}: no such file")
     require_volume(settings.ledger, ledger_volume())
     key_beside(settings.ledger)
     if resume and folder.has_plan():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from pcevolve import methods
 from pcevolve.dp.mechanisms import Noise, SecureNoise, SeededNoise
@@ -15,27 +14,22 @@ from pcevolve.egress.in_process import InProcess
 from pcevolve.egress.transport import Address, HttpTransport, Transport
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.choice import resolved
-from pcevolve.errors import UsageError
 from pcevolve.evolve import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.methods import Method, Scope
 from pcevolve.methods.method import AppearanceMode
-from pcevolve.private.dataset import PrivateDataset, load_folder, load_unlabelled
+from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, UniformJudge
-from pcevolve.private.sources import DigitsSource, parse_source
-from pcevolve.private.units import require_unit_size, with_units
 from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.checks import CheckedRun
+from pcevolve.run.private_data import read_data
 from pcevolve.run.settings import RunSettings
 from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.transcript.log import Transcript
-
-SPLIT_SEED = 0
-"""Which of scikit-learn's digits play the private ones; public."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +49,7 @@ class Components:
         data: The private images.
         test: Held-out images, if there are any.
         test_is_public: Whether figures about them may be shown.
+        skipped: Names of files that lie among the private images and are none.
         limits: What may be spent.
         generator: Makes the images inside this process, if no API does.
     """
@@ -71,6 +66,7 @@ class Components:
     data: PrivateDataset
     test: PrivateDataset | None
     test_is_public: bool
+    skipped: tuple[str, ...]
     limits: Limits
     generator: Generator | None = None
 
@@ -84,7 +80,8 @@ class Components:
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
         spoken = find_dialect(settings.dialect)
-        data, test, public = _load(settings)
+        read = read_data(settings)
+        data = read.data
         scope = Scope(
             relation=settings.relation,
             iterations=settings.iterations or 1,
@@ -107,8 +104,9 @@ class Components:
             dialect=spoken,
             address=Address(settings.api, run.key, spoken.scheme),
             data=data,
-            test=test,
-            test_is_public=public,
+            test=read.test,
+            test_is_public=read.test_is_public,
+            skipped=read.skipped,
             limits=limits,
             generator=run.generator,
         )
@@ -176,31 +174,3 @@ def _asked_for(settings: RunSettings) -> set[str]:
 def _noise(seed: int | None) -> Noise:
     """The operating system's randomness, unless a seed makes the run INSECURE."""
     return SecureNoise() if seed is None else SeededNoise(seed)
-
-
-def _load(settings: RunSettings) -> tuple[PrivateDataset, PrivateDataset | None, bool]:
-    """The private data, the test data if there are any, and whether the latter are public."""
-    source = parse_source(settings.private)
-    if isinstance(source, DigitsSource):
-        from pcevolve.private.digits import load_digits  # scikit-learn takes seconds to load
-
-        data, rest = load_digits(settings.shots, source.names, SPLIT_SEED)
-        return data, rest, True
-    data = load_unlabelled(source.path, settings.domain) if settings.unlabelled else load_folder(source.path)
-    if settings.unit_map:
-        data = with_units(data, settings.unit_map)
-    if settings.unit_size:
-        require_unit_size(data, settings.unit_size)
-    return data, _load_test(settings.test, data), False
-
-
-def _load_test(path: str | None, data: PrivateDataset) -> PrivateDataset | None:
-    """Held-out images of the same classes."""
-    if path is None:
-        return None
-    if len(data.labels) == 1:
-        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
-    test = load_folder(Path(path), unique=False)
-    if test.labels != data.labels:
-        raise UsageError(f"--test {path} must have the same class folders as --private")
-    return test

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pcevolve.errors import ProviderUnreachableError, UsageError
+from rich.console import Console
+
+from pcevolve.errors import ProviderUnreachableError, StoppedError, UsageError
 from pcevolve.evaluation.accuracy import AccuracyTest
 from pcevolve.pages.report import AccuracyPoint, write_report
 from pcevolve.private.dataset import PrivateDataset
@@ -67,6 +69,14 @@ def demonstrate(out: Path) -> dict[str, Any]:
             f"{out} holds a finished demonstration: here it is again; remove the folder to run it anew"
         )
         return done
+    try:
+        return _demonstrated(out, console, started)
+    except StoppedError as stopped:
+        raise StoppedError(stopped.lines[0], "to go on: the same command again") from None
+
+
+def _demonstrated(out: Path, console: Console, started: float) -> dict[str, Any]:
+    """Start the server, make both runs, and measure them."""
     with _server(out) as address:
         console.print(f"API server at {address}, a process of its own; it logs to {_log(out)}")
         main = execute(_checked(out, out, address, "auto"))

@@ -17,6 +17,9 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks, real_images
 from pcevolve.run.components import Components
 
+NAMED = 5
+"""Files that one note names."""
+
 
 @dataclass(frozen=True)
 class PrivateNotes:
@@ -35,7 +38,8 @@ class PrivateNotes:
     @classmethod
     def of(cls, components: Components, plan: PublicPlan, account: Account) -> Self:
         """Look at ledger and data."""
-        return cls(_known(account, plan, _paid(components, plan)), _odd_shots(components, plan))
+        odd = {**_odd_shots(components, plan), **_passed_over(components.skipped)}
+        return cls(_known(account, plan, _paid(components, plan)), odd)
 
 
 def disclosure(components: Components, plan: PublicPlan, notes: PrivateNotes) -> dict[str, str]:
@@ -88,6 +92,14 @@ def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
         "divided by --shots, so they come out too large or too small. It is public: say about how many there are, if "
         "that may be known, or leave some out"
     }
+
+
+def _passed_over(skipped: Sequence[str]) -> dict[str, str]:
+    """A note about files among the private images that are none."""
+    if not skipped:
+        return {}
+    more = f" and {len(skipped) - NAMED} more" if len(skipped) > NAMED else ""
+    return {"passed over": f"no images: {', '.join(skipped[:NAMED])}{more}"}
 
 
 def _known(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Console
 
 from pcevolve.durable import write_durably
@@ -19,8 +17,6 @@ from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
-from pcevolve.egress.transport import Address
-from pcevolve.errors import UsageError
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
@@ -28,6 +24,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.publish.summary import encoded
+from pcevolve.run.approval import approve, require_liking
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.components import Components
 from pcevolve.run.disclosure import disclosure
@@ -38,6 +35,7 @@ from pcevolve.run.planning import resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
 from pcevolve.run.progress import Audience, RunProgress, error_console, facts, padding, padding_kept
 from pcevolve.run.settings import RunSettings
+from pcevolve.run.stopping import stopped_early, stopped_midway
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.usefulness import assessment
 from pcevolve.transcript import RunReader, Transcript
@@ -80,14 +78,23 @@ def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
     started = time.monotonic()
+    try:
+        return _executed(run, audience or Audience(), started)
+    except KeyboardInterrupt:
+        raise stopped_early(run.folder, run.resume) from None
+
+
+def _executed(run: CheckedRun, audience: Audience, started: float) -> Outcome:
     components = Components.of(run)
-    audience = audience or Audience()
     with run.folder.claimed(run.resume), _session(components, run.folder, audience.console) as session:
-        show_opening(session.gate, session.plan, run.folder, audience.console)
-        if not run.resume:
-            _require_liking(session)
-        evolved = _evolved(session, audience)
-        summary = _finished(session, evolved, started)
+        try:
+            show_opening(session.gate, session.plan, run.folder, audience.console)
+            if not run.resume:
+                require_liking(components, run.folder)
+            evolved = _evolved(session, audience)
+            summary = _finished(session, evolved, started)
+        except KeyboardInterrupt:
+            raise stopped_midway(run.folder.root, session.plan, session.account) from None
     return Outcome(run.folder, components, session.plan, evolved, summary)
 
 
@@ -100,10 +107,12 @@ def preview(run: CheckedRun) -> Path:
     Raises:
         ClientError: Why it ended.
     """
-    components = Components.of(run)
     console = error_console()
-    with run.folder.claimed(run.resume), _session(components, run.folder, console) as session:
-        show_opening(session.gate, session.plan, run.folder, console)
+    try:
+        with run.folder.claimed(run.resume), _session(Components.of(run), run.folder, console) as session:
+            show_opening(session.gate, session.plan, run.folder, console)
+    except KeyboardInterrupt:
+        raise stopped_early(run.folder, run.resume) from None
     return run.folder.preview
 
 
@@ -138,7 +147,7 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         plan = resolved_plan(components, draft.run_id, size, draft.earlier, library)
         told = {**disclosure(components, plan, ready.notes), "time": padding(pace.tick)}
         console.print(facts("Before anything is spent", told))
-        approve(components.address, settings, plan, gate, meter)
+        approve(components, plan, gate, meter, begun=transcript.plan() is not None)
         settings.save(folder.config)
         with gate.private_section():
             account.enrol()
@@ -152,46 +161,13 @@ def patience(settings: RunSettings, console: Console) -> Patience:
     return Patience(
         settings.patience,
         settings.first_contact,
-        lambda reason, pause: console.print(f"the API is not answering ({reason}); again in {pause:.0f} s"),
+        lambda news: console.print(news.told),
     )
 
 
 def allowance(settings: RunSettings) -> Allowance:
     """What the owner allows in requests and cost."""
     return Allowance(settings.max_requests, settings.max_cost, settings.price)
-
-
-def approve(address: Address, settings: RunSettings, plan: PublicPlan, gate: Gate, meter: Meter) -> None:
-    """Make sure that requests and cost are within limits, and that a person wants them.
-
-    Raises:
-        UsageError: They are not, or nobody does; nothing has been sent but questions about the API itself.
-    """
-    near, forecast = address.is_nearby, meter.forecast(plan)
-    asks = not near or meter.allowance.cost is not None or meter.allowance.price is not None
-    meter.check(forecast, gate.balance() if asks else None)
-    if near or settings.yes or not sys.stdin.isatty():
-        return
-    cost = "an unknown sum (see --price)" if forecast.cost is None else f"{forecast.cost:g}"
-    question = f"{forecast.requests} requests for {forecast.images} images to {plan.api}, for {cost}: go on?"
-    if not typer.confirm(question, err=True):
-        raise UsageError("not started, as you wish: no prompt and no image was sent")
-
-
-def _require_liking(session: _Session) -> None:
-    """Have a person who can be asked look at the first images before anything is spent on choosing among their like.
-
-    Raises:
-        UsageError: They are not what is wanted; nothing was spent.
-    """
-    components, folder = session.components, session.folder
-    if components.method.selector is None or components.settings.yes or not sys.stdin.isatty():
-        return
-    if not typer.confirm("Do these look like your domain? Go on?", err=True):
-        raise UsageError(
-            "not continued, as you wish: nothing was spent. Try other words, another model or a library of public "
-            f"images with another --out, or go on after all with --out {folder.root} --resume"
-        )
 
 
 def _evolved(session: _Session, audience: Audience) -> Evolved:

@@ -20,7 +20,7 @@ from pcevolve.egress.gate import Gate
 from pcevolve.egress.in_process import Generator, InProcess
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.transport import Address, HttpTransport
-from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.errors import StoppedError, TranscriptError, UsageError
 from pcevolve.evolve import Evolved, Pool, evolve
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.methods.method import VARIES
@@ -31,8 +31,9 @@ from pcevolve.public.options import checked
 from pcevolve.public.plan import Extension, PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, marks, publish, write_summary
+from pcevolve.run.approval import approve_requests
 from pcevolve.run.checks import require_ledger
-from pcevolve.run.execution import allowance, approve, patience, save_result
+from pcevolve.run.execution import allowance, patience, save_result
 from pcevolve.run.exporting import export_run, forms_beside
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.progress import Audience, RunProgress, facts
@@ -124,8 +125,11 @@ def extend(asked: Asked, audience: Audience | None = None) -> dict[str, Any]:
         run = _required(folder)
         due = _due(asked, run)
         _require_own_release(run)
-        plan, evolved = _evolved(asked, run, due, audience)
-        return _published(asked, plan, evolved)
+        try:
+            plan, evolved = _evolved(asked, run, due, audience)
+            return _published(asked, plan, evolved)
+        except KeyboardInterrupt:
+            raise _stopped(folder.root, due.extension) from None
 
 
 def _required(folder: RunFolder) -> RunReader:
@@ -137,7 +141,9 @@ def _required(folder: RunFolder) -> RunReader:
     run = RunReader.strict(folder.root)
     plan = run.plan
     if plan is None or (not run.finished and not plan.extended):
-        raise UsageError(f"{folder.root} holds an unfinished run: continue it with --resume, then extend it")
+        raise UsageError(
+            f"{folder.root} holds an unfinished run: pcevolve run --resume {folder.root} goes on with it first"
+        )
     return run
 
 
@@ -209,6 +215,12 @@ def _require_own_release(run: RunReader) -> None:
         raise UsageError(f"{fault}: the release is made anew, so move it elsewhere first")
 
 
+def _stopped(root: Path, extension: Extension) -> StoppedError:
+    """What a person is told who stops an extension."""
+    again = f"pcevolve extend {root} --more {extension.more} --strength {extension.strength:g}"
+    return StoppedError("stopped: nothing is spent by an extension", f"to go on where it was: {again}")
+
+
 @contextmanager
 def _gate(asked: Asked, run: RunReader, audience: Audience) -> Iterator[tuple[Gate, Meter]]:
     """The gate to the run's own API, on its own record."""
@@ -256,7 +268,7 @@ def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> tup
         _gate(asked, run, audience) as (gate, meter),
     ):
         audience.console.print(facts("Before anything is asked for", _told(known, due.extension, meter)))
-        approve(Address(known.api), asked.settings, known, gate, meter)
+        approve_requests(Address(known.api), asked.settings, known, gate, meter)
         plan = gate.extend(due.number, due.extension, ledger.committed)
         _remove_pages(asked.folder)
         progress = RunProgress(plan, "extension", audience)

@@ -65,7 +65,7 @@ class RunFolder(RunLayout):
             state = (
                 "is a finished run:"
                 if self.finished
-                else "holds an unfinished run: continue it with --resume, or"
+                else f"holds an unfinished run: continue it with pcevolve run --resume {self.root}, or"
             )
             raise UsageError(f"{self.root} {state} choose another --out; nothing was overwritten")
 

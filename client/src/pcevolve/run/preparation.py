@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.creation import require_volume
-from pcevolve.ledger.ledger import Account, Ledger, Terms
+from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
 from pcevolve.providers.dialect import ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.checks import require_ledger
@@ -82,7 +82,8 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Accoun
     """The run's view of the ledger; nothing is on record of it yet."""
     terms = Terms(plan.api, plan.secure, plan.unit_size, plan.forgets_insecure)
     units = components.data.privacy_units()
-    return ledger.account(plan.run_id, units, plan.relation, components.limits, plan.unit, terms)
+    origin = Origin(str(components.settings.out.absolute()), plan.domain)
+    return ledger.account(plan.run_id, units, plan.relation, components.limits, plan.unit, terms, origin)
 
 
 def _run_id(transcript: Transcript) -> str:

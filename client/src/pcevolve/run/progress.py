@@ -174,7 +174,7 @@ def padding_kept(longest: float, tick: float) -> str:
     enough = math.ceil(longest * SLOW_DAY)
     return (
         f"WARNING: {said} that one tick lasts, so the provider saw that it was more: "
-        f"give --pad-selection {enough} next time, or with --resume"
+        f"give --pad-selection {enough} next time, or with --resume RUN"
     )
 
 

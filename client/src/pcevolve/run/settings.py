@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import tomli_w
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from pcevolve.durable import write_durably
 from pcevolve.encoders.choice import AUTO
@@ -26,6 +26,9 @@ VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
 DAY = 86400.0
 """Seconds: longer than anybody waits, and short enough for every clock."""
 SHORTEST_TICK = 0.001
+REST = "rest"
+"""What ``--test`` is given to measure on the images that ``--subsample`` did not draw."""
+DIGITS = "digits"
 
 
 def _tick(seconds: float) -> float:
@@ -34,6 +37,14 @@ def _tick(seconds: float) -> float:
     return seconds
 
 
+def _absolute(text: str) -> str:
+    """A path that is the same from wherever a run is continued; names that are no paths stay as they are."""
+    kind = text.partition(":")[0]
+    return text if kind in (DIGITS, REST) or not text.strip() else str(Path(text).absolute())
+
+
+FileText = Annotated[str, AfterValidator(_absolute)]
+AbsolutePath = Annotated[Path, AfterValidator(Path.absolute)]
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 Epsilon = Annotated[
     str,
@@ -71,7 +82,7 @@ class RunSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     private: Annotated[
-        str,
+        FileText,
         Field(description="Folder of class folders, or 'digits' for scikit-learn's handwritten digits."),
         Setting(Panel.MOST_USED),
     ]
@@ -85,7 +96,7 @@ class RunSettings(BaseModel):
     delta: public.Delta | None = None
     relation: public.Relation = "replace-one"
     unit_map: Annotated[
-        Path | None,
+        AbsolutePath | None,
         Field(
             description="CSV file that groups images into privacy units, e.g. patients: columns file,patient."
         ),
@@ -99,16 +110,30 @@ class RunSettings(BaseModel):
     ] = False
     method: MethodName = "auto"
     calibration: public.Calibration = "tight"
+    subsample: public.Subsample | None = None
+    subsample_seed: Annotated[
+        int,
+        Field(
+            ge=0,
+            lt=2**63,
+            description="Which units --subsample draws; secret, a new one from the operating system if not given. It "
+            "stays in config.toml.",
+        ),
+        Setting(Panel.DATA),
+    ] = Field(default_factory=lambda: secrets.randbelow(2**63))
     test: Annotated[
-        str | None,
-        Field(description="Folder of held-out real images to measure accuracy on; stays private."),
+        FileText | None,
+        Field(
+            description="Folder of held-out real images to measure accuracy on, or 'rest' for those that --subsample "
+            "did not draw; stays private."
+        ),
         Setting(Panel.DATA),
     ] = None
     api: Annotated[
         str, Field(description="Address of the image API."), Setting(Panel.MOST_USED, public=True)
     ] = "http://127.0.0.1:8000"
     api_key_file: Annotated[
-        Path | None,
+        AbsolutePath | None,
         Field(description=f"File with the API key (mode 600); or set {KEY_VARIABLE}."),
         Setting(Panel.API, resumable=True, variable=KEY_VARIABLE),
     ] = None
@@ -165,7 +190,7 @@ class RunSettings(BaseModel):
         Setting(Panel.ENCODER, public=True),
     ] = AUTO
     encoder_weights: Annotated[
-        str | None,
+        FileText | None,
         Field(description="File with the encoder's weights; the plan has its digest."),
         Setting(Panel.ENCODER, public=True),
     ] = None
@@ -175,8 +200,7 @@ class RunSettings(BaseModel):
         Setting(Panel.ENCODER),
     ] = "auto"
     ledger: Annotated[
-        Path,
-        AfterValidator(Path.absolute),
+        AbsolutePath,
         Field(description="Privacy ledger; one for all runs, because the budget belongs to the data."),
         Setting(Panel.PRIVACY, variable=LEDGER_VARIABLE),
     ] = Field(default_factory=default_ledger)
@@ -210,7 +234,10 @@ class RunSettings(BaseModel):
     ] = 300.0
     first_contact: Annotated[
         Seconds,
-        Field(description="Seconds to keep retrying the first request."),
+        Field(
+            description="Seconds to keep trying to reach the API at first; one that answers that it is loading is "
+            "waited for as long as --patience says."
+        ),
         Setting(Panel.API, resumable=True),
     ] = 10.0
     image_hosts: public.ImageHosts = ()
@@ -231,7 +258,10 @@ class RunSettings(BaseModel):
     ] = None
     yes: Annotated[
         bool,
-        Field(description="Do not ask before an online API is used."),
+        Field(
+            description="Do not ask: not before an online API is used, an epsilon above 20 or a selection that cannot "
+            "be told from luck."
+        ),
         Setting(Panel.API, resumable=True),
     ] = False
     pad_selection: Annotated[
@@ -253,6 +283,25 @@ class RunSettings(BaseModel):
         Field(description="INSECURE, for tests: noise from a seed. The run has no privacy."),
         Setting(Panel.PRIVACY),
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shots_are_those_that_are_drawn(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if values.get("subsample") is None or "shots" in values:
+            return values
+        return {**values, "shots": values["subsample"]}
+
+    @model_validator(mode="after")
+    def _say_one_number(self) -> Self:
+        if self.subsample is not None and int(self.shots) != self.subsample:
+            raise ValueError(
+                f"subsample {self.subsample} and --shots {self.shots} differ: leave --shots out, it follows"
+            )
+        if self.test == REST and self.subsample is None:
+            raise ValueError(
+                f"test {REST} is for what --subsample leaves: give --subsample K; a folder of that name is ./{REST}"
+            )
+        return self
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:

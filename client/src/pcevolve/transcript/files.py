@@ -28,7 +28,9 @@ def irregular_files(root: Path, name: str) -> Iterator[str]:
             yield f"{_named(name, path)} is {KIND_NAMES.get(kind, 'no plain file')}"
 
 
-def file_faults(root: Path, name: str, listed: Collection[str], why: str) -> Iterator[str]:
+def file_faults(
+    root: Path, name: str, listed: Collection[str], why: str, empty: Collection[str] = ()
+) -> Iterator[str]:
     """Every file in a folder that is not listed, every listed one that is not there, and folders without one.
 
     Args:
@@ -36,8 +38,9 @@ def file_faults(root: Path, name: str, listed: Collection[str], why: str) -> Ite
         name: The folder in it.
         listed: Paths in that folder, with ``/``.
         why: What is wrong with a file that is not listed.
+        empty: Folders in it that may hold no listed file.
     """
-    folders = {str(parent) for each in listed for parent in PurePosixPath(each).parents} | {"."}
+    folders = {str(parent) for each in listed for parent in PurePosixPath(each).parents} | {".", *empty}
     found: set[str] = set()
     for path, kind in _entries_below(root / name):
         if kind == stat.S_IFDIR and path not in folders:

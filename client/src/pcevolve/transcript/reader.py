@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -140,6 +140,16 @@ class RunReader:
         found = ((each.seq + 1, each.record) for each in self.entries if isinstance(each.record, Finished))
         return next((ClosingLine(line, record) for line, record in found), None)
 
+    @property
+    def settled(self) -> RunReader:
+        """The record up to its last closing line, which is all of it unless an extension is under way.
+
+        Of a run that never came to its end it is the record as it stands.
+        """
+        places = [place for place, each in enumerate(self.entries, 1) if isinstance(each.record, Finished)]
+        kept = self.entries[: places[-1]] if places else self.entries
+        return replace(self, entries=kept, proven=min(self.proven, len(kept)))
+
     @cached_property
     def receipts(self) -> tuple[Receipt, ...]:
         """All releases on record, in order."""
@@ -218,7 +228,7 @@ class RunReader:
                 f"{root} is being extended: continue with pcevolve extend {root} --more {last.more} --strength "
                 f"{last.strength:g}"
             )
-        return UsageError(f"{root} holds an unfinished run: continue it with --resume, then ask for a report")
+        return UsageError(f"{root} holds an unfinished run: continue it with pcevolve run --resume {root}")
 
 
 def _unproven(log: Path, first: int) -> Iterator[Entry]:

@@ -124,8 +124,21 @@ def test_damage_gives_an_image_or_a_refusal_and_nothing_else(tmp_path, kind, edi
     assert len(unit) == 32
 
 
-@pytest.mark.parametrize("kind", ["GIF", "PPM", "EPS", "ICO"])
+@pytest.mark.parametrize("kind", ["PPM", "EPS", "ICO"])
 def test_formats_off_the_list_are_refused_whatever_their_suffix_says(tmp_path, kind):
     noise().save(tmp_path / "x.png", kind)
     with pytest.raises(RejectedImageError, match="is damaged or not an image"):
         read_image(tmp_path / "x.png")
+
+
+def test_of_a_film_the_first_frame_is_read(tmp_path):
+    first, second = (Image.new("RGB", (6, 4), colour) for colour in ("red", "blue"))
+    first.save(tmp_path / "x.gif", save_all=True, append_images=[second])
+    image, _ = read_image(tmp_path / "x.gif")
+    assert (image.mode, image.size, image.getpixel((0, 0))) == ("RGB", (6, 4), (255, 0, 0))
+
+
+def test_a_photograph_of_a_phone_under_another_name_is_told_by_its_content(tmp_path):
+    (tmp_path / "x.jpg").write_bytes(b"\0\0\0\x18ftypheic" + bytes(100))
+    with pytest.raises(RejectedImageError, match="is HEIC: convert it, such as by heif-convert"):
+        read_image(tmp_path / "x.jpg")

@@ -283,7 +283,7 @@ def test_nothing_but_the_public_records_is_read(finished: Make):
 
 def test_an_unfinished_run_is_refused_with_the_next_step(tmp_path: Path):
     SmallRun.open(tmp_path).close()
-    with pytest.raises(UsageError, match="unfinished run: continue it with --resume"):
+    with pytest.raises(UsageError, match="unfinished run: continue it with pcevolve run --resume"):
         write_report(RunReader.strict(tmp_path))
     assert not (tmp_path / "report.html").exists()
 

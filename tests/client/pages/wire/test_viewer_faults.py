@@ -109,7 +109,8 @@ def test_an_unfinished_run_is_shown_as_far_as_it_came(tmp_path: Path):
     root = tmp_path / "run"
     SmallRun.open(root).close()
     text = Page(html(root)).text
-    assert "BROKEN the run is unfinished" in text
+    assert "UNFINISHED the run is unfinished" in text
+    assert "nothing is broken" in text
     assert "#1 greeting (list of models)" in text
 
 

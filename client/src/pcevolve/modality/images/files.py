@@ -18,15 +18,16 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
+from pcevolve.modality.images import kinds
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
 
-SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"})
 MAX_FILE_BYTES = 256 * 1024**2
 MAX_PIXELS = 64_000_000
 STORED_SIDE = 1024  # pixels; larger images are kept in memory at this longest side
 
-_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP")
-_PHOTO_FORMATS = frozenset({"JPEG", "MPO"})  # a phone's MPO is a JPEG with previews behind it
+_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")
+# Their first picture is the picture: a phone's MPO is a JPEG with previews behind it, a GIF may be a film.
+_FIRST_FRAME_FORMATS = frozenset({"JPEG", "MPO", "GIF"})
 _DARK_16_BIT = 4096  # values of a 12-bit sensor end here: on the 16-bit range they are black
 
 # At DEBUG level Pillow logs every metadata tag that it reads, patient names included.
@@ -44,7 +45,8 @@ def read_image(path: Path) -> tuple[DecodedImage, bytes]:
     over white; images with a side above ``STORED_SIDE`` are scaled down after fingerprinting.
 
     Args:
-        path: A PNG, JPEG, TIFF, BMP or WebP file, 8 or 16 bits per channel.
+        path: A PNG, JPEG, TIFF, BMP or WebP file, 8 or 16 bits per channel; a GIF, of which the first frame is
+            read; or a DICOM file of one frame, whatever its name, which is shown in its own window.
 
     Returns:
         The RGB image without metadata, and the digest of its pixels before they were scaled: see ``pixel_digest``.
@@ -61,7 +63,10 @@ def read_image(path: Path) -> tuple[DecodedImage, bytes]:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise RejectedImageError(f"has more than {MAX_PIXELS:,} pixels; scale it down") from None
         except DECODE_ERRORS:
-            raise RejectedImageError("is damaged or not an image; replace or remove it") from None
+            heic = kinds.is_heic(data)
+            raise RejectedImageError(
+                kinds.HEIC if heic else "is damaged or not an image; replace or remove it"
+            ) from None
     digest = pixel_digest(rgb)
     if max(rgb.size) > STORED_SIDE:
         rgb.thumbnail((STORED_SIDE, STORED_SIDE), Image.Resampling.LANCZOS)
@@ -93,12 +98,30 @@ def _read_bounded(path: Path) -> bytes:
 
 
 def _decode(data: bytes) -> DecodedImage:
+    return _decode_dicom(data) if kinds.is_dicom(data) else _decode_usual(data)
+
+
+def _decode_dicom(data: bytes) -> DecodedImage:
+    """Decode with a library that only DICOM needs.
+
+    Raises:
+        RejectedImageError: It cannot be decoded.
+    """
+    from pcevolve.modality.images import dicom
+
+    try:
+        return dicom.decoded(data, MAX_PIXELS)
+    except dicom.DicomError as error:
+        raise RejectedImageError(str(error)) from None
+
+
+def _decode_usual(data: bytes) -> DecodedImage:
     with Image.open(BytesIO(data), formats=_FORMATS) as image:
         width, height = image.size
         if width * height > MAX_PIXELS:
             raise RejectedImageError(f"has {width}x{height} pixels, limit {MAX_PIXELS:,}; scale it down")
         pages = getattr(image, "n_frames", 1)
-        if pages > 1 and image.format not in _PHOTO_FORMATS:
+        if pages > 1 and image.format not in _FIRST_FRAME_FORMATS:
             raise RejectedImageError(f"holds {pages} pages or frames; save each as its own file")
         image.load()
         rgb = _to_rgb(ImageOps.exif_transpose(image))

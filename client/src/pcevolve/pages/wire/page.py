@@ -78,6 +78,7 @@ def _verdict(run: RunReader, findings: Sequence[Finding]) -> dict[str, Any]:
     return {
         "findings": findings,
         "faults": faults,
+        "pending": [finding.pending for finding in findings if finding.pending],
         "unchecked": [finding.unchecked for finding in findings if finding.unchecked],
         "most_faults": MOST_FAULTS,
         "faults_of": _by_line(faults),

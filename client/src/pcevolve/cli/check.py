@@ -1,0 +1,72 @@
+"""``pcevolve check``: a private folder looked at on this machine, as a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from pcevolve.cli.options import Json, given, takes
+from pcevolve.cli.tables import NARROW, print_table
+from pcevolve.errors import DataError, printable
+from pcevolve.public.options import checked
+from pcevolve.run.inspection import Checkup, InspectedFolder, checkup
+from pcevolve.run.progress import error_console
+
+MOST_LINES = 20
+"""Faults and warnings that are told one by one."""
+STAYS = "Nothing was sent and nothing was spent. The counts above are private: they stay on this machine."
+
+
+@takes(InspectedFolder)
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of class folders of private images.")],
+    *,
+    as_json: Json = False,
+    **options: object,
+) -> None:
+    """Look at private images before a run: formats, duplicates, units, what would be refused, and how to mend it.
+
+    Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
+    """
+    meant = checked(InspectedFolder, given(options))
+    with _progress() as begin:
+        found = checkup(folder, meant, begin)
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=1))
+    else:
+        _show(folder, found, meant.shots)
+    if not found.fit:
+        raise typer.Exit(DataError.exit_code)
+
+
+def _show(folder: Path, found: Checkup, shots: int) -> None:
+    """The table, what is to be mended, and what comes next."""
+    if found.rows:
+        print_table(f"Private images in {folder}", ("what", "found"), found.rows, NARROW)
+    for word, lines in (("to mend", found.faults), ("to know", found.warnings)):
+        for line in lines[:MOST_LINES]:
+            typer.echo(f"{word}: {printable(line)}")
+        if len(lines) > MOST_LINES:
+            typer.echo(f"{word}: and {len(lines) - MOST_LINES} more")
+    typer.echo(STAYS)
+    if found.fit:
+        typer.echo(f"next: pcevolve run --private {folder} --shots {shots} --domain WORDS --out RUN")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int], Callable[[], None]]]:
+    """A bar at a terminal."""
+    console = error_console()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+
+        def begin(images: int) -> Callable[[], None]:
+            task = bar.add_task("reading", total=images)
+            return lambda: bar.advance(task)
+
+        yield begin

@@ -1,0 +1,71 @@
+"""What a file in a folder of images is, by its name and first bytes: an image, notes beside images, or neither."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import PurePath
+
+HEAD_BYTES = 4096
+"""How much of a file is looked at where its name does not say what it is."""
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif", ".dcm", ".dicom"})
+READ = "PNG, JPEG, TIFF, BMP, WebP, GIF or DICOM"
+"""What can be read, in words."""
+HEIC = "is HEIC: convert it, such as by heif-convert photo.heic photo.png"
+_ADVICE = {
+    HEIC: {".heic", ".heif"},
+    "is a drawing or document: export what it shows as PNG": {".svg", ".pdf", ".eps", ".ps", ".ai"},
+    "is a volume: export its slices as PNG": {".nii", ".mha", ".mhd", ".nrrd", ".npy", ".npz", ".hdr"},
+    "is an archive: unpack it": {".zip", ".gz", ".tar", ".tgz", ".bz2", ".xz", ".7z", ".rar"},
+    "is a film: export the frames that matter as PNG": {".mp4", ".avi", ".mov", ".mkv", ".webm", ".mpg"},
+    "is an image of a kind that is not read: convert it, such as by magick photo.xyz photo.png": {
+        *(".avif", ".jxl", ".jp2", ".j2k", ".psd", ".xcf", ".ico", ".tga", ".xpm", ".xbm", ".hdp", ".exr"),
+        *(".ppm", ".pgm", ".pbm", ".pnm", ".raw", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2"),
+    },
+}
+_BY_SUFFIX = {suffix: advice for advice, suffixes in _ADVICE.items() for suffix in suffixes}
+_HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
+_DICOM_PREAMBLE = 128  # bytes before the mark
+
+
+class Kind(Enum):
+    """What a file is to a folder of images."""
+
+    IMAGE = "an image, to be read or to be refused by whoever reads it"
+    NOTES = "text beside the images, to be passed over"
+    OTHER = "something that cannot be read, and may be an image"
+
+
+def kind_of(name: str, head: bytes) -> Kind:
+    """What a file is.
+
+    Args:
+        name: Of the file; its suffix is believed where it is one of ``SUFFIXES``.
+        head: Its first ``HEAD_BYTES``.
+    """
+    suffix = PurePath(name).suffix.lower()
+    if suffix in SUFFIXES or is_dicom(head):
+        return Kind.IMAGE
+    return Kind.NOTES if suffix not in _BY_SUFFIX and _is_text(head) else Kind.OTHER
+
+
+def advice(name: str, head: bytes) -> str:
+    """What to do with a file that is neither image nor notes; to be read after its name."""
+    if is_heic(head):
+        return HEIC
+    known = _BY_SUFFIX.get(PurePath(name).suffix.lower())
+    return known or f"is not a {READ} image: convert or remove it"
+
+
+def is_dicom(head: bytes) -> bool:
+    """Whether bytes begin as DICOM's files do, whatever they are called (DICOM PS3.10, section 7.1)."""
+    return head[_DICOM_PREAMBLE : _DICOM_PREAMBLE + 4] == b"DICM"
+
+
+def is_heic(head: bytes) -> bool:
+    """Whether bytes begin as HEIC's files do, whatever they are called (ISO/IEC 23008-12)."""
+    return head[4:8] == b"ftyp" and head[8:12] in _HEIC_BRANDS
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether bytes are text in some encoding of ASCII's family: no control characters but those of lines."""
+    return not set(head) & (set(range(32)) - set(b"\t\n\r\f"))

@@ -1,0 +1,127 @@
+"""Before a run begins: limits on requests and cost, and what a person should say yes to knowingly."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.egress.allowance import Forecast, Meter
+from pcevolve.egress.gate import Gate
+from pcevolve.egress.transport import Address
+from pcevolve.errors import UsageError
+from pcevolve.methods.lift import uniform_lift
+from pcevolve.methods.method import first_selection, scope_of
+from pcevolve.methods.planner import CHANCE, verdict
+from pcevolve.public.figures import loss
+from pcevolve.public.plan import PublicPlan
+from pcevolve.run.components import Components
+from pcevolve.run.folder import RunFolder
+from pcevolve.run.settings import RunSettings
+
+LARGE_EPSILON = 20.0
+"""Above it the promise is worth little: e^20 is a factor of half a thousand million."""
+UNTOUCHED = "not started, as you wish: no prompt and no image was sent, and nothing was spent"
+
+
+def approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter, begun: bool) -> None:
+    """Make sure that requests and cost are within limits, and that a person wants this run.
+
+    Args:
+        components: What the run is made of.
+        plan: What it would do.
+        gate: Asks what is left on the account.
+        meter: Adds up requests and cost.
+        begun: Whether the plan is on record already, and was wanted when it was put there.
+
+    Raises:
+        UsageError: A limit is too low, or nobody wants it; nothing has been sent but questions about the API itself.
+    """
+    forecast = _within_limits(components.address, plan, gate, meter)
+    if components.settings.yes:
+        return
+    if not begun:
+        for doubt in doubts(components, plan):
+            _ask(
+                f"{doubt}: go on?", f"{doubt}: not started, nothing was spent; --yes says that it is meant so"
+            )
+    _ask_for_requests(components.address, plan, forecast)
+
+
+def approve_requests(
+    address: Address, settings: RunSettings, plan: PublicPlan, gate: Gate, meter: Meter
+) -> None:
+    """Make sure that requests and cost are within limits, and that a person wants them where they may cost something.
+
+    Raises:
+        UsageError: A limit is too low, or nobody wants them; nothing has been sent but questions about the API itself.
+    """
+    forecast = _within_limits(address, plan, gate, meter)
+    if not settings.yes:
+        _ask_for_requests(address, plan, forecast)
+
+
+def _within_limits(address: Address, plan: PublicPlan, gate: Gate, meter: Meter) -> Forecast:
+    """What is still to come, if no limit forbids it."""
+    forecast = meter.forecast(plan)
+    asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
+    meter.check(forecast, gate.balance() if asks else None)
+    return forecast
+
+
+def _ask_for_requests(address: Address, plan: PublicPlan, forecast: Forecast) -> None:
+    """Ask at a terminal whether an API elsewhere shall be used so much."""
+    if not address.is_nearby and sys.stdin.isatty():
+        cost = "an unknown sum (see --price)" if forecast.cost is None else f"{forecast.cost:g}"
+        _ask(f"{forecast.requests} requests for {forecast.images} images to {plan.api}, for {cost}: go on?")
+
+
+def require_liking(components: Components, folder: RunFolder) -> None:
+    """Have a person who can be asked look at the first images before anything is spent on choosing among their like.
+
+    Raises:
+        UsageError: They are not what is wanted; nothing was spent.
+    """
+    if components.method.selector is None or components.settings.yes or not sys.stdin.isatty():
+        return
+    if not typer.confirm("Do these look like your domain? Go on?", err=True):
+        raise UsageError(
+            "not continued, as you wish: nothing was spent. Try other words, another model or a library of public "
+            f"images with another --out, or go on after all with pcevolve run --resume {folder.root}"
+        )
+
+
+def doubts(components: Components, plan: PublicPlan) -> list[str]:
+    """Why a run may not be what its owner wants, from public facts; nothing of one that spends nothing."""
+    planned = components.method.planned(plan)
+    paid = [event for events in planned.values() for event in events if not event.free]
+    if not paid:
+        return []
+    found = []
+    total = epsilon(paid, plan.delta)
+    if total > LARGE_EPSILON:
+        found.append(
+            f"--epsilon {float(plan.budget.epsilon):g} allows epsilon {loss(total)}, which hides almost nothing (above "
+            f"{LARGE_EPSILON:g})"
+        )
+    selecting = first_selection(planned)
+    scope = scope_of(plan)
+    if selecting and verdict(components.method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
+        found.append(
+            f"with --epsilon {float(plan.budget.epsilon):g} and --method {components.method.name}, the selection "
+            f"{CHANCE}, and the budget would be spent all the same"
+        )
+    return found
+
+
+def _ask(question: str, elsewhere: str = "") -> None:
+    """Ask at a terminal; elsewhere nobody can answer.
+
+    Raises:
+        UsageError: The answer is no, or there is nobody to ask.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(elsewhere)
+    if not typer.confirm(question, err=True):
+        raise UsageError(UNTOUCHED)

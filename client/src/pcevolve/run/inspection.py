@@ -1,0 +1,193 @@
+"""What a private folder holds, what a run would refuse, and what mends it; nothing is sent or spent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.errors import DataError
+from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspected
+from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, short
+from pcevolve.private.units import UnitMap, read_units
+from pcevolve.public import settings as public
+from pcevolve.public.options import Panel, Setting
+from pcevolve.run.private_data import held, unit_names
+from pcevolve.run.shots import Shots
+
+NAMED = 3
+"""Files or pairs that one row names."""
+KINDS = {"jpg": "JPEG", "tif": "TIFF", "": "DICOM", "dcm": "DICOM", "webp": "WebP"}
+LABEL = "images"
+"""Stands for the one class where the folder has none."""
+
+
+class InspectedFolder(BaseModel):
+    """How the folder is meant, in the options of a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shots: public.Shots = 10
+    unit_map: Annotated[
+        Path | None,
+        Field(description="CSV file that groups images into privacy units: columns file,patient."),
+        Setting(Panel.MOST_USED),
+    ] = None
+    unlabelled: Annotated[
+        bool,
+        Field(description="Take all images as one class, whatever the folders."),
+        Setting(Panel.MOST_USED),
+    ] = False
+
+
+@dataclass(frozen=True, repr=False)
+class Checkup:
+    """What was found in a folder, in words; private, and for the owner's screen alone.
+
+    Attributes:
+        rows: What was looked at, and what was found.
+        faults: What a run would refuse, each with what mends it.
+        warnings: What a run would take, and its owner should know.
+    """
+
+    rows: tuple[tuple[str, str], ...]
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return "Checkup"
+
+    @property
+    def fit(self) -> bool:
+        """Whether a run would take the folder as it is."""
+        return not self.faults
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "fit": self.fit,
+            "found": dict(self.rows),
+            "faults": list(self.faults),
+            "warnings": list(self.warnings),
+        }
+
+
+def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callable[[], None]]) -> Checkup:
+    """Look at a private folder; each image is read once, and none is kept.
+
+    Args:
+        folder: Of class folders, or of images.
+        meant: How a run would be told to take it.
+        begin: Told how many images there are; what it returns is called after each.
+    """
+    try:
+        listing = (
+            listed_unlabelled(folder, LABEL, strict=False)
+            if meant.unlabelled
+            else listed_classes(folder, strict=False)
+        )
+    except DataError as error:  # nothing can be said of what is in it
+        return Checkup((), (str(error),), ())
+    try:
+        units = read_units(meant.unit_map, listing.names) if meant.unit_map else None
+        unit_faults = []
+    except DataError as error:
+        units, unit_faults = None, [str(error)]
+    found = inspected(listing, unit_names(listing, units), begin(len(listing.files)))
+    shots = Shots(held(listing, units), meant.shots)
+    faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *_shot_faults(shots)]
+    rows = tuple(_rows(found, units, shots, len(faults)))
+    return Checkup(rows, tuple(faults), tuple(_warnings(found)))
+
+
+def _rows(found: Inspection, units: UnitMap | None, shots: Shots, faults: int) -> Iterator[tuple[str, str]]:
+    listing = found.listing
+    unit = "image" if units is None else units.kind
+    yield "classes", f"{len(listing.labels)}: {', '.join(listing.labels)}"
+    yield f"units per class (one {unit} each)", ", ".join(f"{label} {n}" for label, n in shots.held.items())
+    yield "images", _images(listing)
+    yield "sizes", _sizes(found)
+    yield "passed over", _named([short(file) for file in listing.skipped])
+    yield "same pixels twice", _named([_pair(found, pair) for pair in found.twins])
+    yield "look the same, other unit", _near(found)
+    yield f"fits --shots {shots.said}", "yes" if shots.fit else "NO"
+    yield "would be refused", f"{faults} times" if faults else "nothing"
+
+
+def _images(listing: Listing) -> str:
+    kinds = Counter(_kind(file) for file in listing.files)
+    return f"{len(listing.files)}" + (
+        f": {', '.join(f'{n} {kind}' for kind, n in sorted(kinds.items()))}" if kinds else ""
+    )
+
+
+def _kind(file: Path) -> str:
+    suffix = file.suffix.lower().removeprefix(".")
+    return KINDS.get(suffix, suffix.upper())
+
+
+def _sizes(found: Inspection) -> str:
+    if not found.sizes:
+        return "none could be read"
+    small = min(found.sizes, key=lambda size: size[0] * size[1])
+    large = max(found.sizes, key=lambda size: size[0] * size[1])
+    same = f"{small[0]}x{small[1]}"
+    return (
+        f"all {same}" if len(set(found.sizes)) == 1 else f"{same} to {large[0]}x{large[1]}, as they are kept"
+    )
+
+
+def _near(found: Inspection) -> str:
+    if not found.compared:
+        return f"not looked for in more than {MOST_COMPARED:,} images"
+    return _named([_pair(found, pair) for pair in found.alike])
+
+
+def _pair(found: Inspection, pair: Pair) -> str:
+    one, other = (short(found.listing.files[place]) for place in pair)
+    return f"{one} = {other}"
+
+
+def _named(names: list[str]) -> str:
+    """How many there are, and the first by name."""
+    if not names:
+        return "none"
+    more = ", ..." if len(names) > NAMED else ""
+    return f"{len(names)}: {', '.join(names[:NAMED])}{more}"
+
+
+def _twin_faults(found: Inspection) -> Iterator[str]:
+    """What is wrong with each pair that has the same pixels."""
+    for one, other in found.twins:
+        first, second = (short(found.listing.files[place]) for place in (one, other))
+        classes = "" if found.listing.targets[one] == found.listing.targets[other] else ", in another class"
+        yield f"{second} has the pixels of {first}{classes}: remove one"
+
+
+def _shot_faults(shots: Shots) -> Iterator[str]:
+    if not shots.fit:
+        yield (
+            f"the classes hold {shots.told} units each, and --shots says {shots.said}: give one of "
+            + " or ".join(f"'{offer}'" for offer in shots.offers)
+        )
+
+
+def _warnings(found: Inspection) -> Iterator[str]:
+    """What pairs that look the same mean."""
+    targets = found.listing.targets
+    across = [pair for pair in found.alike if targets[pair[0]] != targets[pair[1]]]
+    within = len(found.alike) - len(across)
+    if across:
+        yield (
+            f"{len(across)} pairs look the same and are in different classes ({_pair(found, across[0])}): is the label "
+            "right?"
+        )
+    if within:
+        yield (
+            f"{within} pairs of one class look the same and count as two units: if they show one patient or thing, the "
+            "guarantee holds for each image and not for him; --unit-map groups them"
+        )

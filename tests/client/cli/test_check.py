@@ -1,0 +1,207 @@
+"""``pcevolve check``: what it says of a private folder, and by which exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve.cli.main import main
+from pcevolve.modality.images import files
+from pcevolve.private import inspection
+
+
+def save(path: Path, seed: int, side: int = 48) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    coarse = np.random.default_rng(seed).integers(0, 256, (7, 7, 3), dtype=np.uint8)
+    Image.fromarray(coarse).resize((side, side)).save(path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two classes of four images each."""
+    for place, label in enumerate(("cut", "good")):
+        for number in range(4):
+            save(tmp_path / "data" / label / f"{number}.png", 10 * place + number)
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def check(folder, capsys, monkeypatch) -> Callable[..., tuple[int, str]]:
+    """Exit code of the command, and what it printed, in one line."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def command(*arguments: object) -> tuple[int, str]:
+        capsys.readouterr()
+        code = 0
+        try:
+            main(["check", *map(str, arguments or (folder, "--shots", 4))])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        printed = capsys.readouterr().out
+        assert all(len(line) <= 80 for line in printed.splitlines() if line.startswith(("┃", "│", "┏", "└")))
+        return code, printed
+
+    return command
+
+
+def squeezed(printed: str) -> str:
+    """Without the lines and folds of the table."""
+    return " ".join(re.sub("[│┃]", " ", printed).split())
+
+
+def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, folder):
+    code, printed = check()
+    assert code == 0
+    told = squeezed(printed)
+    assert "classes 2: cut, good" in told
+    assert "cut 4, good 4" in told
+    assert "images 8: 8 PNG" in told
+    assert "sizes all 48x48" in told
+    assert "fits --shots 4 yes would be refused nothing" in told
+    assert (
+        "Nothing was sent and nothing was spent. The counts above are private: they stay on this machine."
+        in printed
+    )
+    assert f"next: pcevolve run --private {folder} --shots 4 --domain WORDS --out RUN" in printed
+
+
+def test_nothing_is_sent_and_no_ledger_is_made(check, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def refused(*_: object) -> None:
+        raise AssertionError("a socket")
+
+    monkeypatch.setattr(socket, "socket", refused)
+    assert check()[0] == 0
+    assert not (tmp_path / "state").exists()
+
+
+def test_all_that_would_be_refused_is_told_with_what_mends_it(check, folder):
+    (folder / "cut" / "photo.heic").write_bytes(b"x")
+    (folder / "good" / "torn.jpg").write_bytes(b"\xff\xd8\xff")
+    (folder / "good" / "copy.bmp").write_bytes(b"")
+    Image.open(folder / "cut" / "0.png").save(folder / "good" / "copy.bmp")
+    (folder / "void").mkdir()
+    (folder / "cut" / "notes.txt").write_text("seen on Monday")
+    code, printed = check()
+    assert code == 3
+    for fault in (
+        "cut/photo.heic is HEIC: convert it, such as by heif-convert photo.heic photo.png",
+        "good/torn.jpg is damaged or not an image; replace or remove it",
+        "good/copy.bmp has the pixels of cut/0.png, in another class: remove one",
+        "class 'void' is empty: add images to",
+    ):
+        assert f"to mend: {fault}" in printed
+    told = squeezed(printed)
+    assert "passed over 1: cut/notes.txt" in told
+    assert "same pixels twice 1: cut/0.png = good/copy.bmp" in told
+    assert "next:" not in printed
+
+
+def test_copies_that_look_the_same_are_told_and_are_no_fault(check, folder):
+    buffer = io.BytesIO()
+    Image.open(folder / "cut" / "0.png").save(buffer, "JPEG", quality=60)
+    (folder / "good" / "again.jpg").write_bytes(buffer.getvalue())
+    Image.open(folder / "good" / "1.png").resize((32, 32)).save(folder / "good" / "small.png")
+    code, printed = check(folder, "--shots", 5)
+    assert code == 0
+    assert (
+        "to know: 1 pairs look the same and are in different classes (cut/0.png = good/again.jpg)" in printed
+    )
+    assert "to know: 1 pairs of one class look the same and count as two units" in printed
+
+
+def test_what_belongs_to_one_unit_may_look_the_same(check, folder, tmp_path):
+    Image.open(folder / "good" / "1.png").resize((24, 24)).save(folder / "good" / "small.png")
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.png"))
+    units = {"good/small.png": "good/1.png"}
+    lines = ["file,patient", *(f"{name},{units.get(name, name)}" for name in names)]
+    (tmp_path / "units.csv").write_text("\n".join(lines))
+    code, printed = check(folder, "--shots", 4, "--unit-map", tmp_path / "units.csv")
+    assert code == 0
+    assert "to know" not in printed
+    assert "cut 4, good 4" in squeezed(printed)
+
+
+def test_a_unit_map_that_does_not_fit_is_a_fault(check, folder, tmp_path):
+    (tmp_path / "units.csv").write_text("file,patient\ncut/0.png,p\n")
+    code, printed = check(folder, "--shots", 4, "--unit-map", tmp_path / "units.csv")
+    assert code == 3
+    assert "units.csv does not list cut/1.png" in printed
+
+
+def test_shots_that_do_not_fit_are_a_fault_with_offers(check, folder):
+    code, printed = check(folder)
+    assert code == 3
+    told = squeezed(printed)
+    assert "fits --shots 10 NO" in told
+    assert (
+        "the classes hold 4 units each, and --shots says 10: give one of '--shots 4: use all of them" in told
+    )
+    assert check(folder, "--shots", 3)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("nowhere", "nowhere: no such folder"),
+        ("data/cut", "has no class folders: put the images into one subfolder"),
+    ],
+)
+def test_a_folder_that_is_none_is_told_in_a_line(check, tmp_path, name, told):
+    code, printed = check(tmp_path / name)
+    assert code == 3
+    assert told in printed
+
+
+def test_without_classes_all_images_count_as_one(check, folder):
+    code, printed = check(folder, "--unlabelled", "--shots", 8)
+    assert code == 0
+    assert "images 8" in squeezed(printed)
+
+
+def test_json_says_the_same(check, folder):
+    code, printed = check(folder, "--json", "--shots", 4)
+    found = json.loads(printed)
+    assert (code, found["fit"], found["faults"]) == (0, True, [])
+    assert found["found"]["images"] == "8: 8 PNG"
+
+
+def test_a_large_folder_is_read_image_by_image(folder, monkeypatch):
+    alive: list[int] = []
+    honest = files.read_image
+
+    class Counted(Image.Image):
+        """Tells how many of its kind there are."""
+
+        def __del__(self) -> None:
+            alive.pop()
+
+    def counting(path: Path):
+        image, digest = honest(path)
+        alive.append(1)
+        assert len(alive) <= 2
+        made = Counted()
+        made.__setstate__(image.__getstate__())
+        return made, digest
+
+    monkeypatch.setattr(inspection, "read_image", counting)
+    listing = inspection.Listing(
+        folder, ("cut", "good"), tuple(sorted(folder.rglob("*.png"))), (0, 0, 0, 0, 1, 1, 1, 1)
+    )
+    found = inspection.inspected(listing, [str(place) for place in range(8)], lambda: None)
+    assert len(found.sizes) == 8
+
+
+def test_very_large_folders_are_not_compared_and_say_so(check, monkeypatch):
+    monkeypatch.setattr(inspection, "MOST_COMPARED", 3)
+    assert "not looked for in more than" in squeezed(check()[1])

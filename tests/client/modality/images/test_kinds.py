@@ -1,0 +1,49 @@
+"""What a file in a folder of images is, by its name and first bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from pcevolve.modality.images.kinds import Kind, advice, kind_of
+
+HEIC = b"\0\0\0\x18ftypheic\0\0\0\0"
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "kind"),
+    [
+        ("a.png", b"", Kind.IMAGE),
+        ("A.JPG", b"no image at all", Kind.IMAGE),
+        ("a.gif", b"GIF89a", Kind.IMAGE),
+        ("IM000001", bytes(128) + b"DICM", Kind.IMAGE),
+        ("notes.txt", b"seen on Monday\r\n", Kind.NOTES),
+        ("notes.txt", b"", Kind.NOTES),
+        ("notes.txt", "größer".encode("latin-1"), Kind.NOTES),
+        ("README", b"# Scans", Kind.NOTES),
+        ("boxes.json", b"{}", Kind.NOTES),
+        ("notes.txt", b"\x89PNG\r\n\x1a\n\0", Kind.OTHER),
+        ("drawing.svg", b"<svg/>", Kind.OTHER),
+        ("P3.ppm", b"P3\n1 1\n255\n0 0 0", Kind.OTHER),
+        ("a.heic", HEIC, Kind.OTHER),
+        ("photo", HEIC, Kind.OTHER),
+        ("scan.nii.gz", b"\x1f\x8b", Kind.OTHER),
+    ],
+)
+def test_what_may_be_an_image_is_never_passed_over(name, head, kind):
+    assert kind_of(name, head) is kind
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "told"),
+    [
+        ("a.heic", b"", "is HEIC: convert it, such as by heif-convert photo.heic photo.png"),
+        ("photo", HEIC, "is HEIC: convert it"),
+        ("scan.nii.gz", b"", "is an archive: unpack it"),
+        ("scan.nii", b"", "is a volume: export its slices as PNG"),
+        ("a.pdf", b"", "export what it shows as PNG"),
+        ("a.psd", b"", "magick photo.xyz photo.png"),
+        ("blob", b"\0", "is not a PNG, JPEG, TIFF, BMP, WebP, GIF or DICOM image: convert or remove it"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_the_way_to_convert_it(name, head, told):
+    assert told in advice(name, head)
