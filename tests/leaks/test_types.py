@@ -20,6 +20,7 @@ from pcevolve.providers import DIALECTS
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.public.plan import Call, Extension, PublicPlan
 from pcevolve.public.release import Prototype, PublicEcho, Receipt
+from pcevolve.public.usefulness import Assessment
 
 CARRIERS = (bytes, bytearray, memoryview, WireRequest, Outgoing, Incoming, object, Any)
 """Types whose values could be somebody's own bytes."""
@@ -31,7 +32,7 @@ ENTRANCES = {
     "record_receipt": {"receipt": Receipt},
     "has_receipt": {"iteration": int},
     "private_section": {},
-    "finish": {},
+    "finish": {"assessment": Assessment | None},
     "extend": {"number": int, "extension": Extension, "committed": Callable[[Receipt], bool]},
     "begin": {
         "plan": PublicPlan,

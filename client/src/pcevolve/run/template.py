@@ -91,7 +91,8 @@ def _typed(option: Option, default: str) -> object:
 def _example(option: Option) -> object:
     """Something that an option without a default might be; for one of some words, the first of them."""
     if "|" in option.kind:
-        return option.kind.partition("|")[0]
+        first = option.kind.partition("|")[0]
+        return [first] if option.is_repeated else first
     if option.is_switch:
         return True
     if option.is_repeated:
