@@ -140,8 +140,9 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         greeting = gate.hello(draft.run_id)
         size = components.dialect.native_size(settings.model, greeting) or FALLBACK_SIZE
         library = components.dialect.library(settings.model, greeting)
-        plan = resolved_plan(components, draft.run_id, size, draft.earlier, library)
-        told = {**disclosure(components, plan, ready.notes), "time": padding(pace.tick)}
+        advice = components.dialect.advice(settings.model, greeting)
+        plan = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
+        told = {**disclosure(components, plan, ready.notes, advice), "time": padding(pace.tick)}
         console.print(facts("Before anything is spent", told))
         approve(components, plan, gate, meter, begun=transcript.plan() is not None)
         settings.save(folder.config)
