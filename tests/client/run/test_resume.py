@@ -13,6 +13,7 @@ import pytest
 from pcevolve.audit import audit
 from pcevolve.cli.main import main
 from pcevolve.ledger.ledger import Ledger
+from pcevolve.run.settings import RunSettings
 from support import online
 from support.provider import png
 
@@ -127,6 +128,13 @@ def test_an_option_that_a_run_did_not_begin_with_is_named_as_it_was_typed(
     assert (code, len(lines)) == (2, 1)
     assert told in lines[0]
     assert server.heard == []
+
+
+def test_limits_are_kept_and_a_yes_is_not(cut_off, capsys):
+    assert "yes = true" in (cut_off / "config.toml").read_text()
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    again = RunSettings.load(cut_off / "config.toml")
+    assert (again.patience, again.pad_selection, again.yes) == (0, 0, False)
 
 
 def test_what_may_change_may_be_given(cut_off, capsys):
