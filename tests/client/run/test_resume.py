@@ -230,6 +230,19 @@ def test_ctrl_c_before_the_first_prompt_says_that_nothing_was_spent(options, ser
     assert ended(capsys, *options)[0] == 0
 
 
+def test_ctrl_c_as_soon_as_the_plan_is_fixed_says_how_to_go_on(options, monkeypatch, capsys):
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pcevolve.egress.policy.Policy.fix", pressed)
+        code, told = ended(capsys, *options)
+    assert code == 130
+    assert told[-2] == "stopped: nothing more was spent or sent"
+    assert told[-1].endswith("pcevolve run --resume run")
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+
+
 def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(options, server, capsys):
     stopping_at(server, "img2img")
     code, told = ended(capsys, *options)

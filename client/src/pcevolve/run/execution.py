@@ -71,7 +71,7 @@ def execute(run: CheckedRun) -> Outcome:
     try:
         return _executed(run, error_console(), started)
     except KeyboardInterrupt:
-        raise stopped_early(run.folder, run.resume) from None
+        raise stopped_early(run.folder) from None
 
 
 def _executed(run: CheckedRun, console: Console, started: float) -> Outcome:
