@@ -25,7 +25,7 @@ install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcev
 demo: install  ## Run the main job end to end and print a summary (at most 5 minutes on 2 cores)
 	$(BIN)/pcevolve demo --out runs/demo
 
-test: install $(MITM)/.installed  ## Run every test (about 13 minutes on 2 cores)
+test: install $(MITM)/.installed  ## Run every test (about 12 minutes on 2 cores)
 	$(BIN)/pytest $(PARALLEL) -m "not alone"
 	$(BIN)/pytest -m alone tests/flood
 

@@ -20,12 +20,15 @@ from hypothesis import settings
 
 from support import schedule, tally
 from support.examples import NIGHTLY
-from support.forkserver import ForkServer
+from support.forkserver import ForkServer, ForkServers
 
 settings.register_profile("nightly", deadline=None, derandomize=False, max_examples=NIGHTLY)
 settings.register_profile("change", deadline=None, derandomize=False, max_examples=25)
 settings.register_profile("fast", deadline=None, derandomize=False, max_examples=10)
 settings.load_profile("change")  # ``--hypothesis-profile`` names another
+
+SERVERS = pytest.StashKey[ForkServers]()
+"""Of the process that starts workers."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -74,16 +77,37 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """The result of each suite of attempts that ran."""
+    """The fork servers end; the result of each suite of attempts that ran."""
+    if SERVERS in config.stash:
+        config.stash[SERVERS].close()
     if not hasattr(config, "workerinput"):
         for each in tally.TALLIES.values():
             if each.counts:
                 print(each.result())
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """All workers order their processes from the same fork servers, which end with this process."""
+    if SERVERS not in node.config.stash:
+        node.config.stash[SERVERS] = ForkServers()
+    node.workerinput["forks"] = node.config.stash[SERVERS].folder
+
+
 @pytest.fixture(scope="session")
-def forks() -> Iterator[ForkServer]:
-    """Starts processes of the client; one for each worker."""
-    server = ForkServer()
+def fork_servers(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where the fork servers are: those of the process that started this worker, or our own."""
+    if given := getattr(request.config, "workerinput", {}).get("forks"):
+        yield given
+        return
+    servers = ForkServers()
+    yield servers.folder
+    servers.close()
+
+
+@pytest.fixture(scope="session")
+def forks(fork_servers: str) -> Iterator[ForkServer]:
+    """Starts processes of the client and of the API server."""
+    server = ForkServer(fork_servers)
     yield server
     server.close()

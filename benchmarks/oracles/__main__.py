@@ -100,7 +100,7 @@ def main() -> None:
     given.cache.mkdir(parents=True, exist_ok=True)
     found = []
     for name, real in real_sets().items():
-        seen = _seen(real, given.cache)
+        seen = seen_by_all(real, given.cache)
         for case in CASES:
             for judge in ONNX:
                 values = [
@@ -123,7 +123,8 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _seen(real: RealSet, cache: Path) -> Seen:
+def seen_by_all(real: RealSet, cache: Path) -> Seen:
+    """Embed a set and the candidates that the bundled generator draws for it, by voter and judges."""
     drawn = drawn_candidates(real, CANDIDATES, cache)
     looks = embedders()
     return Seen(

@@ -15,6 +15,7 @@ import pytest
 
 from pcevolve_server.settings import API_KEY_VARIABLE
 from pcevolve_shared import images, wire
+from support.processes import ServerProcess
 
 pytestmark = pytest.mark.system
 
@@ -132,6 +133,11 @@ class Server:
         except urllib.error.HTTPError as error:
             return error.code, error.read()
 
+    def model(self):
+        """Return what the server says of its model."""
+        (info,) = wire.ModelList.model_validate_json(self.call(wire.MODELS)[1]).root
+        return info
+
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
@@ -153,11 +159,28 @@ def test_a_model_that_is_not_there_offline_exits_with_3_and_says_how_to_fetch_it
     assert f"hf download {name} --local-dir DIR" in done.stderr
 
 
+def test_a_fork_that_other_tests_start_answers_as_the_command_does(server, forks, tiny_model, tmp_path):
+    forked = ServerProcess(tmp_path / "log", forks, arguments=("--model", tiny_model, "--max-batch", 4))
+    forked.start()
+    server.wait(lambda: server.call(wire.READY)[0] == 200)
+    ask = wire.TextToImageRequest(model="bundled", prompt="a cat", steps=4, seed=11, n=2)
+    body = ask.model_dump_json(exclude_unset=True).encode()
+    asked = urllib.request.Request(
+        forked.address + wire.TEXT_TO_IMAGE, body, {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        images_of_fork = wire.BatchResponse.model_validate_json(answer.read())
+    named = ask.model_copy(update={"model": server.model().id})
+    assert images_of_fork == wire.BatchResponse.model_validate_json(server.call(wire.TEXT_TO_IMAGE, named)[1])
+    forked.process.terminate()
+    assert forked.process.wait(60) == 0
+
+
 def test_a_real_server_lives_a_whole_life(server):
     # The port answers long before the model does.
     assert server.call(wire.HEALTH)[0] == 200
     server.wait(lambda: server.call(wire.READY)[0] == 200)
-    (info,) = wire.ModelList.model_validate_json(server.call(wire.MODELS)[1]).root
+    info = server.model()
 
     ask = wire.TextToImageRequest(model=info.id, prompt="a secret cat", steps=4, seed=11, n=6)
     status, first = server.call(wire.TEXT_TO_IMAGE, ask)

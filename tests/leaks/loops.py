@@ -174,7 +174,7 @@ def bent(name: str, plan: PublicPlan, generator: Gate, judge: PacedJudge, watche
 def stopping(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """Ends before the plan does: a bit in the number of requests."""
     made = dict.fromkeys(plan.labels, ())
-    return Evolved((made,), made, ())
+    return Evolved((made,), made, (), {})
 
 
 def crashing(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:

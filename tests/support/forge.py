@@ -45,7 +45,7 @@ def reissue(root: Path) -> None:
     files = [released_image(path, (release / path).read_bytes(), each) for path, each in there.items()]
     unreadable = [each.id for path, each in due.items() if path not in there]
     last, count = evidence.head, len(evidence.entries)
-    made = Release(plan, method(plan.method), {}, receipts, last, count)
+    made = Release(plan, method(plan.method), {}, receipts, last, count, evidence.assessment)
     with suppress(ClientError):  # a plan or receipt of which nothing follows
         RunLayout(root).manifest.write_bytes(made.manifest(files, unreadable).encode())
         RunLayout(root).card.write_text(card(made, len(files)))

@@ -12,6 +12,7 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from support.forking import API_SERVER
 from support.forkserver import ForkServer, Started, environment_of_tests
 
 BIN = Path(sys.executable).parent
@@ -22,12 +23,20 @@ RUN_SECONDS = 400
 
 @dataclass
 class ServerProcess:
-    """An API server that can be killed and started again on the same port."""
+    """An API server that can be killed and started again on the same port; a fork that has done the imports.
+
+    Attributes:
+        log: Standard output and standard error of every start, one after the other.
+        forks: What starts the process.
+        port: A free one if 0.
+        arguments: Added to the command's; the last of an option counts.
+    """
 
     log: Path
+    forks: ForkServer
     port: int = 0
     arguments: tuple[object, ...] = ()
-    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    process: Started | None = field(default=None, repr=False)
 
     @property
     def address(self) -> str:
@@ -35,19 +44,9 @@ class ServerProcess:
 
     def start(self, ready: bool = True) -> None:
         self.port = self.port or free_port()
-        command = [
-            BIN / "pcevolve-server",
-            "serve",
-            "--model",
-            MODEL,
-            "--model-id",
-            "bundled",
-            "--port",
-            str(self.port),
-        ]
-        command += map(str, self.arguments)
-        with self.log.open("ab") as sink:
-            self.process = subprocess.Popen(command, stdout=sink, stderr=sink)
+        options = ["serve", "--model", MODEL, "--model-id", "bundled", "--port", self.port, *self.arguments]
+        outputs = (self.log, self.log)
+        self.process = self.forks.start(options, os.environ, outputs, command=API_SERVER, append=True)
         if ready:
             self.wait_ready()
 

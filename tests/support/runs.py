@@ -26,7 +26,9 @@ from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
+from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
+from pcevolve.selectors.usefulness import assessment
 from pcevolve.transcript import RunReader, Transcript
 from support.provider import FakeProvider
 
@@ -118,14 +120,23 @@ class SmallRun:
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""
         evolved = self.evolve()
-        self.gate.finish()
-        facts = (evolved.receipts, self.transcript.head, len(self.transcript.entries))
+        found = self.assessed(evolved)
+        self.gate.finish(found)
+        facts = (evolved.receipts, self.transcript.head, len(self.transcript.entries), found)
         release = Release(self.plan, method(self.plan.method), evolved.dataset, *facts)
         publish(self.root / "release", release, self.transcript.bodies.file)
         record = RunReader.strict(self.root)
         write_summary(record)
         write_report(record)
         return evolved
+
+    def assessed(self, evolved: Evolved) -> Assessment | None:
+        """What releases of a judge that looks at candidates say of the dataset's use."""
+        chooser = getattr(self.judge, "chooser", None)
+        if chooser is None:
+            return None
+        stored = self.transcript.bodies.file
+        return assessment(chooser, evolved.receipts, evolved.pools.__getitem__, evolved.dataset, stored)
 
     def close(self) -> None:
         """Close files, as the end of a process does."""

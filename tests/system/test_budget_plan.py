@@ -60,8 +60,10 @@ def test_the_published_setting_is_told_to_be_chance(client):
 def test_a_method_is_all_that_must_be_given(client):
     process = client("budget", "plan", "--method", "pe")
     assert process.returncode == 0, process.stderr
-    for words in ("noise multiplier", "sigma", "by gdp", "chance of the best tenth", "Selection: weak"):
+    for words in ("noise multiplier", "sigma", "by gdp", "chance of the best tenth"):
         assert words in process.stdout
+    assert "Selection against noise: weak" in process.stdout
+    assert "Whether the provider can draw your images is another question" in process.stdout
 
 
 def test_auto_says_what_it_chose_and_why(client):

@@ -76,9 +76,9 @@ def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(cli
 
 
 @pytest.fixture(scope="module")
-def mortal(tmp_path_factory):
+def mortal(tmp_path_factory, forks):
     """A server that tests may kill, and start again."""
-    process = ServerProcess(tmp_path_factory.mktemp("mortal") / "log")
+    process = ServerProcess(tmp_path_factory.mktemp("mortal") / "log", forks)
     process.start()
     yield process
     process.kill()

@@ -18,7 +18,7 @@ from support.forkserver import ForkServer
 from support.processes import BIN, Client, ServerProcess
 
 
-def server_on(folder: Path, work: Path) -> ServerProcess:
+def server_on(folder: Path, work: Path, forks: ForkServer) -> ServerProcess:
     arguments = (
         "--model",
         f"library:{folder}",
@@ -27,7 +27,7 @@ def server_on(folder: Path, work: Path) -> ServerProcess:
         "--library-cache",
         work / "cache",
     )
-    return ServerProcess(work / "server.log", arguments=(*arguments, "--threads", "2"))
+    return ServerProcess(work / "server.log", forks, arguments=(*arguments, "--threads", "2"))
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def tiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def provider(tmp_path: Path, tiles: Path) -> Iterator[ServerProcess]:
-    process = server_on(tiles, tmp_path)
+def provider(tmp_path: Path, tiles: Path, forks: ForkServer) -> Iterator[ServerProcess]:
+    process = server_on(tiles, tmp_path, forks)
     process.start()
     yield process
     process.kill()
@@ -76,7 +76,9 @@ def test_a_run_selects_real_images_says_so_and_passes_the_audit(
     assert all(images.decode(path.read_bytes()).tobytes() in public for path in released)
 
 
-def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(tmp_path: Path):
+def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(
+    tmp_path: Path, forks: ForkServer
+):
     root = tmp_path / "many"
     for number in range(2500):
         folder = root / f"{number % 50:02d}"
@@ -84,7 +86,7 @@ def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(tm
         Image.fromarray(pixels((number % 250, 90, 90), number % 40, side=8)).save(folder / f"{number}.png")
     cache = tmp_path / "cache"
     for _ in range(2):
-        process = server_on(root, tmp_path)
+        process = server_on(root, tmp_path, forks)
         process.start(ready=False)
         before = finished(cache)
         deadline = time.monotonic() + 60
@@ -94,7 +96,7 @@ def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(tm
     kept = {path: path.read_bytes() for path in cache.rglob("*.piece")}
     half = min(kept).with_suffix(".piece.1.partial")
     half.write_bytes(b"left over")
-    process = server_on(root, tmp_path)
+    process = server_on(root, tmp_path, forks)
     process.start()
     process.kill()
     assert all(path.read_bytes() == data for path, data in kept.items())
@@ -116,14 +118,14 @@ def test_a_folder_without_images_ends_with_3_and_one_line(tmp_path: Path):
         assert said in lines[0]
 
 
-def test_a_server_stops_while_it_indexes(tmp_path: Path, tiles: Path):
+def test_a_server_stops_while_it_indexes(tmp_path: Path, tiles: Path, forks: ForkServer):
     root = tmp_path / "many"
     for number in range(4000):
         (root / str(number % 9)).mkdir(parents=True, exist_ok=True)
         (root / str(number % 9) / f"{number}.png").write_bytes(
             (tiles / "painted tile/red/000.png").read_bytes()
         )
-    process = server_on(root, tmp_path)
+    process = server_on(root, tmp_path, forks)
     process.start(ready=False)
     while "listening" not in process.log.read_text():
         time.sleep(0.01)

@@ -7,9 +7,7 @@ import shutil
 import stat
 from pathlib import Path
 
-import datasets
 import pytest
-import torchvision
 
 from support.folders import class_folders, events
 from support.forkserver import ForkServer
@@ -51,11 +49,15 @@ def test_accuracy_on_the_owners_test_data_is_printed_and_kept_private(run: Path)
 
 
 def test_the_dataset_opens_with_torchvision(run: Path):
+    import torchvision  # takes seconds, which every worker would pay that looks for tests
+
     folder = torchvision.datasets.ImageFolder(str(run / "release"))
     assert (folder.classes, len(folder)) == (["type A", "type B"], 8)
 
 
 def test_the_dataset_opens_with_hugging_face(run: Path, tmp_path: Path):
+    import datasets
+
     loaded = datasets.load_dataset(
         "imagefolder", data_dir=str(run / "release"), split="train", cache_dir=str(tmp_path)
     )

@@ -73,11 +73,11 @@ def run(settings: Settings, load: Load | None = None) -> None:
             timeout_graceful_shutdown=settings.shutdown_seconds,
         )
     )
-    host, port = listener.getsockname()[:2]
-    logger.info("listening", extra={"host": host, "port": port, "auth": bool(settings.api_key)})
     # uvicorn raises the signal that stopped it once more when it is done; an orderly stop is no death.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, process.stop)
+    host, port = listener.getsockname()[:2]
+    logger.info("listening", extra={"host": host, "port": port, "auth": bool(settings.api_key)})
     process.server.run(sockets=[listener])
     if process.failure is not None:
         raise _explained(process.failure)

@@ -34,11 +34,13 @@ class Evolved:
         populations: Of every iteration, the initial one first.
         dataset: The synthetic dataset.
         receipts: Of every release, in order.
+        pools: What each release chose from, by its iteration.
     """
 
     populations: tuple[Population, ...]
     dataset: Population
     receipts: tuple[Receipt, ...]
+    pools: Mapping[int, Pool]
 
 
 class Generator(Protocol):
@@ -124,6 +126,7 @@ class _Evolution:
     populations: list[Population] = field(default_factory=list)
     views: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
     receipts: list[Receipt] = field(default_factory=list)
+    pools: dict[int, Pool] = field(default_factory=dict)
     known: dict[str, Candidate] = field(default_factory=dict)
 
     def run(self) -> Evolved:
@@ -134,7 +137,8 @@ class _Evolution:
         for iteration in range(1, self.plan.iterations + 1):
             self._release(iteration)
             self._populate(iteration)
-        return Evolved(tuple(self.populations), self._dataset(), tuple(self.receipts))
+        dataset = self._dataset()
+        return Evolved(tuple(self.populations), dataset, tuple(self.receipts), self.pools)
 
     def _populate(self, iteration: int) -> None:
         """Make a population, and look ahead on it."""
@@ -152,6 +156,7 @@ class _Evolution:
         receipt = self.judge.release(query, pool)
         self.watcher.released(receipt)
         self.receipts.append(receipt)
+        self.pools[iteration] = pool
         return receipt
 
     def _dataset(self) -> Population:

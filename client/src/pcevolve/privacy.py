@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import Field
@@ -53,7 +54,7 @@ class Event:
     parameter: ExactNumber = "0"
     count: Annotated[int, Field(ge=1, le=10**9)] = 1
 
-    @property
+    @cached_property
     def value(self) -> Fraction:
         """The parameter as an exact number."""
         return Fraction(self.parameter)

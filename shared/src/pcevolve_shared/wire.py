@@ -143,6 +143,17 @@ class LibraryInfo(WireModel):
     licence_files: Annotated[tuple[LicenceFile, ...], Field(max_length=limits.MAX_LICENCE_FILES)] = ()
 
 
+class Recommended(WireModel):
+    """What a model is best asked with; a client may ask otherwise."""
+
+    steps: Annotated[int, Field(ge=1, le=limits.MAX_STEPS)]
+    guidance: Annotated[float, Field(ge=0, le=limits.MAX_GUIDANCE)]
+    strength_low: Annotated[float, Field(gt=0, le=1, description="Below it a variation hardly differs.")]
+    strength_high: Annotated[
+        float, Field(gt=0, le=1, description="Above it a variation keeps hardly anything.")
+    ]
+
+
 class ModelInfo(WireModel):
     """What a model can do, as far as a client has to know before it asks."""
 
@@ -155,6 +166,13 @@ class ModelInfo(WireModel):
     schedulers: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     adapters: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     max_images: Annotated[int, Field(ge=1, le=limits.MAX_BATCH, description="Largest n.")] = 1
+    recommended: Annotated[
+        Recommended | None,
+        Field(
+            description="Absent where nothing is known.",
+            exclude_if=lambda recommended: recommended is None,
+        ),
+    ] = None
     library: Annotated[
         LibraryInfo | None,
         Field(

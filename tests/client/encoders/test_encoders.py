@@ -8,7 +8,6 @@ import pytest
 import torch
 from PIL import Image
 from torch import nn
-from torchvision import models
 
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.bundled import BundledNet
@@ -48,6 +47,8 @@ def saved(network: nn.Module, path) -> str:
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
     """Random weights on disk, by encoder name."""
+    from torchvision import models  # takes seconds, which every worker would pay that looks for tests
+
     folder = tmp_path_factory.mktemp("weights")
     torch.manual_seed(0)
     return {
@@ -154,11 +155,13 @@ def test_extreme_shapes_are_cut_to_a_square_before_they_are_enlarged():
 
 @pytest.mark.parametrize(
     ("name", "build", "dimension"),
-    [("inception", models.inception_v3, 2048), ("vit", models.vit_b_16, 768)],
+    [("inception", "inception_v3", 2048), ("vit", "vit_b_16", 768)],
 )
 def test_torchvision_weights_with_their_heads_load_by_path(tmp_path, name, build, dimension):
+    from torchvision import models
+
     options = {"init_weights": False, "aux_logits": True} if name == "inception" else {}
-    encoder = load_encoder(name, saved(build(weights=None, **options), tmp_path / "x.pt"))
+    encoder = load_encoder(name, saved(getattr(models, build)(weights=None, **options), tmp_path / "x.pt"))
     (tmp_path / "x.pt").unlink()  # hundreds of megabytes
     rows = encoder.embed([picture(0), picture(1)])
     assert rows.shape == (2, encoder.dimension) == (2, dimension)
@@ -166,6 +169,8 @@ def test_torchvision_weights_with_their_heads_load_by_path(tmp_path, name, build
 
 
 def test_resnet18_equals_torchvision_with_its_own_preprocessing(weights):
+    from torchvision import models
+
     network = models.resnet18()
     network.load_state_dict(torch.load(weights["resnet18"], weights_only=True))
     network.fc = nn.Identity()

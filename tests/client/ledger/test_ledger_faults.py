@@ -155,17 +155,18 @@ def test_a_whole_first_run_killed_at_any_step_can_be_begun_again(kill, scratch):
     assert len(seen) * STRIDE > 150
 
 
-def test_a_recovery_killed_at_any_step_is_made_again(kill, scratch):
-    enrol(scratch / "base" / "ledger.sqlite")
-    half = half_written(scratch)
+def test_a_recovery_killed_at_any_step_is_made_again(kill, scratch, half_written):
     seen = []
-    for step in until_it_survives(kill, copies(half, scratch / "again", release), STRIDE):
+    for step in until_it_survives(kill, copies(half_written, scratch / "again", release), STRIDE):
         seen.append(assert_released_once(scratch / "again" / str(step) / "ledger.sqlite"))
     assert len(seen) * STRIDE > 40
 
 
-def half_written(root: Path) -> Path:
+@pytest.fixture(scope="module")
+def half_written(tmp_path_factory) -> Path:
     """A ledger whose writer was killed in the middle of a commit: some pages are new, the journal has the old."""
+    root = tmp_path_factory.mktemp("half written")
+    enrol(root / "base" / "ledger.sqlite")
     old = (root / "base" / "ledger.sqlite").read_bytes()
     with contextlib.suppress(PermissionError):
         for step in until_it_survives(killed_at_system_call, copies(root / "base", root / "half", release)):

@@ -68,6 +68,32 @@ def test_a_selected_dataset_takes_one_more_release():
     assert small_plan(appearance="auto", keep="selected").releases == (0, 1, 2, 3)
 
 
+def test_a_plan_that_goes_in_turns_asks_for_a_few_images_of_every_class_first():
+    plan = small_plan(in_turns=True, candidates=40, batch=32)
+    told = [(call.label, call.first, call.count) for call in plan.round(0)]
+    assert told == [("cut", 0, 8), ("good", 0, 8), ("cut", 8, 32), ("good", 8, 32)]
+    assert plan.opening == tuple(plan.round(0))[:2]
+    one_by_one = small_plan(in_turns=True, candidates=40, batch=1)
+    assert len(one_by_one.opening) == 2 * 8
+    assert len(small_plan(in_turns=True, candidates=2, batch=4).opening) == 2
+    assert [(call.label, call.first) for call in small_plan(candidates=40, batch=32).round(0)] == [
+        ("cut", 0), ("cut", 32), ("good", 0), ("good", 32),
+    ]  # fmt: skip
+    assert small_plan().opening == ()
+    assert "in_turns" not in small_plan().model_dump()
+
+
+@given(candidates=st.integers(1, 80), batch=st.integers(1, 64))
+def test_the_order_and_size_of_batches_change_nothing_else(candidates, batch):
+    plan = small_plan(in_turns=True, candidates=candidates, batch=batch)
+    for label in plan.labels:
+        calls = [call for call in plan.round(0) if call.label == label]
+        assert [k for call in calls for k in range(call.first, call.first + call.count)] == list(
+            range(candidates)
+        )
+        assert max(call.count for call in calls) <= batch
+
+
 def test_wire_seeds_come_from_the_public_seed_alone():
     assert [c.seed for c in small_plan().round(0)] == [c.seed for c in small_plan(run_id="f" * 32).round(0)]
     assert [c.seed for c in small_plan().round(0)] != [c.seed for c in small_plan(run_seed=8).round(0)]

@@ -11,6 +11,7 @@ from pcevolve.cli import main as cli
 from pcevolve.egress.transport import Address
 from pcevolve.errors import UsageError
 from pcevolve.ledger.ledger import Ledger
+from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
 
@@ -107,6 +108,20 @@ def test_a_run_that_spends_nothing_is_not_asked_about(run, server, monkeypatch, 
     monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: PTH123, SIM115
     run("--method", method, "--epsilon", "30")
     assert server.asked
+
+
+def test_a_person_who_does_not_like_the_first_images_spends_nothing(run, server, terminal, tmp_path, capfd):
+    os.write(terminal, b"y\nn\n")
+    with pytest.raises(UsageError, match="nothing was spent") as refused:
+        run("--method", "pe", "--epsilon", "4", "--delta", "1e-5")
+    assert "Do these look like your domain?" in capfd.readouterr().err
+    assert len(server.asked) == 2
+    record = RunReader.strict(tmp_path / "run")
+    assert record.receipts == ()
+    assert record.layout.preview.is_file()
+    assert "--resume" in str(refused.value)
+    run("--yes", "--resume", tmp_path / "run")
+    assert (tmp_path / "run" / "release").is_dir()
 
 
 @pytest.mark.parametrize(

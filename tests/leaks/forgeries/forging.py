@@ -154,7 +154,7 @@ def republished(root: Path) -> None:
     due = Populations(plan, evidence.outputs).dataset(receipts)
     shutil.rmtree(root / "release")
     last = evidence.head
-    made = Release(plan, method(plan.method), due, receipts, last, len(evidence.entries))
+    made = Release(plan, method(plan.method), due, receipts, last, len(evidence.entries), evidence.assessment)
     publish(root / "release", made, evidence.bodies.file)
     prune(root)
     reissue(root)

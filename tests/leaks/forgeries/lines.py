@@ -268,6 +268,39 @@ ORDER: dict[str, tuple[Act, str]] = {
     ),
     "no closing line": (dropped("finished"), "its record is not anchored, so lines may be missing"),
 }
+USE = r"line \d+: what it says of the dataset's use does not follow from what was released"
+
+
+def _assessed(**changes: object) -> Act:
+    """Another assessment in the closing line; what is published follows from it."""
+    return edited("finished", lambda event: event.update(assessment={**event["assessment"], **changes}))
+
+
+def _finer(assessment: Event) -> None:
+    """Less than a step away, in digits of a forger's choice."""
+    assessment["distance"] += 0.001717
+
+
+ASSESSMENTS: list[tuple[str, str, Act, str]] = [
+    ("a dataset that is called nearer than it is", "as-is", _assessed(distance=0.5), USE),
+    ("classes that are called further apart", "framed", _assessed(separation=99.0), USE),
+    (
+        "digits after the second",
+        "matched",
+        edited("finished", lambda event: _finer(event["assessment"])),
+        USE,
+    ),
+    ("a single class's word for several", "as-is", _assessed(separation=None), USE),
+    ("a note in an assessment", "as-is", _assessed(note="patient 17"), DAMAGED),
+    ("a distance as text", "framed", _assessed(distance="0.5"), DAMAGED),
+    ("an assessment left out", "auto", edited("finished", lambda event: event.pop("assessment")), USE),
+    (
+        "an assessment of a run that measured nothing",
+        "control",
+        edited("finished", lambda event: event.update(assessment={"separation": 9.0, "distance": 0.5})),
+        USE,
+    ),
+]
 COUNTS: dict[str, tuple[Act, str]] = {
     "requests in the closing line": (
         edited("finished", lambda event: event.update(sent=event["sent"] + 17)),
@@ -360,5 +393,6 @@ FORGERIES: list[Forgery] = [
         ],
     ),
     *of_family("order of lines", [(name, "control", act, told) for name, (act, told) in ORDER.items()]),
+    *of_family("what a dataset is worth", ASSESSMENTS),
     *of_family("counts", [(name, "control", act, told) for name, (act, told) in COUNTS.items()]),
 ]

@@ -10,7 +10,7 @@ import transformers
 from diffusers import DiffusionPipeline, SchedulerMixin
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion import schedulers
+from pcevolve_server.diffusion import presets, schedulers
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.checker import ModelChecker
 from pcevolve_server.diffusion.generator import DiffusionGenerator
@@ -172,4 +172,5 @@ def _info(
         schedulers=tuple(schedulers.SCHEDULERS) if discrete else (),
         adapters=(adapter.id,) if adapter else (),
         max_images=limits.MAX_BATCH,
+        recommended=presets.recommended(settings.model, pipeline, scheduler),
     )

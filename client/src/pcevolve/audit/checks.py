@@ -60,7 +60,7 @@ def checked(run: RunReader, load: LoadEncoder) -> list[Finding]:
 def _choices(run: RunReader, load: LoadEncoder) -> list[Finding]:
     """Whether every choice follows from what was paid for; nothing where nothing was measured."""
     measured = sum(1 for each in run.receipts if each.measured)
-    if not measured:
+    if not measured and run.assessment is None:
         return []
     claim, chosen = "every choice follows from what was measured and paid for", Selections(run, load)
     if why := chosen.why_unchecked():

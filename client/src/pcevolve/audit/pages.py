@@ -1,4 +1,4 @@
-"""Rebuilds what a run says about itself beside its release: summary, report and wire page follow from the record."""
+"""Rebuilds what a run says about itself beside its release: summary and pages follow from the record."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pcevolve.audit.rebuilt import RebuiltRelease
+from pcevolve.pages.preview import rendered_preview
 from pcevolve.pages.report import FinishedRun, render
 from pcevolve.pages.wire import rendered_viewer
 from pcevolve.public.finding import Finding
@@ -35,6 +36,7 @@ def page_faults(released: RebuiltRelease) -> Iterator[str]:
     yield from _same(run.layout.summary, lambda: encoded(values))
     finished = FinishedRun(run, plan, released.manifest())
     yield from _same(run.layout.report, lambda: render(finished, ()).encode())
+    yield from _same(run.layout.preview, lambda: rendered_preview(run, plan))
 
 
 def wire_page_finding(run: RunReader, findings: Sequence[Finding]) -> list[Finding]:

@@ -89,6 +89,7 @@ class RebuiltRelease:
             receipts,
             self.run.head,
             len(self.run.entries),
+            self.run.assessment,
         )
 
     def _images(self, release: Release, wanted: Appearance | None) -> Iterator[str]:

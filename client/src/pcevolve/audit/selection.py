@@ -20,9 +20,11 @@ from pcevolve.encoders import BUNDLED, Encoder, bundled_digest, load_encoder, we
 from pcevolve.errors import ClientError, ModelError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
+from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import SELECTORS, Measurement
 from pcevolve.selectors.choosing import Chooser, frame_of, renditions_of
 from pcevolve.selectors.scene import joined_scenes
+from pcevolve.selectors.usefulness import assessment, room
 from pcevolve.transcript import RunReader
 
 LoadEncoder = Callable[[PublicPlan], Encoder]
@@ -99,10 +101,14 @@ class Selections:
         Raises:
             ModelError: The encoder's weights are not at hand, so nothing can be said; see ``why_unchecked``.
         """
-        chooser = self._chooser
+        chooser, broken = self._chooser, False
         if chooser is not None:
             asked = [each for each in self.run.receipts if each.iteration]
-            yield from self._derived(chooser.plan, chooser, asked)
+            for fault in self._derived(chooser.plan, chooser, asked):
+                broken = True
+                yield fault
+        if not broken:  # of what is no measurement, nothing follows
+            yield from self._assessed(chooser)
 
     @cached_property
     def _chooser(self) -> Chooser | None:
@@ -136,6 +142,20 @@ class Selections:
                 self.room += bits
             if measured is None or not chooser.follows(measured, scenes, pool, receipt):
                 yield f"{where}: its choices do not follow from what was measured"
+
+    def _assessed(self, chooser: Chooser | None) -> Iterator[str]:
+        """Whether what the closing line says of the dataset's use follows from what was released."""
+        bits = room(self.run.assessment, None if chooser is None else self._found(chooser))
+        if bits is None:
+            where = f"line {len(self.run.entries)}"
+            yield f"{where}: what it says of the dataset's use does not follow from what was released"
+        else:
+            self.room += bits
+
+    def _found(self, chooser: Chooser) -> Assessment | None:
+        run, populations = self.run, Populations(chooser.plan, self.run.outputs)
+        dataset = populations.dataset(run.receipts)
+        return assessment(chooser, run.receipts, populations.pool, dataset, run.bodies.file)
 
     def _measured(self, digest: str) -> Measurement | None:
         """A measurement in its one spelling; None for anything else."""

@@ -94,7 +94,11 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
         typer.echo(json.dumps({**planned.as_dict(), "reason": reason}, indent=1))
     else:
         print_table(f"Plan of {planned.method}", ("what", "value"), _plan_rows(planned, reason))
-        typer.echo(f"Selection: {planned.verdict}.")
+        typer.echo(f"Selection against noise: {planned.verdict}.")
+        typer.echo(
+            "Whether the provider can draw your images is another question, which no budget answers: see pcevolve "
+            "preview."
+        )
 
 
 def _planned(asked: PlannedRun) -> tuple[BudgetPlan, str]:

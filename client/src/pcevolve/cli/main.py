@@ -25,6 +25,10 @@ COMMANDS = {
         "pcevolve.cli.run:run",
         "Evolve a synthetic dataset under differential privacy and print what it cost.",
     ),
+    "preview": (
+        "pcevolve.cli.run:preview",
+        "Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.",
+    ),
     "demo": (
         "pcevolve.cli.run:demo",
         "Run the main job end to end on this machine: API server as its own process, client against it over HTTP.",

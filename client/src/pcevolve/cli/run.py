@@ -1,4 +1,4 @@
-"""``pcevolve run`` and ``pcevolve demo``: options in, a summary out."""
+"""``pcevolve run``, ``preview`` and ``demo``: options in, a summary or a page out."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
+Config = Annotated[
+    Path | None,
+    typer.Option(callback=_read_config, is_eager=True, help="TOML file with these options; flags win."),
+]
+
+
 @takes(RunSettings)
 def run(
     *,
@@ -45,10 +51,7 @@ def run(
             "else is needed. Where no run has begun there yet, begin one.",
         ),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(callback=_read_config, is_eager=True, help="TOML file with these options; flags win."),
-    ] = None,
+    config: Config = None,
     as_json: Json = False,
     **options: object,
 ) -> None:
@@ -65,6 +68,21 @@ def run(
     from pcevolve.run.scoring import scored
 
     _show(scored(outcome), as_json)
+
+
+@takes(RunSettings)
+def preview(*, config: Config = None, **options: object) -> None:
+    """Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.
+
+    It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
+    """
+    from pcevolve.run.checks import checked
+
+    request = checked(RunSettings.of(given(options)), resume=True)
+    from pcevolve.run.execution import preview as previewed
+
+    typer.echo(previewed(request))
+    typer.echo(f"if that looks like your domain: pcevolve run --resume {request.folder.root}", err=True)
 
 
 def demo(

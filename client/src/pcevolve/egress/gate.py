@@ -30,6 +30,7 @@ from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
+from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
     BALANCE_SLOT,
@@ -208,8 +209,11 @@ class Gate:
             )
         self._transcript.append(Released(receipt=receipt))
 
-    def finish(self) -> None:
+    def finish(self, assessment: Assessment | None = None) -> None:
         """Close the record.
+
+        Args:
+            assessment: What was found about the dataset's use, from what is on record.
 
         Raises:
             EgressError: Where a run ends would tell something, so it ends where the plan does.
@@ -218,7 +222,7 @@ class Gate:
             raise EgressError("the record cannot be closed: not all of the plan was carried out")
         if not isinstance(self._transcript.entries[-1].record, Finished):
             self._transcript.prune()
-            self._transcript.append(Finished(sent=len(self._transcript.sent())))
+            self._transcript.append(Finished(sent=len(self._transcript.sent()), assessment=assessment))
 
     def _answer(self, call: Call, source: Source) -> tuple[Candidate, ...]:
         """Answer a call: out of memory, from the record, or by sending what the policy builds for it."""

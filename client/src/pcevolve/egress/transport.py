@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import ssl
 from dataclasses import dataclass, field
+from functools import cache
 from http import HTTPStatus
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -164,12 +166,18 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+@cache
+def authorities() -> ssl.SSLContext:
+    """Whom a server's certificate must come from: httpx's own choice, whatever the environment says; read once."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 class HttpTransport:
     """The real one, on httpx's bare transport: it adds nothing, follows nothing and remembers nothing."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._http = httpx.HTTPTransport(retries=0, trust_env=False)
+        self._http = httpx.HTTPTransport(verify=authorities(), retries=0, trust_env=False)
         self._deadline = Deadline()
         self._closed = False
 

@@ -31,6 +31,10 @@ def resolved(name: str) -> tuple[str, str]:
 def is_fetched(name: str) -> bool:
     """Whether the published weights of ``clip`` or ``resnet18`` lie where their library looks; nobody is asked."""
     if name == "clip":
+        from huggingface_hub import constants
+
+        if not (Path(constants.HF_HUB_CACHE) / f"models--{CLIP_REPOSITORY.replace('/', '--')}").is_dir():
+            return False  # as on most machines; what looks closer takes long to import
         from huggingface_hub import try_to_load_from_cache
 
         return any(isinstance(try_to_load_from_cache(CLIP_REPOSITORY, file), str) for file in CLIP_FILES)

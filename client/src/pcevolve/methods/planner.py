@@ -32,7 +32,7 @@ SENSITIVITIES: Mapping[str, tuple[Callable[[Scope], float], str]] = {
 VERDICTS = (
     (0.4, "weak: most prototypes would be there by luck"),
     (0.75, "useful: selection follows the private data more often than not"),
-    (math.inf, "strong: selection follows the private data"),
+    (math.inf, "strong: choices follow the private data, among what the provider draws"),
 )
 CHANCE = "cannot be told from choosing at random"
 CHANCE_FACTOR = 1.5

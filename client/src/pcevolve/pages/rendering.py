@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from pcevolve.errors import spelled_out
 
 BASE_STYLE = "base.css"
+PAGE = "page.html.j2"
 
 
 @dataclass(frozen=True)
@@ -43,26 +43,13 @@ def own_file(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def data_uri(jpeg: bytes) -> str:
-    """A picture as the address of itself."""
-    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
-
-
 def base_style() -> str:
     """Colours, type, tables and banners of all pages, light and dark."""
     return own_file(__package__, BASE_STYLE)
 
 
-def rendered(
-    package: str, template: str, filters: Mapping[str, Callable[..., Any]], content: Mapping[str, Any]
-) -> str:
-    """Make a page's HTML from the template in a package."""
-    return _environment(package, tuple(filters.items())).get_template(template).render(content)
-
-
-@cache
-def _environment(package: str, filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Environment:
-    """What compiles a package's templates, each of them once."""
+def compiled(package: str, **filters: Callable[..., Any]) -> Template:
+    """The template of a package's page, with the filters that it uses; every string that it puts out is escaped."""
     environment = Environment(
         loader=PackageLoader(package, "."),
         autoescape=True,
@@ -72,7 +59,7 @@ def _environment(package: str, filters: tuple[tuple[str, Callable[..., Any]], ..
         finalize=_visible,
     )
     environment.filters.update(filters)
-    return environment
+    return environment.get_template(PAGE)
 
 
 def size(count: float) -> str:

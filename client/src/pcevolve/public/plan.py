@@ -7,12 +7,14 @@ same plan, and with it the same requests in the same order.
 from __future__ import annotations
 
 import hashlib
+import math
 import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain, islice
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -25,6 +27,9 @@ from pcevolve.public.library import Library
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
 STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x"}
+
+OPENING = 8
+"""Images of each class that are asked for before anything else, so that a person can look at them."""
 
 _NAMED = 5  # labels named in one error
 
@@ -139,6 +144,7 @@ class PublicPlan(BaseModel):
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
     earlier: Earlier = Earlier()
+    in_turns: Annotated[bool, Field(exclude_if=operator.not_)] = False
     # What is not there is not written down, so that plans of other providers' runs stay as they were.
     library: Annotated[Library | None, Field(exclude_if=operator.not_)] = None
 
@@ -204,21 +210,44 @@ class PublicPlan(BaseModel):
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
     def round(self, iteration: int) -> Iterator[Call]:
-        """The calls that make a population, in sending order: by class, then by prototype, then by batch."""
+        """The calls that make a population, in sending order: by class, then by prototype, then by batch.
+
+        The first population of a plan that goes ``in_turns`` is asked for a batch of each class at a time, so that the
+        first few answers show all classes.
+        """
+        by_class = [self._of_class(iteration, label) for label in self.labels]
+        in_turns = zip(*by_class, strict=True) if self.in_turns and not iteration else by_class
+        return chain.from_iterable(in_turns)
+
+    @property
+    def opening(self) -> tuple[Call, ...]:
+        """The first turns of a plan that goes ``in_turns``, until there are ``OPENING`` images of each class."""
+        if not self.in_turns:
+            return ()
+        turns = math.ceil(min(OPENING, self.initial) / min(OPENING, self.batch))
+        return tuple(islice(self.round(0), turns * len(self.labels)))
+
+    def _of_class(self, iteration: int, label: str) -> Iterator[Call]:
         total = self.candidates if iteration else self.initial
         share = total // self.prototypes if iteration else total
-        for label in self.labels:
-            for start in range(0, total, share):
-                for first in range(start, start + share, self.batch):
-                    yield self._call(
-                        "vary" if iteration else "create",
-                        iteration,
-                        label,
-                        first,
-                        min(self.batch, start + share - first),
-                        strength=self.strengths[iteration - 1] if iteration else None,
-                        parent=start // share if iteration else None,
-                    )
+        for start in range(0, total, share):
+            for first, count in self._batches(start, start + share, opens=self.in_turns and not iteration):
+                yield self._call(
+                    "vary" if iteration else "create",
+                    iteration,
+                    label,
+                    first,
+                    count,
+                    strength=self.strengths[iteration - 1] if iteration else None,
+                    parent=start // share if iteration else None,
+                )
+
+    def _batches(self, first: int, stop: int, opens: bool) -> Iterator[tuple[int, int]]:
+        """Index of each batch's first image, and how many it has; one that opens a run has few."""
+        while first < stop:
+            count = min(self.batch, stop - first, OPENING if opens else stop)
+            yield first, count
+            first, opens = first + count, opens and first + count < OPENING
 
     def lookaheads(self, iteration: int) -> Iterator[Call]:
         """Lookahead on a population: ``lookahead`` variations of every candidate, in public order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.promises import NO_GUARANTEE, assumptions, how_made, in_all, marks
 from pcevolve.publish.provenance import as_code, library_section, real_images, title
 from pcevolve.publish.release import Release
@@ -18,6 +19,7 @@ def card(release: Release, images_released: int) -> str:
     return (
         f"# {title(plan)}\n\n{warning}{_what(plan, images_released)}\n\n"
         f"The dataset is {how_made(plan, release.receipts)}.\n\n"
+        f"{_usefulness(release.assessment)}"
         f"## Guarantee\n\n{_promised(release)}\n\n"
         f"{library_section(plan.library)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
@@ -40,6 +42,16 @@ def _what(plan: PublicPlan, images_released: int) -> str:
         f"{images_released} images in {len(plan.labels)} classes, out of the library `{plan.model}` behind an API and "
         f"{selected}. **They are not synthetic**: {real_images(plan.library, as_code)}. No private image was sent to "
         "the API."
+    )
+
+
+def _usefulness(found: Assessment | None) -> str:
+    """Whether the dataset is likely to be worth something; empty where nothing was found about it."""
+    if found is None:
+        return ""
+    return (
+        f"## Is it useful?\n\n**{found.word.capitalize()}**, as far as what was released can tell: {found.reason}. "
+        f"Next: {found.advice}.\n\n"
     )
 
 

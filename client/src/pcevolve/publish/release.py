@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pcevolve.methods.method import Method
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
+from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.promises import guarantee, how_made, marks
 from pcevolve.transcript.manifest import Guarantee, Manifest, ReleasedImage, TranscriptEnd
 
@@ -24,6 +25,7 @@ class Release:
         receipts: Every release that was paid for.
         transcript_head: Digest of the transcript's last line.
         transcript_lines: How many lines it has.
+        assessment: What was found about its use; None where nothing was.
     """
 
     plan: PublicPlan
@@ -32,6 +34,7 @@ class Release:
     receipts: Sequence[Receipt]
     transcript_head: str
     transcript_lines: int
+    assessment: Assessment | None = None
 
     @property
     def guarantee(self) -> Guarantee:

@@ -8,6 +8,7 @@ from typing import Any
 from pcevolve.durable import write_durably
 from pcevolve.methods import method
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.promises import guarantee, marks
 from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.traffic import Counts
@@ -33,7 +34,12 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
         "requests": sent.attempts,
         "bytes_sent": sent.bytes_sent,
         "bytes_received": sent.bytes_received,
+        **({} if run.assessment is None else {"usefulness": _usefulness(run.assessment)}),
     }
+
+
+def _usefulness(found: Assessment) -> dict[str, Any]:
+    return {"word": found.word, **found.model_dump()}
 
 
 def write_summary(run: RunReader) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pcevolve.methods.planner import CHANCE, verdict
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.components import Components
+from pcevolve.run.folder import RunFolder
 
 LARGE_EPSILON = 20.0
 """Above it the promise is worth little: e^20 is a factor of half a thousand million."""
@@ -48,6 +49,21 @@ def approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter, 
     if not near and sys.stdin.isatty():
         cost = "an unknown sum (see --price)" if forecast.cost is None else f"{forecast.cost:g}"
         _ask(f"{forecast.requests} requests for {forecast.images} images to {plan.api}, for {cost}: go on?")
+
+
+def require_liking(components: Components, folder: RunFolder) -> None:
+    """Have a person who can be asked look at the first images before anything is spent on choosing among their like.
+
+    Raises:
+        UsageError: They are not what is wanted; nothing was spent.
+    """
+    if components.method.selector is None or components.settings.yes or not sys.stdin.isatty():
+        return
+    if not typer.confirm("Do these look like your domain? Go on?", err=True):
+        raise UsageError(
+            "not continued, as you wish: nothing was spent. Try other words, another model or a library of public "
+            f"images with another --out, or go on after all with pcevolve run --resume {folder.root}"
+        )
 
 
 def doubts(components: Components, plan: PublicPlan) -> list[str]:

@@ -129,14 +129,19 @@ class Components:
         if self.method.selector is not None:
             views.prepare(with_appearances=0 in plan.releases)
 
-    def judge(self, plan: PublicPlan, account: Account, transcript: Transcript) -> Judge:
-        """The side that looks at candidates: the private one, or the control's blind one."""
+    def chooser(self, plan: PublicPlan, transcript: Transcript) -> Chooser | None:
+        """The public half of every selection; None for methods that look at nothing."""
         if self.method.selector is None:
+            return None
+        return Chooser(plan, self.encoder, transcript.bodies.file, SELECTORS[self.method.selector]())
+
+    def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
+        """The side that looks at candidates: the private one, or the control's blind one."""
+        if chooser is None:
             return UniformJudge(account, self.noise, plan)
-        selector = SELECTORS[self.method.selector]()
         return PrivateJudge(
             views=self.views,
-            chooser=Chooser(plan, self.encoder, transcript.bodies.file, selector),
+            chooser=chooser,
             account=account,
             noise=self.noise,
             events=self.method.planned(plan),

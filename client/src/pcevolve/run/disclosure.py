@@ -55,7 +55,8 @@ def disclosure(components: Components, plan: PublicPlan, notes: PrivateNotes) ->
         **notes.known,
         "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
         "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
-        f"(luck: {uniform_lift((), scope_of(plan)):.1%})",
+        f"(luck: {uniform_lift((), scope_of(plan)):.1%}); that is against noise alone, and whether the provider can "
+        "draw your images is for you to see",
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
         f"{sum(call.count for call in plan.calls.values())} images",

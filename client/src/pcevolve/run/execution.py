@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -21,18 +22,22 @@ from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.publish.summary import encoded
-from pcevolve.run.approval import approve
+from pcevolve.run.approval import approve, require_liking
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.components import Components
 from pcevolve.run.disclosure import disclosure
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.opening import show_opening
 from pcevolve.run.planning import resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
 from pcevolve.run.progress import RunProgress, error_console, facts, padding, padding_kept
 from pcevolve.run.settings import RunSettings
 from pcevolve.run.stopping import stopped_early, stopped_midway
+from pcevolve.selectors.choosing import Chooser
+from pcevolve.selectors.usefulness import assessment
 from pcevolve.transcript import RunReader, Transcript
 
 
@@ -56,6 +61,7 @@ class _Session:
     plan: PublicPlan
     gate: Gate
     transcript: Transcript
+    chooser: Chooser | None
     account: Account
     meter: Meter
     pace: Pace
@@ -78,11 +84,32 @@ def _executed(run: CheckedRun, console: Console, started: float) -> Outcome:
     components = Components.of(run)
     with run.folder.claimed(run.resume), _session(components, run.folder, console) as session:
         try:
+            show_opening(session.gate, session.plan, run.folder, console)
+            if not run.resume:
+                require_liking(components, run.folder)
             evolved = _evolved(session, console)
             summary = _finished(session, evolved, started)
         except KeyboardInterrupt:
             raise stopped_midway(run.folder.root, session.plan, session.account) from None
     return Outcome(run.folder, components, session.plan, evolved, summary)
+
+
+def preview(run: CheckedRun) -> Path:
+    """Begin a run, show the provider's first images, and leave it there: nothing is spent.
+
+    Returns:
+        The page that shows them.
+
+    Raises:
+        ClientError: Why it ended.
+    """
+    console = error_console()
+    try:
+        with run.folder.claimed(run.resume), _session(Components.of(run), run.folder, console) as session:
+            show_opening(session.gate, session.plan, run.folder, console)
+    except KeyboardInterrupt:
+        raise stopped_early(run.folder, run.resume) from None
+    return run.folder.preview
 
 
 @contextmanager
@@ -121,7 +148,8 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         with gate.private_section():
             account.enrol()
             gate.begin(plan, account.committed, account.measured)
-        yield _Session(components, folder, plan, gate, transcript, account, meter, pace)
+        chooser = components.chooser(plan, transcript)
+        yield _Session(components, folder, plan, gate, transcript, chooser, account, meter, pace)
 
 
 def _patience(settings: RunSettings, console: Console) -> Patience:
@@ -141,7 +169,7 @@ def _allowance(settings: RunSettings) -> Allowance:
 def _evolved(session: _Session, console: Console) -> Evolved:
     components, plan = session.components, session.plan
     progress = RunProgress(plan, components.method.name, console)
-    judge = PacedJudge(components.judge(plan, session.account, session.transcript), session.gate)
+    judge = PacedJudge(components.judge(plan, session.account, session.chooser), session.gate)
     try:
         with progress.shown():
             # a plan of its own: what a loop does to it changes neither what leaves nor what is published
@@ -152,15 +180,20 @@ def _evolved(session: _Session, console: Console) -> Evolved:
 
 def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, Any]:
     """Close the record and write what the run was for."""
-    plan, transcript, folder = session.plan, session.transcript, session.folder
-    session.gate.finish()
-    lines = len(transcript.entries)
+    plan, folder = session.plan, session.folder
+    session.gate.finish(_assessed(session, evolved))
+    record = RunReader.strict(folder.root)
     release = Release(
-        plan, session.components.method, evolved.dataset, evolved.receipts, transcript.head, lines
+        plan,
+        session.components.method,
+        evolved.dataset,
+        evolved.receipts,
+        record.head,
+        len(record.entries),
+        record.assessment,
     )
     if not folder.finished:
-        publish(folder.release, release, transcript.bodies.file)
-    record = RunReader.strict(folder.root)
+        publish(folder.release, release, session.transcript.bodies.file)
     write_report(record)
     result = {
         **write_summary(record),
@@ -171,6 +204,14 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
     }
     save_result(folder, result)
     return result
+
+
+def _assessed(session: _Session, evolved: Evolved) -> Assessment | None:
+    """What can be said about the dataset's use, from what was paid for anyway."""
+    if session.chooser is None:
+        return None
+    stored = session.transcript.bodies.file
+    return assessment(session.chooser, evolved.receipts, evolved.pools.__getitem__, evolved.dataset, stored)
 
 
 def save_result(folder: RunFolder, result: dict[str, Any]) -> None:

@@ -54,6 +54,7 @@ def resolved_plan(
         "keep": settings.keep or method.keep,
         "appearance": settings.appearance or _appearance(components),
         "centre_first": bool(method.centre_first),
+        "in_turns": True,
         "threshold": method.threshold if settings.threshold is None else settings.threshold,
         "prompt_template": _template(settings),
         "width": settings.size or size.width,

@@ -25,6 +25,7 @@ from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
+from pcevolve.public.usefulness import Assessment
 
 LINE_SECONDS = 10.0
 SLOW_DAY = 1.5
@@ -134,6 +135,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         "iterations": summary["iterations"],
         "epsilon": _spent(summary),
         "images released": released,
+        **_usefulness(summary.get("usefulness")),
         "requests": summary["requests"],
         **({"cost": f"{summary['cost']:g}, as far as the API says"} if summary.get("cost") else {}),
         "bytes sent": f"{summary['bytes_sent']:,}",
@@ -143,6 +145,14 @@ def summary_table(summary: dict[str, Any]) -> Table:
         **{name: summary[name] for name in ("dataset", "report") if name in summary},
     }
     return facts("Result", rows)
+
+
+def _usefulness(found: dict[str, Any] | None) -> dict[str, str]:
+    """Whether the dataset is likely to be worth something, and what to do next; nothing where nothing is known."""
+    if found is None:
+        return {}
+    assessed = Assessment.model_validate({name: found[name] for name in Assessment.model_fields})
+    return {"useful?": f"{assessed.word.upper()}: {assessed.reason}", "next": assessed.advice}
 
 
 def _spent(summary: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
 from pcevolve.selectors import Measurement, Scene, Selector
 from pcevolve.selectors.following import MACHINE_SHARE
-from pcevolve.selectors.frame import Frame
+from pcevolve.selectors.frame import Frame, projected
 from pcevolve.selectors.means import misfit
 from pcevolve.selectors.scene import IntArray
 
@@ -104,6 +104,15 @@ class Chooser:
         gaps = [misfit(measured, scene, self.selector.pick(measured, scene)) for scene in scenes]
         nearer = gaps[taken] <= gaps[1 - taken] + MACHINE_SHARE * max(gaps)
         return nearer and self.selector.is_picked(measured, scenes[taken], picked)
+
+    def points(
+        self, images: Sequence[Candidate | Chosen], rendition: Rendition, measured: Measurement
+    ) -> FloatArray:
+        """Received images in the frame of a measurement, float64 ``(images, k)``; NaN for what is no image."""
+        rows = np.array([self._one(each.digest, rendition) for each in images], dtype=np.float64)
+        return projected(
+            rows.reshape(len(images), self.encoder.dimension), measured["centre"], measured["axes"]
+        )
 
     def _scene(self, iteration: int, pool: Pool, rendition: Rendition) -> Scene:
         plan = self.plan

@@ -109,6 +109,19 @@ class CentreFirst:
         deviations = own + (noisy - own) * frame.trust(self._sigmas[1] / scene.shots)
         return {"middle": middle, "deviations": without_idle_digits(deviations, self.doubts["deviations"])}
 
+    def as_drawn(self, measured: Measurement) -> tuple[FloatArray, float]:
+        """Deviations before they were drawn to what the candidates say, and the standard deviation of their noise.
+
+        Returns:
+            float64 ``(classes, k)``, of the k coordinates in which anything was kept of them.
+        """
+        frame, prior = self.frame, typical_by_class(self.frame, self.scene)
+        sigma = self._sigmas[1] / self.scene.shots
+        kept = frame.trust(sigma)
+        own = clipped(prior - prior.mean(axis=0), DEVIATION_RADIUS * frame.radius)
+        told = kept > 0
+        return ((measured["deviations"] - own) / np.where(told, kept, 1.0) + own)[:, told], sigma
+
     @property
     def doubts(self) -> dict[str, FloatArray]:
         """Standard deviations of the noise in what is released, float64 ``(k,)``: digits far below say nothing."""

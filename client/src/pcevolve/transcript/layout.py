@@ -24,6 +24,7 @@ RESULT: Final = "result.json"
 EVALUATION: Final = "evaluation.json"
 SUMMARY: Final = "summary.json"
 REPORT: Final = "report.html"
+PREVIEW: Final = "preview.html"
 WIRE_PAGE: Final = "wire.html"
 CONFIG: Final = "config.toml"
 LOCK: Final = ".lock"
@@ -36,6 +37,7 @@ KINDS: Final = {
     TRANSCRIPT: stat.S_IFDIR,
     SUMMARY: stat.S_IFREG,
     REPORT: stat.S_IFREG,
+    PREVIEW: stat.S_IFREG,
     WIRE_PAGE: stat.S_IFREG,
 }
 """All that may lie directly in a run's folder, and whether it is a file or a folder."""
@@ -115,6 +117,11 @@ class RunLayout:
     def report(self) -> Path:
         """Pictures and figures of the run, for people: a function of the transcript."""
         return self.root / REPORT
+
+    @property
+    def preview(self) -> Path:
+        """What the provider sent first, to look at before anything is spent: a function of the transcript."""
+        return self.root / PREVIEW
 
     @property
     def wire_page(self) -> Path:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
+from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.files import irregular_files
 from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, not_a_run
@@ -118,6 +119,12 @@ class RunReader:
     def finished(self) -> bool:
         """Whether the record of a whole run ends in its closing line."""
         return isinstance(self.entries[-1].record, Finished)
+
+    @property
+    def assessment(self) -> Assessment | None:
+        """What was found about the use of a finished run's dataset; None where nothing was."""
+        last = self.entries[-1].record
+        return last.assessment if isinstance(last, Finished) else None
 
     @cached_property
     def receipts(self) -> tuple[Receipt, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
+from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.bodies import BodyRef
 
 Header = tuple[str, str]
@@ -110,10 +112,12 @@ class Failed(_Record):
 
 
 class Finished(_Record):
-    """The last line: how many requests the whole run took."""
+    """The last line: how many requests the whole run took, and what was found about the dataset's use, if anything."""
 
     kind: Literal["finished"] = "finished"
     sent: int
+    # What is not there is not written down: the lines of earlier versions keep their digests.
+    assessment: Annotated[Assessment | None, Field(exclude_if=operator.not_)] = None
 
 
 Record = Opened | Planned | Released | Sent | Answered | Received | Failed | Finished

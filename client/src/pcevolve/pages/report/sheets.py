@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pcevolve.modality.images.appearance import Appearance, appearance_in
-from pcevolve.modality.images.thumbnails import thumbnail
-from pcevolve.pages import data_uri
+from pcevolve.pages import picture
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.public.plan import Call
 from pcevolve.public.release import Chosen, Receipt
@@ -129,16 +128,10 @@ def _tiles(
     others = [each.id for each in named if each.id not in chosen][: count - len(framed)]
     shown = {*framed, *others}
     return tuple(
-        Tile(each.id, _picture(run, each.digest, wanted), chosen.get(each.id))
+        Tile(each.id, picture(run.record.bodies.file(each.digest), wanted), chosen.get(each.id))
         for each in named
         if each.id in shown
     )
-
-
-def _picture(run: FinishedRun, digest: str, wanted: Appearance | None) -> str | None:
-    """A small picture of a stored image; None for what is not an image within the wire's limits."""
-    small = thumbnail(run.record.bodies.file(digest), wanted)
-    return None if small is None else data_uri(small)
 
 
 def _outputs(run: FinishedRun, calls: Sequence[Call]) -> list[Chosen]:

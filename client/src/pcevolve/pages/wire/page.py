@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from jinja2 import Template
+
 from pcevolve.durable import write_durably
-from pcevolve.pages import base_style, inline, own_file, rendered, size
+from pcevolve.pages import base_style, compiled, inline, own_file, size
 from pcevolve.pages.reasons import Reasons
 from pcevolve.pages.wire.fields import cut, fields
 from pcevolve.pages.wire.gallery import MOST_PICTURE_BYTES, Gallery
@@ -47,15 +50,14 @@ def rendered_viewer(
     """The page's bytes, a function of the transcript and of what the audit found; all strings are escaped."""
     reasons = Reasons.of(run.traffic)
     gallery = _hung(run.traffic, reasons, Gallery(run.bodies.file, most_picture_bytes))
-    filters: dict[str, Callable[..., Any]] = {
-        "size": size,
-        "in_words": in_words,
-        "fields": fields,
-        "cut": cut,
-        "loss": loss,
-    }
     content = _assets(gallery) | _verdict(run, findings) | _content(run.traffic, reasons, gallery)
-    return rendered(__package__, "page.html.j2", filters, content).encode()
+    return template().render(content).encode()
+
+
+@cache
+def template() -> Template:
+    """The page's template, compiled on the first call."""
+    return compiled(__package__, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
 
 
 def _assets(gallery: Gallery) -> dict[str, Any]:

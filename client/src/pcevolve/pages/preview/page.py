@@ -1,0 +1,76 @@
+"""Puts the page together: per class its prompt and the first images, and what to do if they are of another domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from jinja2 import Template
+
+from pcevolve.durable import write_durably
+from pcevolve.pages import base_style, compiled, inline, own_file, picture
+from pcevolve.public.plan import PublicPlan
+from pcevolve.transcript import RunReader
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One class: its prompt and its first images.
+
+    Attributes:
+        label: Its name.
+        prompt: What the provider was asked for.
+        pictures: As addresses of themselves; None for what is no image.
+    """
+
+    label: str
+    prompt: str
+    pictures: tuple[str | None, ...]
+
+
+def write_preview(run: RunReader) -> Path:
+    """Write ``preview.html`` of a run whose first images are on record, and return where.
+
+    Raises:
+        UsageError: The run has no plan yet.
+        TranscriptError: A stored image is missing or was changed.
+    """
+    page = run.layout.preview
+    write_durably(page, rendered_preview(run, run.require_plan()))
+    return page
+
+
+def rendered_preview(run: RunReader, plan: PublicPlan) -> bytes:
+    """The page's HTML; every string from the run is escaped.
+
+    Raises:
+        TranscriptError: A stored image is missing or was changed.
+    """
+    images = opening_images(run, plan)
+    sheets = [
+        Sheet(label, plan.prompt(label), tuple(picture(run.bodies.file(each)) for each in images[label]))
+        for label in plan.labels
+    ]
+    content = {
+        "style": inline(base_style(), own_file(__package__, "page.css")),
+        "plan": plan,
+        "host": urlsplit(plan.api).netloc,
+        "sheets": sheets,
+    }
+    return template().render(content).encode()
+
+
+@cache
+def template() -> Template:
+    """The page's template, compiled on the first call."""
+    return compiled(__package__)
+
+
+def opening_images(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]:
+    """Digests of the first images of each class, as far as they are on record."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(plan.labels, ())
+    for call in plan.opening:
+        found[call.label] += run.outputs.get(call.slot, ())
+    return found

@@ -1,0 +1,107 @@
+"""How a dataset stands to what was released about the private classes: post-processing, from public numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from safetensors.numpy import load
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.evolve import Pool
+from pcevolve.modality.images.appearance import appearance_in
+from pcevolve.privacy import Events
+from pcevolve.public.release import Candidate, Chosen, Receipt
+from pcevolve.public.usefulness import DIGITS, Assessment
+from pcevolve.selectors.choosing import Chooser, renditions_of
+from pcevolve.selectors.means import aims_of, public_frame
+from pcevolve.selectors.scene import Measurement, Scene, joined_scenes
+from pcevolve.selectors.sums import CentreFirst
+
+Dataset = Mapping[str, Sequence[Candidate | Chosen]]
+
+
+def assessment(
+    chooser: Chooser,
+    receipts: Sequence[Receipt],
+    pool: Callable[[int], Pool],
+    dataset: Dataset,
+    stored: Callable[[str], bytes],
+) -> Assessment | None:
+    """Assess the dataset of a run that released class means around a centre; None for any other run.
+
+    Args:
+        chooser: Embeds as the run did.
+        receipts: All of the run.
+        pool: What the release of an iteration chose from.
+        dataset: What was published, by class.
+        stored: Gives what was measured, by digest.
+    """
+    plan = chooser.plan
+    paid = [each for each in receipts if each.iteration and each.measured]
+    if not plan.centre_first or not paid:
+        return None
+    last, look = paid[-1], next((each for each in receipts if not each.iteration), None)
+    scene = joined_scenes(chooser.scenes(last.iteration, pool(last.iteration), renditions_of(plan, look)))
+    measured = load(stored(last.measured))
+    shown = appearance_in(receipts)
+    points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]
+    return Assessment(
+        separation=separation(measured, scene, last.events), distance=distance(measured, scene, points)
+    )
+
+
+def separation(measured: Measurement, scene: Scene, events: Events) -> float | None:
+    """By how many standard deviations class means differ from each other, beyond what noise alone would do.
+
+    Without any difference the squared deviations of ``C`` noisy means from their own mean, over ``k`` coordinates and
+    in units of the noise, follow a chi-squared distribution of ``k (C - 1)`` degrees of freedom.
+
+    Args:
+        measured: Released around a centre.
+        scene: In which it was measured.
+        events: That paid for it.
+    """
+    classes = len(scene.labels)
+    if classes == 1:
+        return None
+    noisy, sigma = CentreFirst(public_frame(scene), scene, events).as_drawn(measured)
+    apart = np.square((noisy - noisy.mean(axis=0)) / sigma).sum()
+    freedom = noisy.shape[1] * (classes - 1)
+    return round(float((apart - freedom) / np.sqrt(2 * freedom)), DIGITS)
+
+
+def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) -> float:
+    """Mean distance of a dataset's images to where their class was released to be, in clip radii.
+
+    Args:
+        measured: Released around a centre.
+        scene: In which it was measured.
+        points: Of each class, float64 ``(images, k)`` in the frame of the release; rows that are not finite are no
+            images.
+    """
+    gaps = [
+        float(np.nanmean(np.linalg.norm(rows - aim, axis=1)))
+        for rows, aim in zip(points, aims_of(measured), strict=True)
+        if np.isfinite(rows).any()
+    ]
+    return round(float(np.mean(gaps)) / public_frame(scene).radius, DIGITS) if gaps else 0.0
+
+
+def room(recorded: Assessment | None, found: Assessment | None) -> int | None:
+    """Bits that rounding leaves to whoever wrote an assessment down; None if it is not what was found."""
+    if recorded is None or found is None:
+        return 0 if recorded == found else None
+    if recorded == found:
+        return 0
+    pairs = ((recorded.separation, found.separation), (recorded.distance, found.distance))
+    near = all(_a_step_apart(theirs, ours) for theirs, ours in pairs)
+    return 4 if near else None
+
+
+def _a_step_apart(theirs: float | None, ours: float | None) -> bool:
+    """Whether two rounded numbers are the same, or next to each other where another machine rounded otherwise."""
+    if theirs is None or ours is None:
+        return theirs is ours
+    steps = (theirs - ours) * 10**DIGITS
+    return bool(abs(steps) < 1.5 and round(theirs, DIGITS) == theirs)

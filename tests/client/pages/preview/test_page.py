@@ -1,0 +1,60 @@
+"""The page with the provider's first images: complete, safe to open, and what the record gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pcevolve.audit import audit
+from pcevolve.pages.preview import opening_images, write_preview
+from pcevolve.transcript import RunReader
+from pcevolve_shared import images
+from support.provider import FakeProvider, ok
+from support.runs import SmallRun, small_plan
+
+NO_IMAGES = {"images": [{"image": images.to_base64(b"no image"), "seed": k} for k in range(2)], "cost": 0.0}
+LABELS = ("R&D 'cut'", "good")
+
+
+def opened(root: Path, provider: FakeProvider | None = None, **changes: object) -> RunReader:
+    """The record of a run whose opening was asked for, and nothing else."""
+    plan = small_plan(**{"in_turns": True, "labels": LABELS, "candidates": 12, **changes})
+    run = SmallRun.open(root, plan, provider)
+    for call in plan.opening:
+        run.gate.create(call)
+    run.close()
+    return RunReader.strict(root)
+
+
+def test_it_shows_the_first_images_of_every_class_and_nothing_else(tmp_path: Path):
+    record = opened(tmp_path)
+    found = opening_images(record, record.require_plan())
+    assert {label: len(each) for label, each in found.items()} == dict.fromkeys(LABELS, 8)
+    assert record.receipts == ()
+    page = write_preview(record).read_text()
+    assert page.count('<img src="data:image/jpeg;base64,') == 16
+    assert "R&amp;D &#39;cut&#39;" in page
+    assert "R&D" not in page
+    assert "A leather texture image with good" in page
+
+
+def test_what_is_no_image_is_said_to_be_none(tmp_path: Path):
+    broken = FakeProvider(lambda request: ok(NO_IMAGES) if request.method == "POST" else None)
+    page = write_preview(opened(tmp_path, broken, candidates=2)).read_text()
+    assert page.count(">not an image</span>") == 4
+    assert "<img" not in page
+
+
+def test_a_plan_of_an_earlier_version_has_no_opening(tmp_path: Path):
+    record = opened(tmp_path, in_turns=False)
+    assert opening_images(record, record.require_plan()) == dict.fromkeys(LABELS, ())
+
+
+def test_the_audit_compares_it_with_the_record(tmp_path: Path):
+    run = SmallRun.open(tmp_path, small_plan(in_turns=True))
+    run.finish()
+    run.close()
+    page = write_preview(RunReader.strict(tmp_path))
+    assert not [each.faults for each in audit(tmp_path) if each.faults]
+    page.write_bytes(page.read_bytes().replace(b"Is this your domain?", b"This is your domain!"))
+    (faults,) = [each.faults for each in audit(tmp_path) if each.faults]
+    assert faults[0].startswith("preview.html is not what this version makes of the record")

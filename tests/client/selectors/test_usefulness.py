@@ -1,0 +1,123 @@
+"""What is said of a dataset's use: from released numbers, right in the cases whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.privacy import Event
+from pcevolve.public.usefulness import FAR, NEAR, TOLD_APART, Assessment
+from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors.frame import Frame
+from pcevolve.selectors.means import Means, aims_of, public_frame
+from pcevolve.selectors.usefulness import distance, room, separation
+
+CLASSES, SHOTS, WIDTH = 3, 10, 24
+EVENTS = (Event("gaussian", "3/2"), Event("gaussian", "3/4"))
+
+
+def scene_of(seed: int, gap: float = 0.0, frame: Frame | None = None) -> Scene:
+    """Candidates whose classes lie ``gap`` apart."""
+    random = np.random.default_rng([seed, 1])
+    pools = tuple(random.normal(size=(60, WIDTH)) + gap * np.eye(WIDTH)[target] for target in range(CLASSES))
+    names = tuple("abc"[:CLASSES])
+    return Scene(names, pools, 4, SHOTS, 1, 0, 7, "replace-one", frame=frame)
+
+
+def private_of(seed: int, gap: float) -> PrivateEmbeddings:
+    random = np.random.default_rng([seed, 2])
+    targets = np.repeat(np.arange(CLASSES), SHOTS)
+    return PrivateEmbeddings(
+        random.normal(size=(len(targets), WIDTH)) * 0.1 + gap * np.eye(WIDTH)[targets],
+        targets,
+        np.arange(len(targets)),
+    )
+
+
+def separation_of(seed: int, candidates: float, private: float) -> float:
+    scene = scene_of(seed, candidates)
+    found = separation(
+        Means().measure(private_of(seed, private), scene, EVENTS, SeededNoise(seed)), scene, EVENTS
+    )
+    assert found is not None
+    return found
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("candidates", [0.0, 6.0])
+def test_classes_that_do_not_differ_are_not_told_apart_whatever_the_candidates_do(candidates: float):
+    found = np.array([separation_of(seed, candidates, 0.0) for seed in range(300)])
+    # A chi-squared of 32 degrees, standardised: mean 0, deviation 1; ten shots of noise of their own add a little.
+    assert abs(found.mean()) < 0.35
+    assert 0.8 < found.std() < 1.3
+    assert (found > TOLD_APART).mean() < 0.08
+
+
+def test_classes_that_differ_are_told_apart():
+    found = [separation_of(seed, 0.0, 12.0) for seed in range(20)]
+    assert min(found) > TOLD_APART
+
+
+def test_a_single_class_has_nothing_to_be_told_from():
+    scene = replace(scene_of(1), labels=("a",), pools=scene_of(1).pools[:1])
+    private = PrivateEmbeddings(np.zeros((10, WIDTH)), np.zeros(10, dtype=np.int64), np.arange(10))
+    measured = Means().measure(private, scene, EVENTS, SeededNoise(1))
+    assert separation(measured, scene, EVENTS) is None
+
+
+def test_the_distance_is_that_of_the_images_to_where_their_class_was_released_in_clip_radii():
+    scene = scene_of(1, 6.0)
+    measured = Means().measure(private_of(1, 6.0), scene, EVENTS, SeededNoise(1))
+    aims, radius = aims_of(measured), public_frame(scene).radius
+    step = np.eye(aims.shape[1])[:1] * radius
+    points = [np.concatenate([aim + step, aim - step, np.full_like(step, np.nan)]) for aim in aims]
+    assert distance(measured, scene, points) == 1.0
+    assert distance(measured, scene, [rows * np.nan for rows in points]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("separation", "distance", "word"),
+    [
+        (9.0, NEAR, "useful"),
+        (None, NEAR, "useful"),
+        (9.0, NEAR + 0.01, "doubtful"),
+        (TOLD_APART - 0.01, 0.5, "doubtful"),
+        (9.0, FAR, "doubtful"),
+        (9.0, FAR + 0.01, "not useful"),
+        (0.0, FAR + 0.01, "not useful"),
+    ],
+)
+def test_the_word_follows_from_two_bounds(separation: float | None, distance: float, word: str):
+    found = Assessment(separation=separation, distance=distance)
+    assert found.word == word
+    assert f"{distance:.2f} clip radii" in found.reason
+    assert found.advice
+
+
+def test_numbers_that_are_none_are_no_assessment():
+    for values in ({"separation": float("nan"), "distance": 1}, {"separation": 1, "distance": -1}):
+        with pytest.raises(ValidationError):
+            Assessment(**values)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "bits"),
+    [
+        ((1.5, 0.75), 0),
+        ((1.51, 0.74), 4),
+        ((1.52, 0.75), None),
+        ((1.5, 0.7500001), None),
+        ((None, 0.75), None),
+        ((1.5, 0.77), None),
+    ],
+)
+def test_an_assessment_on_record_is_what_was_found_but_for_rounding(recorded, bits):
+    found = Assessment(separation=1.5, distance=0.75)
+    assert room(Assessment(separation=recorded[0], distance=recorded[1]), found) == bits
+    assert room(None, found) is None
+    assert room(found, None) is None
+    assert room(None, None) == 0
