@@ -108,7 +108,7 @@ def preview(run: CheckedRun) -> Path:
         with run.folder.claimed(run.resume), _session(Components.of(run), run.folder, console) as session:
             show_opening(session.gate, session.plan, run.folder, console)
     except KeyboardInterrupt:
-        raise stopped_early(run.folder, run.resume) from None
+        raise stopped_early(run.folder) from None
     return run.folder.preview
 
 
