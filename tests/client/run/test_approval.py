@@ -120,7 +120,7 @@ def test_a_person_who_does_not_like_the_first_images_spends_nothing(run, server,
     assert record.receipts == ()
     assert record.layout.preview.is_file()
     assert "--resume" in str(refused.value)
-    run("--yes", "--resume", tmp_path / "run")
+    cli.app(["run", "--yes", "--resume", str(tmp_path / "run")], standalone_mode=False)
     assert (tmp_path / "run" / "release").is_dir()
 
 
