@@ -77,7 +77,7 @@ def execute(run: CheckedRun) -> Outcome:
     try:
         return _executed(run, error_console(), started)
     except KeyboardInterrupt:
-        raise stopped_early(run.folder, run.resume) from None
+        raise stopped_early(run.folder) from None
 
 
 def _executed(run: CheckedRun, console: Console, started: float) -> Outcome:
@@ -108,7 +108,7 @@ def preview(run: CheckedRun) -> Path:
         with run.folder.claimed(run.resume), _session(Components.of(run), run.folder, console) as session:
             show_opening(session.gate, session.plan, run.folder, console)
     except KeyboardInterrupt:
-        raise stopped_early(run.folder, run.resume) from None
+        raise stopped_early(run.folder) from None
     return run.folder.preview
 
 
