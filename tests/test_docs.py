@@ -182,7 +182,7 @@ def test_the_architecture_page_tells_who_may_import_whom() -> None:
 
 
 def listed(importers: list[str]) -> str:
-    return ", ".join(f"`{each.removeprefix('pcevolve.')}`" for each in sorted(importers))
+    return ", ".join(f"`{each.removeprefix('pcevolve.')}`" for each in sorted(importers)) or "nobody"
 
 
 def test_the_site_s_tools_are_pinned_by_hash_and_name_no_host() -> None:

@@ -17,15 +17,18 @@ from pcevolve.evolve import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
-from pcevolve.public.plan import Call
+from pcevolve.public.plan import Call, Extension
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
 from pcevolve.rules import OneImage, Refusal, RunState
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.log import Entry
-from pcevolve.transcript.records import Finished, Planned, Received, Record, Released, Sent
+from pcevolve.transcript.records import Extended, Finished, Planned, Received, Record, Released, Sent
+from support.extended import extended_run
 from support.runs import SmallRun, small_plan
 
-PLAN = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
+BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
+ADDED = Extension(more=1, strength=0.5)
+PLAN = BEFORE.extended_by([ADDED])
 DIALECT = dialect(PLAN.dialect)
 SAME: Final = {
     "is out of order": "out of order, or asked again after it was answered",
@@ -89,11 +92,11 @@ class Honest:
 
     @classmethod
     def at(cls, root: Path) -> Honest:
-        run = SmallRun.open(root, PLAN)
+        run = SmallRun.open(root, BEFORE)
         run.judge = LastOnes(run.account)
-        run.evolve()
-        run.gate.finish()
+        run.finish()
         run.close()
+        extended_run(root, ADDED)
         records = [entry.record for entry in RunReader.strict(root).entries]
         start = next(place for place, each in enumerate(records) if isinstance(each, Planned)) + 1
         return cls(root, tuple(records[:start]), tuple(_blocks(records[start:])))
@@ -109,8 +112,8 @@ class Honest:
 def _blocks(records: list[Record]) -> Iterator[Block]:
     block: list[Record] = []
     for record in records:
-        if isinstance(record, Finished):
-            return
+        if isinstance(record, Finished | Extended):
+            continue
         block.append(record)
         if isinstance(record, Released | Received):
             yield tuple(block)

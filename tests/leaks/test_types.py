@@ -18,7 +18,7 @@ from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.evolve import Generator
 from pcevolve.providers import DIALECTS
 from pcevolve.providers.dialect import WireRequest
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.plan import Call, Extension, PublicPlan
 from pcevolve.public.release import Prototype, PublicEcho, Receipt
 
 CARRIERS = (bytes, bytearray, memoryview, WireRequest, Outgoing, Incoming, object, Any)
@@ -32,6 +32,7 @@ ENTRANCES = {
     "has_receipt": {"iteration": int},
     "private_section": {},
     "finish": {},
+    "extend": {"number": int, "extension": Extension, "committed": Callable[[Receipt], bool]},
     "begin": {
         "plan": PublicPlan,
         "committed": Callable[[Receipt], bool],
@@ -73,6 +74,13 @@ def carriers(kind: type, method: str) -> list[Any]:
 
 def test_what_the_gate_can_be_handed_is_known():
     assert entrances(Gate) == ENTRANCES
+
+
+def test_an_extension_is_two_numbers():
+    assert {name: field.annotation for name, field in Extension.model_fields.items()} == {
+        "more": int,
+        "strength": float,
+    }
 
 
 @pytest.mark.parametrize("method", ["create", "vary", "hello", "balance", "record_receipt"])

@@ -1,7 +1,110 @@
-"""The client: private data stay here; only paid-for DP releases leave."""
+"""The client: private data stay here; only paid-for DP releases leave. Also the library: ``import pcevolve``.
+
+``evolve``, ``extend``, ``plan``, ``audit`` and ``load`` do what the command line does, through the same gate, ledger
+and record. What they need is imported when it is first asked for: ``import pcevolve`` alone loads nothing.
+"""
 
 from __future__ import annotations
 
-from importlib.metadata import version
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
 
-__version__ = version("pcevolve")
+if TYPE_CHECKING:
+    from pcevolve.errors import (
+        BudgetError,
+        ClientError,
+        DataError,
+        EgressError,
+        LedgerError,
+        ModelError,
+        ProviderError,
+        StoppedError,
+        TranscriptError,
+        UsageError,
+    )
+    from pcevolve.interface import (
+        AuditResult,
+        BudgetPlan,
+        DatasetImage,
+        Generator,
+        Progress,
+        Provider,
+        Result,
+        audit,
+        evolve,
+        extend,
+        load,
+        plan,
+    )
+
+    __version__: str
+
+_ERRORS: Final = (
+    "BudgetError",
+    "ClientError",
+    "DataError",
+    "EgressError",
+    "LedgerError",
+    "ModelError",
+    "ProviderError",
+    "StoppedError",
+    "TranscriptError",
+    "UsageError",
+)
+__all__ = [
+    "AuditResult",
+    "BudgetError",
+    "BudgetPlan",
+    "ClientError",
+    "DataError",
+    "DatasetImage",
+    "EgressError",
+    "Generator",
+    "LedgerError",
+    "ModelError",
+    "Progress",
+    "Provider",
+    "ProviderError",
+    "Result",
+    "StoppedError",
+    "TranscriptError",
+    "UsageError",
+    "audit",
+    "evolve",
+    "extend",
+    "load",
+    "plan",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
+    """Import what is asked for; it stays."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        found: Any = version("pcevolve")
+    elif name in __all__:
+        found = getattr(import_module("pcevolve.errors" if name in _ERRORS else "pcevolve.interface"), name)
+    else:
+        raise AttributeError(f"module 'pcevolve' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+class _Package(ModuleType):
+    """``pcevolve.audit`` and ``pcevolve.evolve`` are functions here, although rooms of the same names are imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Keep what the package offers: an import would put the room of that name in its place."""
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __dir__() -> list[str]:
+    """What there is to ask for."""
+    return sorted({*globals(), *__all__, "__version__"})

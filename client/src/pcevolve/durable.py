@@ -48,6 +48,24 @@ def folder_written_durably(path: Path) -> Iterator[Path]:
     sync_folder(path.parent)
 
 
+@contextmanager
+def folder_replaced_durably(path: Path) -> Iterator[Path]:
+    """Give an empty folder to fill, and put it in the place of one that is there when all of it is on disk.
+
+    Between the two there may be neither, so what it holds has to follow from something else that is kept.
+
+    Args:
+        path: The folder; what is in it is removed.
+    """
+    fresh = path.with_name(f".{path.name}.fresh")
+    shutil.rmtree(fresh, ignore_errors=True)
+    with folder_written_durably(fresh) as partial:
+        yield partial
+    shutil.rmtree(path, ignore_errors=True)
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
     _sync(folder)

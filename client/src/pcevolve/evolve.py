@@ -160,12 +160,16 @@ class _Evolution:
         return receipt
 
     def _dataset(self) -> Population:
-        """The last population, with its extensions; or what a last release keeps of all rounds."""
+        """The last population, with its extensions, or what a last release keeps of all rounds; and what was added."""
         plan = self.plan
         if plan.selects:
             receipt = self._release(plan.releases[-1])
-            return {label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels}
-        return joined(plan.labels, [self.populations[-1], self._made(plan.extensions())])
+            chosen: Population = {
+                label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels
+            }
+        else:
+            chosen = joined(plan.labels, [self.populations[-1], self._made(plan.extensions())])
+        return joined(plan.labels, [chosen, self._made(plan.enlargements())])
 
     def _made(self, calls: Iterable[Call]) -> Population:
         made: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())

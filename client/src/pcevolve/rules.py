@@ -1,8 +1,10 @@
 """The rulebook: which bytes may this call carry, in this state of the record? Pure; no files, no sockets, no pixels.
 
 A request of the plan carries no image, or exactly one that the provider itself had sent, and then there is a reason:
-the public plan names the image whatever the private data are, or a receipt on record chose it. Everything else is
-refused. Another reason to leave would be one more class in ``Reason`` and one more branch in ``RunState.image_of``.
+the public plan names the image whatever the private data are, or a receipt on record chose it. An extension of a
+finished run is no third one: the plan names every image of the last round, or the last receipt chose the dataset.
+Everything else is refused. Another reason to leave would be one more class in ``Reason`` and one more branch in
+``RunState.image_of``.
 
 Three ask here: the gate, which lets nothing else out; the report, which counts what has no reason; and the wire page,
 which tells the reason of each image. The audit does not: ``audit.replay`` is a second implementation on purpose, and a
@@ -72,6 +74,7 @@ CARRIES: Final[dict[Purpose, str]] = {
     "vary": "a released prototype",
     "look": "the candidate that the plan names, and nothing else",
     "extend": "the candidate that the plan names, and nothing else",
+    "enlarge": "an image of the released dataset, and nothing else",
 }
 """What a call of each purpose carries, in words."""
 

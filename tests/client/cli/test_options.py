@@ -13,7 +13,6 @@ import typer
 from typer.testing import CliRunner
 
 from pcevolve.cli.audit_dp import AuditedClaim
-from pcevolve.cli.budget import PlannedRun
 from pcevolve.cli.main import COMMANDS, app, main
 from pcevolve.cli.options import given
 from pcevolve.cli.reference import reference
@@ -21,6 +20,7 @@ from pcevolve.encoders import ENCODERS
 from pcevolve.methods import METHODS
 from pcevolve.providers import DIALECTS
 from pcevolve.public.options import Panel, options_of
+from pcevolve.run.pricing import PlannedRun
 from pcevolve.run.settings import RunSettings
 
 ROOT = Path(__file__).parents[3]

@@ -15,8 +15,9 @@ from pcevolve.audit import audit, wire_page_finding
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import Encoder, frame_digest
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.public.plan import PublicPlan
+from pcevolve.public.plan import Extension, PublicPlan
 from pcevolve.transcript import RunReader
+from support.extended import extended_run
 from support.paid import encoder, paid_run
 from support.provider import FakeProvider, linking
 from support.runs import ADDRESS, small_plan
@@ -52,10 +53,12 @@ class Kind:
     Attributes:
         plan: What is planned.
         provider: Who answers.
+        extensions: What is asked for once it is finished.
     """
 
     plan: Callable[[], PublicPlan]
     provider: Callable[[], Transport] = FakeProvider
+    extensions: tuple[Extension, ...] = ()
 
 
 KINDS = {
@@ -69,6 +72,11 @@ KINDS = {
     "framed": Kind(lambda: small_plan(**SELECTED, frame=frame_digest("bundled", None))),
     "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
     "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
+    "larger": Kind(small_plan, extensions=(Extension(more=2, strength=0.5),)),
+    "larger selection": Kind(
+        lambda: small_plan(**SELECTED, appearance="matched"),
+        extensions=(Extension(more=1, strength=0.5), Extension(more=3, strength=0.25)),
+    ),
 }
 
 
@@ -127,5 +135,6 @@ class Honest:
         root = self.folder / kind
         if not root.exists():
             paid_run(root, KINDS[kind].plan(), KINDS[kind].provider())
+            extended_run(root, *KINDS[kind].extensions)
             shutil.rmtree(root / "private")
         return root

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TypeAlias
 
+from pcevolve.audit.exports import export_findings
 from pcevolve.audit.grammar import grammar_faults
 from pcevolve.audit.pages import page_faults
 from pcevolve.audit.rebuilt import MOST_ROUNDED, RebuiltRelease
@@ -19,6 +20,7 @@ from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
 from pcevolve.public.library import Library
 from pcevolve.public.plan import PublicPlan
+from pcevolve.publish import NO_BOUNDARY
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import cut
 from pcevolve.transcript.files import file_faults, irregular_files, kind_of
@@ -51,10 +53,19 @@ def checked(run: RunReader, load: LoadEncoder) -> list[Finding]:
         Finding(claim, _collected(check(run)), count, pending=pending)
         for claim, check, count, pending in _claims(run)
     ]
-    findings += _choices(run, load)
-    if run.plan is not None and run.finished:
-        findings += _rebuilt(RebuiltRelease(run, run.plan))
+    findings += _boundary(run)
+    settled = run.settled
+    findings += _choices(settled, load)
+    if settled.plan is not None and settled.finished:
+        findings += _rebuilt(RebuiltRelease(settled, settled.plan))
     return findings
+
+
+def _boundary(run: RunReader) -> list[Finding]:
+    """That there was none, where there was none: no check of a record can make up for it."""
+    if run.plan is None or not run.plan.in_process:
+        return []
+    return [Finding("a boundary stood between the private images and the generator", (NO_BOUNDARY,), 1)]
 
 
 def _choices(run: RunReader, load: LoadEncoder) -> list[Finding]:
@@ -107,6 +118,10 @@ def _end(run: RunReader) -> Finding:
         return Finding(claim, (), 1)
     end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
     why = f"the run is unfinished: {end}"
+    if run.plan is not None and run.plan.extended and run.settled.finished:
+        last = run.plan.extended[-1]
+        goes_on = f"pcevolve extend {run.layout.root} --more {last.more} --strength {last.strength:g} goes on"
+        return Finding(claim, (), 0, pending=f"an extension is under way; {goes_on}")
     beyond = [
         each.name for each in (run.layout.release, run.layout.summary, run.layout.report) if each.exists()
     ]
@@ -127,6 +142,7 @@ def _rebuilt(released: RebuiltRelease) -> list[Finding]:
     return [
         Finding(f"the release is what the record gives, byte for byte{slack}", faults, len(released.files)),
         Finding("so are summary and report, and nothing else lies beside them", pages, 1),
+        *export_findings(released),
     ]
 
 

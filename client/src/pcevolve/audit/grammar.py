@@ -2,7 +2,8 @@
 
 ::
 
-    transcript = opened greeting balance? planned step* finished
+    transcript = opened greeting balance? planned step* finished extension*
+    extension  = extended call* finished    (each call of it, in the order that the plan gives; no release)
     greeting   = exchange* (attempts at the list of models; the last of them succeeds)
     balance    = exchange* (attempts at the account's balance, each of them before the plan)
     step       = call | release, in the order that the plan gives
@@ -28,6 +29,7 @@ from pcevolve.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,
     Answered,
+    Extended,
     Failed,
     Finished,
     Opened,
@@ -39,7 +41,7 @@ from pcevolve.transcript.records import (
     planned_slot,
 )
 
-R = TypeVar("R", Opened, Planned, Released, Sent, Received, Finished)
+R = TypeVar("R", Opened, Planned, Released, Sent, Received, Finished, Extended)
 
 
 class _Broken(Exception):  # noqa: N818 - it never leaves this module
@@ -104,6 +106,13 @@ class _Parser:
             else:
                 self._release(step)
         self._finish()
+        for number, extension in enumerate(() if plan is None else plan.extended, 1):
+            self._take(Extended, "an extension")
+            for call in plan.enlargement(number, extension) if plan is not None else ():
+                self._call(call)
+            self._finish(extension=True)
+        if self.place < len(self.entries):
+            raise self._broken("nothing, for the record is closed")
 
     def _call(self, call: Call) -> None:
         """Read at least one attempt at a call, and the outputs that they brought in the end."""
@@ -121,14 +130,16 @@ class _Parser:
         if released.receipt.iteration != iteration:
             raise self._broken(f"the receipt for iteration {iteration}", back=1)
 
-    def _finish(self) -> None:
-        """Read the closing line, and make sure that its count is right and that nothing follows."""
+    def _finish(self, *, extension: bool = False) -> None:
+        """Read a closing line, and make sure that its count is right."""
         finished = self._take(Finished, "the closing line")
-        sent = sum(isinstance(each.record, Sent) for each in self.entries)
+        sent = sum(isinstance(each.record, Sent) for each in self.entries[: self.place])
         if finished.sent != sent:
             raise _Broken(f"line {self.place}: counts {finished.sent} requests, and {sent} are on record")
-        if self.place < len(self.entries):
-            raise self._broken("nothing, for the record is closed")
+        if extension and finished.assessment is not None:
+            raise _Broken(
+                f"line {self.place}: says something of the dataset's use, of which an extension says nothing"
+            )
 
     def _attempts(self, slot: Callable[[str], bool], until: Callable[[Record], bool], due: str) -> None:
         while not until(self._exchange(slot, due)):

@@ -35,13 +35,24 @@ class Populations:
         return Pool(joined(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 
     def dataset(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
-        """What has to be in the dataset, by class: what the last receipt selects, or the last population."""
+        """What has to be in the dataset, by class: what the run kept, and behind it what was added later, in order."""
+        kept, added = self.kept(receipts), self._named(self.plan.enlargements())
+        return {label: kept[label] + added[label] for label in self.plan.labels}
+
+    def kept(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
+        """What the run itself kept, by class: what the last receipt selects, or the last population."""
         plan = self.plan
         if plan.selects:
             last = [each for each in receipts if each.iteration == plan.releases[-1]][-1:]
             return {label: tuple(one for each in last for one in each.of(label)) for label in plan.labels}
-        made = joined(plan.labels, [self._of(plan.round(plan.iterations)), self._of(plan.extensions())])
-        return {label: tuple(Chosen(each.id, each.digest) for each in made[label]) for label in plan.labels}
+        return self._named([*plan.round(plan.iterations), *plan.extensions()])
+
+    def _named(self, calls: Iterable[Call]) -> dict[str, tuple[Chosen, ...]]:
+        """What some calls brought, by class."""
+        made = self._of(calls)
+        return {
+            label: tuple(Chosen(each.id, each.digest) for each in made[label]) for label in self.plan.labels
+        }
 
     def _of(self, calls: Iterable[Call]) -> Population:
         found: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())

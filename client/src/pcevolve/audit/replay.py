@@ -32,6 +32,7 @@ from pcevolve.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,
     Answered,
+    Extended,
     Failed,
     Planned,
     Received,
@@ -65,7 +66,8 @@ class Replay:
 
     Attributes:
         key: How much longer than ``STAND_IN`` the API key was in the last request; None where none was sent.
-        failed: Whether the last request, if there was one, brought no success: only then may a key be exchanged.
+        failed: Whether the last request, if there was one, brought no success, or the run is extended: only then may a
+            key be exchanged.
     """
 
     run: RunReader
@@ -94,6 +96,8 @@ class Replay:
             record = entry.record
             if isinstance(record, Answered | Failed):
                 self.failed = not isinstance(record, Answered) or record.status != HTTPStatus.OK
+            if isinstance(record, Extended):
+                self.failed = True  # it may be years later, and the owner have another key
             if isinstance(record, Planned):
                 self.begun = True
             elif isinstance(record, Released):

@@ -147,14 +147,15 @@ class Selections:
         """Whether what the closing line says of the dataset's use follows from what was released."""
         bits = room(self.run.assessment, None if chooser is None else self._found(chooser))
         if bits is None:
-            where = f"line {len(self.run.entries)}"
+            closed = self.run.closed
+            where = f"line {len(self.run.entries) if closed is None else closed.line}"
             yield f"{where}: what it says of the dataset's use does not follow from what was released"
         else:
             self.room += bits
 
     def _found(self, chooser: Chooser) -> Assessment | None:
         run, populations = self.run, Populations(chooser.plan, self.run.outputs)
-        dataset = populations.dataset(run.receipts)
+        dataset = populations.kept(run.receipts)
         return assessment(chooser, run.receipts, populations.pool, dataset, run.bodies.file)
 
     def _measured(self, digest: str) -> Measurement | None:

@@ -55,6 +55,11 @@ class Audit:
         return plan is None or plan.secure
 
     @property
+    def holds(self) -> bool:
+        """Whether every claim holds, and the noise protects somebody."""
+        return self.secure and all(each.holds for each in self.findings)
+
+    @property
     def unfinished(self) -> bool:
         """Whether nothing is broken, and the run has not come to its end."""
         return not any(each.faults for each in self.findings) and any(each.pending for each in self.findings)

@@ -6,31 +6,26 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.options import Json, LedgerFile, given, takes
 from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.errors import UsageError
-from pcevolve.privacy import Budget
-from pcevolve.public import settings
-from pcevolve.public.figures import loss, parse_epsilon, parse_noise_multiplier
-from pcevolve.public.options import Panel, Setting, checked
+from pcevolve.public.figures import loss
+from pcevolve.public.options import checked
+from pcevolve.run.pricing import PlannedRun, priced
 from pcevolve.run.settings import default_ledger
 
 if TYPE_CHECKING:
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
     from pcevolve.methods.planner import BudgetPlan
-
-DEFAULT_EPSILON = "10"
-DECLARED = Setting(Panel.MOST_USED)
 
 budget = typer.Typer(
     cls=GroupWithPanels,
@@ -41,87 +36,20 @@ budget = typer.Typer(
 )
 
 
-class PlannedRun(BaseModel):
-    """What ``budget plan`` is asked about; the options of a run are declared where the run's are."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    method: Annotated[str, Field(description="Method to plan for, or auto."), DECLARED]
-    epsilon: Annotated[
-        str | None,
-        Field(description="Total privacy budget, > 0; 10 if neither this nor noise is given."),
-        DECLARED,
-    ] = None
-    noise_multiplier: Annotated[
-        str | None,
-        Field(
-            description="Instead of --epsilon: Gaussian noise of selections over L2 sensitivity; prints the epsilon it "
-            "costs."
-        ),
-        DECLARED,
-    ] = None
-    delta: settings.Delta | None = None
-    iterations: settings.Iterations | None = None
-    classes: Annotated[int, Field(ge=1, le=1000, description="Number of classes, C."), DECLARED] = 2
-    shots: settings.Shots = 10
-    candidates: settings.Candidates = 100
-    relation: settings.Relation = "replace-one"
-    calibration: settings.Calibration = "tight"
-    appearance: settings.Appearance | None = None
-
-    def require_one_question(self) -> None:
-        """Refuse options that answer each other.
-
-        Raises:
-            UsageError: ε and noise are both given, or the noise and what would choose it.
-        """
-        if self.noise_multiplier is None:
-            return
-        if self.epsilon is not None:
-            raise UsageError("--epsilon and --noise-multiplier say the same thing twice: give one of them")
-        if self.method == "auto" or self.calibration != "tight":
-            raise UsageError(
-                "--noise-multiplier leaves nothing to choose: name a method, and leave --calibration out"
-            )
-
-
 @budget.command("plan", cls=CommandWithPanels)
 @takes(PlannedRun)
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
-    planned, reason = _planned(checked(PlannedRun, given(options)))
+    planned = priced(checked(PlannedRun, given(options)))
     if as_json:
-        typer.echo(json.dumps({**planned.as_dict(), "reason": reason}, indent=1))
+        typer.echo(json.dumps(planned.as_dict(), indent=1))
     else:
-        print_table(f"Plan of {planned.method}", ("what", "value"), _plan_rows(planned, reason))
+        print_table(f"Plan of {planned.method}", ("what", "value"), _plan_rows(planned))
         typer.echo(f"Selection against noise: {planned.verdict}.")
         typer.echo(
             "Whether the provider can draw your images is another question, which no budget answers: see pcevolve "
             "preview."
         )
-
-
-def _planned(asked: PlannedRun) -> tuple[BudgetPlan, str]:
-    """The plan, and why ``auto`` chose its method."""
-    # SciPy takes a second to load; --help should not
-    from pcevolve.methods import Scope, default_delta, resolved
-    from pcevolve.methods.planner import plan, plan_for_noise
-
-    asked.require_one_question()
-    sizes = Scope(asked.relation, asked.iterations or 1, asked.classes, asked.shots, asked.candidates)
-    delta = default_delta(asked.method) if asked.delta is None else asked.delta
-    budget = Budget(parse_epsilon(DEFAULT_EPSILON if asked.epsilon is None else asked.epsilon), delta)
-    chosen, reason = resolved(asked.method, budget, sizes)
-    scope = replace(sizes, iterations=chosen.iterations(asked.iterations, budget, sizes))
-    if asked.appearance == "auto" and chosen.keep != "selected":
-        raise UsageError(
-            f"method '{chosen.name}' does not select its dataset, which is what settles --appearance auto: say matched "
-            "or as-is"
-        )
-    if asked.noise_multiplier is None:
-        return plan(budget, chosen, scope, asked.calibration, asked.appearance), reason
-    noise = parse_noise_multiplier(asked.noise_multiplier)
-    return plan_for_noise(noise, budget.delta, chosen, scope, asked.appearance), reason
 
 
 @budget.command("show", cls=CommandWithPanels)
@@ -225,10 +153,10 @@ def _short(parameter: str) -> str:
     return parameter if len(parameter) <= 12 else f"{float(Fraction(parameter)):.6g}"
 
 
-def _plan_rows(planned: BudgetPlan, reason: str) -> Iterator[tuple[str, str]]:
+def _plan_rows(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     scope = planned.scope
-    if reason:
-        yield "chosen because", reason
+    if planned.reason:
+        yield "chosen because", planned.reason
     yield "relation", scope.relation
     sizes = f"{scope.iterations} rounds, {scope.classes} classes, {scope.shots} shots, {scope.candidates} candidates"
     yield "sizes", sizes

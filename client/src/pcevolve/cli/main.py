@@ -56,6 +56,14 @@ COMMANDS = {
         "pcevolve.cli.classify:classify",
         "Say which class images are nearest to, by what a run released about its classes.",
     ),
+    "export": (
+        "pcevolve.cli.export:export",
+        "Write the dataset of a finished run as Parquet or WebDataset beside its images.",
+    ),
+    "extend": (
+        "pcevolve.cli.extend:extend",
+        "Ask for more variations of what a finished run released; no privacy budget is spent.",
+    ),
     "fetch-encoder": (
         "pcevolve.cli.encoders:fetch_encoder",
         "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",

@@ -29,17 +29,23 @@ def require_run(folder: Path) -> None:
     RunFolder(folder).require_transcript()
 
 
-def takes(model: type[BaseModel]) -> Callable[[Command], Command]:
+def takes(
+    model: type[BaseModel], only: Callable[[Option], bool] = lambda option: True
+) -> Callable[[Command], Command]:
     """Give a command an option for every field of a model, besides its own parameters.
 
     The command receives them as keywords, as text: the model checks them, wherever they come from. An option that
     nobody gave is None.
+
+    Args:
+        model: Declares the options.
+        only: Which of them the command takes; all, unless it is given.
     """
 
     def extended(command: Command) -> Command:
         declared = inspect.signature(command, eval_str=True)
         own = [each for each in declared.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        keywords = [_parameter(option) for option in options_of(model)]
+        keywords = [_parameter(option) for option in options_of(model) if only(option)]
         positional = [each for each in own if each.kind is not each.KEYWORD_ONLY]
         rest = [each for each in own if each.kind is each.KEYWORD_ONLY]
         signature = declared.replace(parameters=[*positional, *keywords, *rest])

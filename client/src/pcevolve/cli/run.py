@@ -62,12 +62,9 @@ def run(
     settings = RunSettings.of(wanted) if resume is None else continued(resume, wanted)
     request = checked(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
-    from pcevolve.run.execution import execute
+    from pcevolve.run.whole import carried_out
 
-    outcome = execute(request)
-    from pcevolve.run.scoring import scored
-
-    _show(scored(outcome), as_json)
+    show(carried_out(request).summary, as_json)
 
 
 @takes(RunSettings)
@@ -92,10 +89,11 @@ def demo(
     """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
     from pcevolve.run.demo import demonstrate
 
-    _show(demonstrate(out), as_json)
+    show(demonstrate(out), as_json)
 
 
-def _show(summary: dict[str, Any], as_json: bool) -> None:
+def show(summary: dict[str, Any], as_json: bool) -> None:
+    """Print a summary."""
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
         return

@@ -16,7 +16,7 @@ from typing import Final
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.links import of_bearable_size
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.policy import Policy, Source, own_copy
+from pcevolve.egress.policy import Policy, Source, own_copy, own_extension
 from pcevolve.egress.retry import Busy, Patience
 from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import (
@@ -28,7 +28,7 @@ from pcevolve.errors import (
 )
 from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.plan import Call, Extension, PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.log import Transcript
@@ -36,6 +36,7 @@ from pcevolve.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,
     Answered,
+    Extended,
     Failed,
     Finished,
     Opened,
@@ -132,17 +133,62 @@ class Gate:
         """
         own = own_copy(plan)
         known = self._transcript.plan()
+        if own.extended or (known is not None and known.extended):
+            raise EgressError("this run was extended after it was finished: pcevolve extend goes on with it")
         if known not in (None, own):
             raise EgressError("this run is on record with another plan: start a new one with another --out")
         self._require_beginning()
         if known is None:
             self._transcript.append(Planned(plan=own))
         self._measured = measured
+        self._fix(own, committed)
+
+    def extend(self, number: int, extension: Extension, committed: Callable[[Receipt], bool]) -> PublicPlan:
+        """Go on with a finished run: more variations of what it released, and of nothing else.
+
+        It is on record before the first request that it allows; one that was cut off goes on where it was.
+
+        Args:
+            number: Which extension of the run it is, from 1.
+            extension: What is asked for.
+            committed: Asks the ledger whether it has committed exactly this receipt.
+
+        Returns:
+            The plan with this extension.
+
+        Raises:
+            EgressError: The run is unfinished, another extension is due, a receipt on record was never paid for, or
+                this gate has begun.
+        """
+        self._require_beginning()
+        own = own_extension(extension)
+        self._require_paid(committed)
+        known = self._transcript.plan()
+        done = isinstance(self._transcript.entries[-1].record, Finished)
+        if known is not None and done and len(known.extended) == number - 1:
+            self._transcript.append(Extended(extension=own))
+            known = self._transcript.plan()
+        if known is None or known.extended[-1:] != (own,) or len(known.extended) != number:
+            raise EgressError("the run, or another extension of it, is unfinished: go on with that first")
+        self._fix(own_copy(known), committed)
+        return own_copy(known)
+
+    def _fix(self, own: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
+        """Take a plan that is on record, and make sure that every receipt on record was paid for."""
         self._policy.fix(own, committed)
         for entry in self._transcript.entries:
             if isinstance(entry.record, Released):
                 self._policy.require_committed(entry.record.receipt)
         self._meter.fix(own)
+
+    def _require_paid(self, committed: Callable[[Receipt], bool]) -> None:
+        """Refuse to put anything behind receipts that nobody paid for."""
+        for entry in self._transcript.entries:
+            if isinstance(entry.record, Released) and not committed(entry.record.receipt):
+                where = f"iteration {entry.record.receipt.iteration}"
+                raise EgressError(
+                    f"the ledger knows no receipt for {where}: is it the one that the run began with?"
+                )
 
     def create(self, call: Call) -> tuple[Candidate, ...]:
         """Text-to-image: send the plan's prompt for a class and name what comes back.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import NoneType
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from pcevolve.egress.bounds import of_asked_size
 from pcevolve.egress.links import follow
@@ -17,18 +17,12 @@ from pcevolve.egress.own_types import require_own_type
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Dialect
-from pcevolve.public.plan import Call, PublicPlan, Purpose
+from pcevolve.public.plan import Call, Extension, PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
 from pcevolve.rules import CARRIES, NoImage, Refusal, RunState
 
 Source: TypeAlias = Prototype | PublicEcho | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
-_KINDS: Final[dict[Purpose, type]] = {
-    "create": NoneType,
-    "vary": Prototype,
-    "look": PublicEcho,
-    "extend": PublicEcho,
-}
 
 
 class Policy:
@@ -168,7 +162,7 @@ class Policy:
 
         A receipt that was paid for counts for the rulebook from here on.
         """
-        if type(source) is not _KINDS[call.purpose]:
+        if type(source) is not _kind_of(call):
             raise EgressError(f"request {call.slot} must carry {CARRIES[call.purpose]}")
         if not isinstance(source, Prototype):
             return
@@ -199,6 +193,13 @@ class Policy:
         return self._received(verdict.image.digest)
 
 
+def _kind_of(call: Call) -> type:
+    """What a call's source has to be: nothing, what the plan names, or what a receipt chose."""
+    if call.purpose == "create":
+        return NoneType
+    return Prototype if call.source is None else PublicEcho
+
+
 def own_copy(plan: PublicPlan) -> PublicPlan:
     """A plan that nobody else holds: whoever holds the other can change it, its table of calls above all.
 
@@ -211,3 +212,17 @@ def own_copy(plan: PublicPlan) -> PublicPlan:
         return PublicPlan.model_validate_json(plan.model_dump_json(warnings=False))
     except ValueError:  # its text would repeat what stands in the plan
         raise EgressError("what was handed to the gate is no public plan that can be written down") from None
+
+
+def own_extension(extension: Extension) -> Extension:
+    """An extension that nobody else holds.
+
+    Raises:
+        EgressError: It is none, or none that could be read back.
+    """
+    if type(extension) is not Extension:
+        raise EgressError("what was handed to the gate is no extension")
+    try:
+        return Extension.model_validate_json(extension.model_dump_json(warnings=False))
+    except ValueError:
+        raise EgressError("what was handed to the gate is no extension that can be written down") from None

@@ -18,6 +18,7 @@ from pcevolve.egress.bounds import MAX_TEXT_BYTES, bounded, mostly_images
 from pcevolve.egress.deadline import Deadline
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Scheme, WireRequest
+from pcevolve.public.plan import IN_PROCESS
 from pcevolve.transcript.records import FailureReason, Header
 from pcevolve_shared import limits
 
@@ -117,6 +118,8 @@ class Address:
     @property
     def is_nearby(self) -> bool:
         """Whether the API runs on this machine or at a private address; no name but localhost's is looked up."""
+        if self.base_url == IN_PROCESS:
+            return True
         host = urlsplit(self.base_url).hostname or ""
         try:
             return host == "localhost" or ipaddress.ip_address(host).is_private

@@ -20,6 +20,7 @@ from pcevolve.ledger.creation import open_store
 from pcevolve.ledger.entries import Enrolment, Entries, Origin, Terms
 from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
 from pcevolve.privacy import FREE, Event, Relation
+from pcevolve.public.release import Query, Receipt
 
 __all__ = ["Account", "Ledger", "Limits", "Origin", "Paid", "PrivateUnit", "Terms"]
 
@@ -164,6 +165,10 @@ class Ledger:
                 "format": "pcevolve-ledger",
                 "runs": [self._exported(each) for each in self._enrolments()],
             }
+
+    def committed(self, receipt: Receipt) -> bool:
+        """Whether exactly this receipt was paid for, by whatever run; no private image is needed to ask."""
+        return self._entries.receipt(Query(receipt.run_id, receipt.iteration)) == receipt
 
     def close(self) -> None:
         """Close the ledger file."""

@@ -56,6 +56,7 @@ class BudgetPlan:
         sigma: Standard deviation of Gaussian noise; None for other methods.
         sigma_unit: What ``sigma`` counts.
         verdict: The lift in plain words.
+        reason: Why ``auto`` chose the method; empty where it did not.
     """
 
     method: str
@@ -71,6 +72,7 @@ class BudgetPlan:
     sigma: float | None
     sigma_unit: str | None
     verdict: str
+    reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; the scope's fields lie beside the others."""

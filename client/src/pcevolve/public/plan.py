@@ -10,7 +10,7 @@ import hashlib
 import math
 import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,7 +26,9 @@ from pcevolve.public.library import Library
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
-STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x"}
+IN_PROCESS = "http://in-process.invalid"
+"""What a plan has for the API's address where the generator ran inside the client's own process: no host's name."""
+STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x", "enlarge": "y"}
 
 OPENING = 8
 """Images of each class that are asked for before anything else, so that a person can look at them."""
@@ -34,7 +36,7 @@ OPENING = 8
 _NAMED = 5  # labels named in one error
 
 ExactEpsilon = Annotated[str, Field(pattern=r"^\d{1,60}(/[1-9]\d{0,59})?$")]
-Purpose = Literal["create", "vary", "look", "extend"]
+Purpose = Literal["create", "vary", "look", "extend", "enlarge"]
 
 
 @dataclass(frozen=True)
@@ -44,16 +46,17 @@ class Call:
     Attributes:
         slot: Unique name.
         purpose: ``create`` (text-to-image), ``vary`` (a released prototype), ``look`` (lookahead: every candidate
-            of a population, so that it is judged by what it would become) or ``extend`` (more samples: every image
-            of the last population once more).
-        iteration: 0 for text-to-image, else the round that the images belong to.
+            of a population, so that it is judged by what it would become), ``extend`` (more samples: every image
+            of the last population once more) or ``enlarge`` (the same of a dataset that was released before).
+        iteration: 0 for text-to-image, else the round that the images belong to, or whose release chose what is varied.
         label: Class that the images are for.
         first: Index of the first image within its class and stage.
         count: Images asked for.
         seed: Wire seed of the first image; image k uses ``seed + k`` modulo 2**32.
         strength: Image-to-image strength in [0, 1]; None for text-to-image.
-        parent: For ``vary``: which of the class's released prototypes it is.
-        source: For ``look`` and ``extend``: id of the candidate that is varied; public.
+        parent: For ``vary``, and for ``enlarge`` where a last release chose the dataset: which of those that it chose
+            from the class.
+        source: Else, but for text-to-image: id of the candidate that is varied; public.
     """
 
     slot: str
@@ -91,6 +94,20 @@ class Earlier(BaseModel):
 
     releases: Annotated[int, Field(ge=0)] = 0
     events: tuple[Event, ...] | None = ()
+
+
+class Extension(BaseModel):
+    """What is asked for once a dataset is released: more variations of what is in it. No private image is asked.
+
+    Attributes:
+        more: Variations of each image; of one that was chosen twice, twice as many.
+        strength: Image-to-image strength of all of them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    more: Annotated[int, Field(ge=1, le=1000)]
+    strength: settings.Strength
 
 
 class PublicPlan(BaseModel):
@@ -147,6 +164,10 @@ class PublicPlan(BaseModel):
     in_turns: Annotated[bool, Field(exclude_if=operator.not_)] = False
     # What is not there is not written down, so that plans of other providers' runs stay as they were.
     library: Annotated[Library | None, Field(exclude_if=operator.not_)] = None
+    # Absent in plans of earlier versions, whose cards have no front matter.
+    licence: Annotated[settings.Licence | None, Field(exclude_if=operator.not_)] = None
+    # No part of a plan when it is fixed: each was asked for after the dataset was released, and is on record there.
+    extended: Annotated[tuple[Extension, ...], Field(max_length=999, exclude_if=operator.not_)] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -178,6 +199,11 @@ class PublicPlan(BaseModel):
     def secure(self) -> bool:
         """Whether the noise protects anybody; a run for which it does not is INSECURE and promises nothing."""
         return self.noise == "os-csprng"
+
+    @property
+    def in_process(self) -> bool:
+        """Whether the generator ran inside the client's own process, so that no boundary stood around it."""
+        return self.api == IN_PROCESS
 
     @property
     def releases(self) -> tuple[int, ...]:
@@ -259,7 +285,44 @@ class PublicPlan(BaseModel):
         if self.more and self.iterations:
             yield from self._echoes("extend", self.iterations, self.more, self.strengths[-1])
 
-    def _echoes(self, purpose: Purpose, iteration: int, copies: int, strength: float) -> Iterator[Call]:
+    def enlargements(self) -> Iterator[Call]:
+        """The calls of all extensions, in the order in which they were asked for."""
+        for number, extension in enumerate(self.extended, 1):
+            yield from self.enlargement(number, extension)
+
+    def enlargement(self, number: int, extension: Extension) -> Iterator[Call]:
+        """The calls of an extension: variations of what the last release chose, or of every image of the last round.
+
+        Args:
+            number: Which extension of the run it is, from 1.
+            extension: How many, and how different.
+        """
+        if not self.selects:
+            yield from self._echoes("enlarge", self.iterations, extension.more, extension.strength, number)
+            return
+        for label in self.labels:
+            for parent in range(self.candidates):
+                start = parent * extension.more
+                for first in range(start, start + extension.more, self.batch):
+                    yield self._call(
+                        "enlarge",
+                        self.releases[-1],
+                        label,
+                        first,
+                        min(self.batch, start + extension.more - first),
+                        strength=extension.strength,
+                        parent=parent,
+                        number=number,
+                    )
+
+    def extended_by(self, extensions: Iterable[Extension]) -> Self:
+        """This plan, with all that was asked for after its dataset was released."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**fields, "extended": tuple(extensions)})
+
+    def _echoes(
+        self, purpose: Purpose, iteration: int, copies: int, strength: float, number: int | None = None
+    ) -> Iterator[Call]:
         """``copies`` variations of every image of a population."""
         places: dict[str, int] = dict.fromkeys(self.labels, 0)
         for call in self.round(iteration):
@@ -276,6 +339,7 @@ class PublicPlan(BaseModel):
                         count,
                         strength=strength,
                         source=call.output(index),
+                        number=number,
                     )
 
     def _call(
@@ -288,8 +352,9 @@ class PublicPlan(BaseModel):
         strength: float | None = None,
         parent: int | None = None,
         source: str | None = None,
+        number: int | None = None,
     ) -> Call:
-        stage = f"{STAGES[purpose]}{iteration:03d}"
+        stage = f"{STAGES[purpose]}{iteration if number is None else number:03d}"
         place = self.labels.index(label)
         slot = f"{stage}/c{place:03d}/n{first:06d}"
         seed = self.public_seed(stage, place, first)
@@ -299,4 +364,4 @@ class PublicPlan(BaseModel):
     def calls(self) -> dict[str, Call]:
         """Every call of the run by slot, in sending order."""
         made = [call for t in range(self.iterations + 1) for call in (*self.round(t), *self.lookaheads(t))]
-        return {call.slot: call for call in (*made, *self.extensions())}
+        return {call.slot: call for call in (*made, *self.extensions(), *self.enlargements())}

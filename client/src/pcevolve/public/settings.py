@@ -164,6 +164,14 @@ PublicSeed = Annotated[
     Field(ge=0, lt=2**32, description="Public seed of what goes over the wire; a new one if not given."),
     _IMAGES,
 ]
+Licence = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z0-9][a-z0-9.-]{0,59}$",
+        description="Licence of the released dataset, as Hugging Face spells it: mit, cc-by-4.0; for its card.",
+    ),
+    _IMAGES,
+]
 ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
 ImageHosts = Annotated[
     tuple[ImageHost, ...],

@@ -9,22 +9,28 @@ from __future__ import annotations
 from pcevolve.publish.card import card
 from pcevolve.publish.classifier import classifier
 from pcevolve.publish.dataset import publish
-from pcevolve.publish.promises import NO_GUARANTEE, assumptions, in_all, marks
+from pcevolve.publish.exports import export, exported, require_writer
+from pcevolve.publish.promises import NO_BOUNDARY, NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks
 from pcevolve.publish.provenance import real_images
 from pcevolve.publish.release import Release, image_paths, released_image
 from pcevolve.publish.summary import write_summary
 
 __all__ = [
+    "NO_BOUNDARY",
     "NO_GUARANTEE",
+    "ON_TRUST",
     "Release",
     "assumptions",
     "card",
     "classifier",
+    "export",
+    "exported",
     "image_paths",
     "in_all",
     "marks",
     "publish",
     "real_images",
     "released_image",
+    "require_writer",
     "write_summary",
 ]

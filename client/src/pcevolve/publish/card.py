@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
+from pcevolve.publish.front_matter import front_matter
 from pcevolve.publish.promises import NO_GUARANTEE, assumptions, how_made, in_all, marks
 from pcevolve.publish.provenance import as_code, library_section, real_images, title
 from pcevolve.publish.release import Release
-from pcevolve.transcript.layout import CLASSIFIER
+from pcevolve.transcript.layout import CLASSIFIER, Form
+
+LOADED: Final[dict[Form | None, str]] = {
+    None: 'torchvision.datasets.ImageFolder(DIR)\ndatasets.load_dataset("imagefolder", data_dir=DIR)',
+    "parquet": 'datasets.load_dataset(DIR)\npandas.read_parquet(DIR + "/data")',
+    "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
+    'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode("pil").to_tuple("png", "cls")',
+}
+"""How each form is loaded."""
 
 
-def card(release: Release, images_released: int) -> str:
-    """Write the card of a release with so many images."""
+def card(release: Release, images_released: int, form: Form | None = None) -> str:
+    """Write the card of a release.
+
+    Args:
+        release: What is published.
+        images_released: How many images are in it.
+        form: The form that the card lies beside; None for images in class folders.
+    """
     plan = release.plan
     warning = "".join(f"> **{mark}**\n\n" for mark in marks(plan))
     assumed = "\n".join(f"- {each}" for each in assumptions(plan))
     return (
+        f"{front_matter(plan, images_released, form)}"
         f"# {title(plan)}\n\n{warning}{_what(plan, images_released)}\n\n"
         f"The dataset is {how_made(plan, release.receipts)}.\n\n"
         f"{_usefulness(release.assessment)}"
         f"## Guarantee\n\n{_promised(release)}\n\n"
         f"{library_section(plan.library)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
-        f"{_classifier(plan)}"
-        f"## How to load\n\n```python\ntorchvision.datasets.ImageFolder(DIR)\n"
-        f'datasets.load_dataset("imagefolder", data_dir=DIR)\n```\n\n'
-        f"`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
+        f"{_classifier(plan) if form is None else ''}"
+        f"## How to load\n\n```python\n{LOADED[form]}\n```\n\n{_listed(plan, form)}"
+    )
+
+
+def _listed(plan: PublicPlan, form: Form | None) -> str:
+    """Where the files are listed, or which class has which number."""
+    if form is None:
+        return f"`manifest.json` lists every file with its digest and names the transcript that {_shows(plan)}.\n"
+    numbers = "".join(f"{number}. {as_code(label)}\n" for number, label in enumerate(plan.labels))
+    return f"The order is arbitrary and classes are mixed. Labels:\n\n{numbers}"
+
+
+def _shows(plan: PublicPlan) -> str:
+    """What a transcript is worth."""
+    return (
+        "tells what the generator was asked, not what it saw" if plan.in_process else "proves what was sent"
     )
 
 
 def _what(plan: PublicPlan, images_released: int) -> str:
     """How many images there are, and whose they are."""
     selected = f"selected by private images{' under differential privacy' if plan.secure else ''}"
+    if plan.in_process:
+        return (
+            f"{images_released} images in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "
+            f"client's own process and {selected}. Whether a private image is in here, nobody can tell."
+        )
     if plan.library is None:
         return (
             f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
@@ -85,5 +121,5 @@ def _promised(release: Release) -> str:
     return (
         f"epsilon = {loss(spent)}, delta = {plan.delta:g}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
-        f"{release.method.statement(plan)}." + (f"\n\n{together}" if together else "")
+        f"{release.guarantee.statement}." + (f"\n\n{together}" if together else "")
     )

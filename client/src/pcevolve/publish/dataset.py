@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from pcevolve.durable import folder_written_durably
+from pcevolve.durable import folder_replaced_durably, folder_written_durably
 from pcevolve.modality.images.appearance import appearance_in
 from pcevolve.modality.images.cleaning import clean_image
 from pcevolve.publish.card import card
@@ -16,18 +16,19 @@ from pcevolve.transcript.manifest import ReleasedImage
 from pcevolve_shared import images
 
 
-def publish(folder: Path, release: Release, received: Callable[[str], bytes]) -> None:
+def publish(folder: Path, release: Release, received: Callable[[str], bytes], *, anew: bool = False) -> None:
     """Write the dataset in one step: either all of it is there and on disk, or nothing.
 
     Every image is decoded and encoded anew, which drops whatever metadata the provider put in; an image that was
     chosen twice is in it once.
 
     Args:
-        folder: The release folder, which is not there yet.
+        folder: The release folder, which is not there yet, unless it is made anew.
         release: What belongs into it.
         received: Gives what is on record, by digest: the bytes that the provider had sent, and what was measured.
+        anew: Whether a release that is there is replaced; it followed from an earlier state of the same record.
     """
-    with folder_written_durably(folder) as partial:
+    with (folder_replaced_durably if anew else folder_written_durably)(folder) as partial:
         files, unreadable = _write_images(partial, release, received)
         (partial / MANIFEST).write_bytes(release.manifest(files, unreadable).encode())
         (partial / CARD).write_bytes(card(release, len(files)).encode())

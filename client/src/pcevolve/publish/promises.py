@@ -15,6 +15,11 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.manifest import Guarantee
 
+NO_BOUNDARY = (
+    "NO BOUNDARY: the generator ran inside the client's own process, where it could read the private images; nothing "
+    "here shows that it did not"
+)
+ON_TRUST = "all of this only if the generator looked at nothing but what it was asked, which nobody can check"
 NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take the noise away"
 
 
@@ -29,9 +34,15 @@ def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> 
         relation=plan.relation,
         unit=plan.unit,
         events=tuple(events),
-        statement=method.statement(plan) if plan.secure else NO_GUARANTEE,
+        statement=_statement(plan, method),
         assumed_public=tuple(assumptions(plan)),
     )
+
+
+def _statement(plan: PublicPlan, method: Method) -> str:
+    """The promise in words, and what it hangs on where no boundary stood around the generator."""
+    said = method.statement(plan) if plan.secure else NO_GUARANTEE
+    return f"{said}; {ON_TRUST}" if plan.in_process else said
 
 
 def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
@@ -41,7 +52,16 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         "last": "the last round"
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
-    return parts[plan.keep] + _appearance(plan, appearance_in(receipts))
+    return parts[plan.keep] + _added(plan) + _appearance(plan, appearance_in(receipts))
+
+
+def _added(plan: PublicPlan) -> str:
+    """What was asked for after the dataset was released, in words."""
+    of = "of each selected image" if plan.selects else "of each image of the last round"
+    return "".join(
+        f"; later, at strength {each.strength:g}, {each.more} more variation{'s' if each.more > 1 else ''} {of}"
+        for each in plan.extended
+    )
 
 
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
@@ -65,6 +85,7 @@ def assumptions(plan: PublicPlan) -> list[str]:
         *_subsample(plan),
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
         f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
+        *([f"that more was asked for later, {len(plan.extended)} times"] if plan.extended else []),
         *([f"frame of its embeddings of public images: sha256 {plan.frame}"] if plan.frame else []),
     ]
 
@@ -91,6 +112,8 @@ def _unit_sizes(plan: PublicPlan) -> list[str]:
 def marks(plan: PublicPlan) -> list[str]:
     """Warnings that nobody can switch off."""
     said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
+    if plan.in_process:
+        said.append(NO_BOUNDARY)
     if plan.forgets_insecure:
         said.append(
             "INSECURE runs on the same data are left out of the account (--forget-insecure): what they revealed comes "

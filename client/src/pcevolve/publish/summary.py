@@ -31,6 +31,7 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
         "iterations": plan.iterations,
         "classes": len(plan.labels),
         "images_released": released,
+        **({"images_added": sum(call.count for call in plan.enlargements())} if plan.extended else {}),
         "requests": sent.attempts,
         "bytes_sent": sent.bytes_sent,
         "bytes_received": sent.bytes_received,

@@ -7,8 +7,9 @@ import sys
 import typer
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.egress.allowance import Meter
+from pcevolve.egress.allowance import Forecast, Meter
 from pcevolve.egress.gate import Gate
+from pcevolve.egress.transport import Address
 from pcevolve.errors import UsageError
 from pcevolve.methods.lift import uniform_lift
 from pcevolve.methods.method import first_selection, scope_of
@@ -17,6 +18,7 @@ from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.components import Components
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.settings import RunSettings
 
 LARGE_EPSILON = 20.0
 """Above it the promise is worth little: e^20 is a factor of half a thousand million."""
@@ -36,9 +38,7 @@ def approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter, 
     Raises:
         UsageError: A limit is too low, or nobody wants it; nothing has been sent but questions about the API itself.
     """
-    near, forecast = components.address.is_nearby, meter.forecast(plan)
-    asks = not near or meter.allowance.cost is not None or meter.allowance.price is not None
-    meter.check(forecast, gate.balance() if asks else None)
+    forecast = _within_limits(components.address, plan, gate, meter)
     if components.settings.yes:
         return
     if not begun:
@@ -46,7 +46,33 @@ def approve(components: Components, plan: PublicPlan, gate: Gate, meter: Meter, 
             _ask(
                 f"{doubt}: go on?", f"{doubt}: not started, nothing was spent; --yes says that it is meant so"
             )
-    if not near and sys.stdin.isatty():
+    _ask_for_requests(components.address, plan, forecast)
+
+
+def approve_requests(
+    address: Address, settings: RunSettings, plan: PublicPlan, gate: Gate, meter: Meter
+) -> None:
+    """Make sure that requests and cost are within limits, and that a person wants them where they may cost something.
+
+    Raises:
+        UsageError: A limit is too low, or nobody wants them; nothing has been sent but questions about the API itself.
+    """
+    forecast = _within_limits(address, plan, gate, meter)
+    if not settings.yes:
+        _ask_for_requests(address, plan, forecast)
+
+
+def _within_limits(address: Address, plan: PublicPlan, gate: Gate, meter: Meter) -> Forecast:
+    """What is still to come, if no limit forbids it."""
+    forecast = meter.forecast(plan)
+    asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
+    meter.check(forecast, gate.balance() if asks else None)
+    return forecast
+
+
+def _ask_for_requests(address: Address, plan: PublicPlan, forecast: Forecast) -> None:
+    """Ask at a terminal whether an API elsewhere shall be used so much."""
+    if not address.is_nearby and sys.stdin.isatty():
         cost = "an unknown sum (see --price)" if forecast.cost is None else f"{forecast.cost:g}"
         _ask(f"{forecast.requests} requests for {forecast.images} images to {plan.api}, for {cost}: go on?")
 

@@ -6,9 +6,9 @@ None of a run's libraries is imported here (torch, SciPy, an HTTP client), so th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder
@@ -19,8 +19,12 @@ from pcevolve.privacy import Budget
 from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, DigitsSource, parse_source, require_folder
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import options_of
+from pcevolve.public.plan import IN_PROCESS
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.settings import REST, RunSettings, ledger_volume
+
+if TYPE_CHECKING:
+    from pcevolve.egress.in_process import Generator
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class CheckedRun:
         resume: Whether a run in that folder may be continued.
         budget: What the run may spend.
         lifetime: What all runs together may spend on any one privacy unit.
+        key: What opens the API; None where it wants none.
+        generator: Makes the images inside this process, without any boundary; None where an API does.
     """
 
     settings: RunSettings
@@ -40,14 +46,23 @@ class CheckedRun:
     resume: bool
     budget: Budget
     lifetime: Budget
+    key: str | None = field(default=None, repr=False)
+    generator: Generator | None = None
 
 
-def checked(settings: RunSettings, resume: bool = False) -> CheckedRun:
+def checked(
+    settings: RunSettings,
+    resume: bool = False,
+    key: str | None = None,
+    generator: Generator | None = None,
+) -> CheckedRun:
     """Refuse a run that cannot be carried out as it was asked for; nothing is made or changed.
 
     Args:
         settings: What was asked for.
         resume: Whether to continue the run that is in its folder, if there is one.
+        key: What opens the API; as the settings say where none is given.
+        generator: Makes the images inside this process; the settings have ``IN_PROCESS`` for an address then.
 
     Raises:
         UsageError: An option or the folder of the run is not as it must be.
@@ -57,11 +72,13 @@ def checked(settings: RunSettings, resume: bool = False) -> CheckedRun:
     folder = RunFolder(settings.out)
     if resume and folder.config.exists():
         settings = resumed(RunSettings.load(folder.config), settings)
+    key = settings.key() if key is None else key
     _check_figures(settings)
+    _require_somebody(settings, generator)
     _check_paths(settings, folder, resume)
-    _check_names(settings)
+    _check_names(settings, key)
     budget = _budget(settings)
-    return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget))
+    return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget), key, generator)
 
 
 def continued(root: Path, given: Mapping[str, Any]) -> RunSettings:
@@ -115,14 +132,33 @@ def _check_figures(settings: RunSettings) -> None:
     if settings.lifetime_epsilon is not None:
         parse_epsilon(settings.lifetime_epsilon, "--lifetime-epsilon")
     require_address(settings.api)
+    _require_writers(settings)
 
 
-def _check_names(settings: RunSettings) -> None:
+def _check_names(settings: RunSettings, key: str | None) -> None:
     """Refuse a dialect and an encoder that there are not; the dialects take a moment to import."""
     from pcevolve.providers import dialect
 
-    require_key(settings.key(), dialect(settings.dialect).scheme)
+    require_key(key, dialect(settings.dialect).scheme)
     _require_encoder(settings)
+
+
+def _require_writers(settings: RunSettings) -> None:
+    """Refuse a form that could not be written in the end."""
+    if settings.formats:
+        from pcevolve.publish.exports import require_writer
+
+        for form in settings.formats:
+            require_writer(form)
+
+
+def _require_somebody(settings: RunSettings, generator: Generator | None) -> None:
+    """Refuse a run that would call itself one inside the process and is none, and the other way round."""
+    if (settings.api == IN_PROCESS) != (generator is not None):
+        raise UsageError(
+            f"--api {IN_PROCESS} is what a run has for an address whose generator is handed to pcevolve.evolve as an "
+            "object; it leads nowhere: give the address of an API, or such a generator"
+        )
 
 
 def _require_encoder(settings: RunSettings) -> None:

@@ -7,7 +7,11 @@ from functools import cached_property
 
 from pcevolve import methods
 from pcevolve.dp.mechanisms import Noise, SecureNoise, SeededNoise
-from pcevolve.egress.transport import Address
+from pcevolve.egress.in_process import (
+    Generator as Generator,  # also for the package, which must not know egress
+)
+from pcevolve.egress.in_process import InProcess
+from pcevolve.egress.transport import Address, HttpTransport, Transport
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.choice import resolved
 from pcevolve.evolve import Judge
@@ -47,6 +51,7 @@ class Components:
         test_is_public: Whether figures about them may be shown.
         skipped: Names of files that lie among the private images and are none.
         limits: What may be spent.
+        generator: Makes the images inside this process, if no API does.
     """
 
     settings: RunSettings
@@ -63,6 +68,7 @@ class Components:
     test_is_public: bool
     skipped: tuple[str, ...]
     limits: Limits
+    generator: Generator | None = None
 
     @classmethod
     def of(cls, run: CheckedRun) -> Components:
@@ -96,13 +102,20 @@ class Components:
             appearance=method.appearance_for(limits.run, scope, settings.calibration),
             noise=_noise(settings.insecure_noise_seed),
             dialect=spoken,
-            address=Address(settings.api, settings.key(), spoken.scheme),
+            address=Address(settings.api, run.key, spoken.scheme),
             data=data,
             test=read.test,
             test_is_public=read.test_is_public,
             skipped=read.skipped,
             limits=limits,
+            generator=run.generator,
         )
+
+    def transport(self) -> Transport:
+        """Where the gate hands requests over: the network, or the generator in this process."""
+        if self.generator is not None:
+            return InProcess(self.generator, self.settings.model)
+        return HttpTransport(self.settings.timeout)
 
     @cached_property
     def encoder(self) -> Encoder:

@@ -15,7 +15,7 @@ from pcevolve.privacy import Event
 from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import NO_GUARANTEE, assumptions, in_all, marks, real_images
+from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks, real_images
 from pcevolve.run.components import Components
 
 NAMED = 5
@@ -87,7 +87,9 @@ def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
 def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
     if not plan.secure:
         return NO_GUARANTEE
-    return f"epsilon {loss(epsilon(paid, plan.delta))}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
+    spent = loss(epsilon(paid, plan.delta))
+    promised = f"epsilon {spent}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
+    return f"{promised}; {ON_TRUST}" if plan.in_process else promised
 
 
 def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:

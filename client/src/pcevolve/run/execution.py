@@ -17,7 +17,6 @@ from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
-from pcevolve.egress.transport import HttpTransport
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
@@ -29,11 +28,12 @@ from pcevolve.run.approval import approve, require_liking
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.components import Components
 from pcevolve.run.disclosure import disclosure
+from pcevolve.run.exporting import export_run
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.opening import show_opening
 from pcevolve.run.planning import resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
-from pcevolve.run.progress import RunProgress, error_console, facts, padding, padding_kept
+from pcevolve.run.progress import Audience, RunProgress, error_console, facts, padding, padding_kept
 from pcevolve.run.settings import RunSettings
 from pcevolve.run.stopping import stopped_early, stopped_midway
 from pcevolve.selectors.choosing import Chooser
@@ -67,27 +67,31 @@ class _Session:
     pace: Pace
 
 
-def execute(run: CheckedRun) -> Outcome:
+def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
     """Carry out a run, or the rest of one.
+
+    Args:
+        run: What nothing speaks against.
+        audience: Who is told; the terminal if None.
 
     Raises:
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
     started = time.monotonic()
     try:
-        return _executed(run, error_console(), started)
+        return _executed(run, audience or Audience(), started)
     except KeyboardInterrupt:
         raise stopped_early(run.folder) from None
 
 
-def _executed(run: CheckedRun, console: Console, started: float) -> Outcome:
+def _executed(run: CheckedRun, audience: Audience, started: float) -> Outcome:
     components = Components.of(run)
-    with run.folder.claimed(run.resume), _session(components, run.folder, console) as session:
+    with run.folder.claimed(run.resume), _session(components, run.folder, audience.console) as session:
         try:
-            show_opening(session.gate, session.plan, run.folder, console)
+            show_opening(session.gate, session.plan, run.folder, audience.console)
             if not run.resume:
                 require_liking(components, run.folder)
-            evolved = _evolved(session, console)
+            evolved = _evolved(session, audience)
             summary = _finished(session, evolved, started)
         except KeyboardInterrupt:
             raise stopped_midway(run.folder.root, session.plan, session.account) from None
@@ -122,16 +126,16 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
     with (
         closing(Transcript(folder.transcript)) as transcript,
         closing(opened_ledger(settings, begun=transcript.plan() is not None)) as ledger,
-        closing(HttpTransport(settings.timeout)) as transport,
+        closing(components.transport()) as transport,
     ):
         pace = Pace(settings.pad_selection, settings.pace)
-        meter = Meter(_allowance(settings), components.dialect, transcript)
+        meter = Meter(allowance(settings), components.dialect, transcript)
         gate = Gate(
             transcript,
             components.dialect,
             components.address,
             transport,
-            _patience(settings, console),
+            patience(settings, console),
             pace,
             meter,
         )
@@ -153,7 +157,7 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         yield _Session(components, folder, plan, gate, transcript, chooser, account, meter, pace)
 
 
-def _patience(settings: RunSettings, console: Console) -> Patience:
+def patience(settings: RunSettings, console: Console) -> Patience:
     """How long to go on asking an API that does not answer, and what the owner is told meanwhile."""
     return Patience(
         settings.patience,
@@ -162,21 +166,21 @@ def _patience(settings: RunSettings, console: Console) -> Patience:
     )
 
 
-def _allowance(settings: RunSettings) -> Allowance:
+def allowance(settings: RunSettings) -> Allowance:
     """What the owner allows in requests and cost."""
     return Allowance(settings.max_requests, settings.max_cost, settings.price)
 
 
-def _evolved(session: _Session, console: Console) -> Evolved:
+def _evolved(session: _Session, audience: Audience) -> Evolved:
     components, plan = session.components, session.plan
-    progress = RunProgress(plan, components.method.name, console)
+    progress = RunProgress(plan, components.method.name, audience)
     judge = PacedJudge(components.judge(plan, session.account, session.chooser), session.gate)
     try:
         with progress.shown():
             # a plan of its own: what a loop does to it changes neither what leaves nor what is published
             return evolve(plan.model_copy(deep=True), session.gate, judge, progress)
     finally:
-        console.print(padding_kept(session.pace.longest, session.pace.tick))
+        audience.console.print(padding_kept(session.pace.longest, session.pace.tick))
 
 
 def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, Any]:
@@ -203,6 +207,7 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
         "dataset": str(folder.release),
         "report": str(folder.report),
     }
+    export_run(folder.root, session.components.settings.formats)
     save_result(folder, result)
     return result
 

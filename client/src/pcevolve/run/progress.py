@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.progress import Progress as Bar
 from rich.table import Table
 
 from pcevolve.dp.accountants import epsilon
@@ -28,6 +29,8 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
 
 LINE_SECONDS = 10.0
+SHOWN = {"seconds": "wall_seconds", "dataset": "dataset", "report": "report"}
+"""Of a summary, what is told where it is there."""
 SLOW_DAY = 1.5
 """How many times as long as in this run private work may take in the next; a tick that covers it is recommended."""
 
@@ -37,12 +40,53 @@ def error_console() -> Console:
     return Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come; public facts alone, all of which the provider knows too.
+
+    Attributes:
+        images: How many the API has answered so far.
+        total: How many the whole run asks for.
+        iteration: Round that is under way; 0 while the first candidates are made.
+        iterations: Rounds of the whole run.
+        epsilon: Spent so far; None for a run that promises nothing.
+    """
+
+    images: int
+    total: int
+    iteration: int
+    iterations: int
+    epsilon: float | None
+
+
+Tell: TypeAlias = Callable[[Progress], None]
+"""What is called whenever a run has come further."""
+
+
+def nobody(progress: Progress) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Who learns what while a run goes on.
+
+    Attributes:
+        console: Where the owner reads what a run will cost, its warnings and its progress.
+        tell: Is called with the progress besides.
+    """
+
+    console: Console = field(default_factory=error_console)
+    tell: Tell = nobody
+
+
 class RunProgress:
     """A progress bar with ETA; in a log file, a line every ten seconds."""
 
-    def __init__(self, plan: PublicPlan, title: str, console: Console) -> None:
+    def __init__(self, plan: PublicPlan, title: str, audience: Audience) -> None:
+        console = audience.console
         total = sum(call.count for call in plan.calls.values())
-        self._bar = Progress(
+        self._bar = Bar(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
@@ -58,6 +102,7 @@ class RunProgress:
         self._plan, self._title, self._console, self._total = plan, title, console, total
         self._done, self._started, self._said = 0, time.monotonic(), time.monotonic()
         self._events: list[Event] = []
+        self._tell, self._iteration = audience.tell, 0
 
     @contextmanager
     def shown(self) -> Iterator[RunProgress]:
@@ -68,6 +113,8 @@ class RunProgress:
     def generated(self, call: Call) -> None:
         """Count the images of one call that the API answered."""
         self._done += call.count
+        self._iteration = min(call.iteration, self._plan.iterations)
+        self._told()
         spent = epsilon(self._events, self._plan.delta)
         place = (
             f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
@@ -83,6 +130,11 @@ class RunProgress:
     def released(self, receipt: Receipt) -> None:
         """Count what one release spent."""
         self._events.extend(receipt.events)
+        self._told()
+
+    def _told(self) -> None:
+        spent = epsilon(self._events, self._plan.delta) if self._plan.secure else None
+        self._tell(Progress(self._done, self._total, self._iteration, self._plan.iterations, spent))
 
 
 def facts(title: str, rows: dict[str, Any]) -> Table:
@@ -129,6 +181,8 @@ def padding_kept(longest: float, tick: float) -> str:
 def summary_table(summary: dict[str, Any]) -> Table:
     """The figures of a finished run, for the owner's screen."""
     released = f"{summary['images_released']} in {summary['classes']} classes"
+    if summary.get("images_added"):
+        released += f", {summary['images_added']} of them added later"
     rows: dict[str, Any] = {
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},
         "method": summary["method"],
@@ -141,8 +195,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         "bytes sent": f"{summary['bytes_sent']:,}",
         "bytes received": f"{summary['bytes_received']:,}",
         **{f"accuracy, {name}": _accuracy(value) for name, value in summary.get("accuracy", {}).items()},
-        "seconds": summary["wall_seconds"],
-        **{name: summary[name] for name in ("dataset", "report") if name in summary},
+        **{name: summary[told] for name, told in SHOWN.items() if told in summary},
     }
     return facts("Result", rows)
 

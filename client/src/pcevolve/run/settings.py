@@ -18,6 +18,7 @@ from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting, checked
 from pcevolve.public.plan import TEMPLATE
+from pcevolve.transcript.layout import Form
 
 USUAL_STEPS, USUAL_GUIDANCE = 50, 7.5
 """Of Stable Diffusion, where neither the user nor the API says anything."""
@@ -181,6 +182,14 @@ class RunSettings(BaseModel):
     ] = None
     size: public.Pixels | None = None
     batch: public.Batch = 32
+    licence: public.Licence = "unknown"
+    formats: Annotated[
+        tuple[Form, ...],
+        Field(
+            description="Also write the dataset as parquet or webdataset, beside the images; once for each."
+        ),
+        Setting(Panel.IMAGES, resumable=True, flag="--format"),
+    ] = ()
     seed: public.PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
     encoder: Annotated[
         str,

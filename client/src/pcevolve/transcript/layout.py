@@ -8,7 +8,7 @@ from __future__ import annotations
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from pcevolve.errors import UsageError
 
@@ -29,12 +29,18 @@ WIRE_PAGE: Final = "wire.html"
 CONFIG: Final = "config.toml"
 LOCK: Final = ".lock"
 
+Form: TypeAlias = Literal["parquet", "webdataset"]
+"""How a released dataset may lie beside its images, for programs that load it so."""
+EXPORTS: Final[dict[Form, str]] = {"parquet": "release-parquet", "webdataset": "release-webdataset"}
+"""The folder of each."""
+
 KINDS: Final = {
     CONFIG: stat.S_IFREG,
     LOCK: stat.S_IFREG,
     PRIVATE: stat.S_IFDIR,
     RELEASE: stat.S_IFDIR,
     TRANSCRIPT: stat.S_IFDIR,
+    **dict.fromkeys(EXPORTS.values(), stat.S_IFDIR),
     SUMMARY: stat.S_IFREG,
     REPORT: stat.S_IFREG,
     PREVIEW: stat.S_IFREG,
@@ -87,6 +93,10 @@ class RunLayout:
     def classifier(self) -> Path:
         """The released class means, for whoever wants to classify images with them; not there for every method."""
         return self.release / CLASSIFIER
+
+    def export(self, form: Form) -> Path:
+        """The dataset in another form; not there unless somebody asked for it."""
+        return self.root / EXPORTS[form]
 
     @property
     def private(self) -> Path:

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from pcevolve.transcript.records import (
     FORMAT,
     GENESIS,
     Answered,
+    Extended,
     Failed,
     Line,
     Planned,
@@ -95,8 +96,15 @@ def _unreadable(number: int, raw: bytes) -> TranscriptError:
 
 
 def plan_of(entries: Iterable[Entry]) -> PublicPlan | None:
-    """The plan that a run's records fix, if it came that far."""
+    """The plan that a run's records fix, if it came that far; what stands behind it is not read."""
     return next((each.record.plan for each in entries if isinstance(each.record, Planned)), None)
+
+
+def extended_plan_of(entries: Sequence[Entry]) -> PublicPlan | None:
+    """The plan with all that was asked for after its dataset was released; None if no plan is fixed."""
+    plan = plan_of(entries)
+    asked = [each.record.extension for each in entries if isinstance(each.record, Extended)]
+    return plan.extended_by(asked) if plan is not None and asked else plan
 
 
 def files_of(record: Record) -> tuple[str, ...]:
@@ -179,8 +187,8 @@ class Transcript:
         return self._outputs.get(slot)
 
     def plan(self) -> PublicPlan | None:
-        """The plan on record, if the run came that far."""
-        return plan_of(self.entries)
+        """The plan on record, with the extensions that are, if the run came that far."""
+        return extended_plan_of(self.entries)
 
     def has(self, receipt: Receipt) -> bool:
         """Whether a receipt is on record."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -17,10 +18,17 @@ from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.files import irregular_files
 from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, not_a_run
-from pcevolve.transcript.log import Entry, files_of, plan_of, read
+from pcevolve.transcript.log import Entry, extended_plan_of, files_of, read
 from pcevolve.transcript.manifest import Manifest
 from pcevolve.transcript.records import Answered, Finished, Line, Opened, Received, Released, Sent, from_event
 from pcevolve.transcript.traffic import Traffic
+
+
+class ClosingLine(NamedTuple):
+    """A closing line of a record, and where it stands, from 1."""
+
+    line: int
+    record: Finished
 
 
 @dataclass(frozen=True)
@@ -112,8 +120,8 @@ class RunReader:
 
     @cached_property
     def plan(self) -> PublicPlan | None:
-        """The plan, if the run came that far."""
-        return plan_of(self.entries)
+        """The plan, with the extensions that are on record, if the run came that far."""
+        return extended_plan_of(self.entries)
 
     @property
     def finished(self) -> bool:
@@ -122,9 +130,25 @@ class RunReader:
 
     @property
     def assessment(self) -> Assessment | None:
-        """What was found about the use of a finished run's dataset; None where nothing was."""
-        last = self.entries[-1].record
-        return last.assessment if isinstance(last, Finished) else None
+        """What was found about the use of a finished run's dataset, before it was extended; None where nothing was."""
+        closed = self.closed
+        return None if closed is None else closed.record.assessment
+
+    @property
+    def closed(self) -> ClosingLine | None:
+        """The line that closes the run itself, before any extension; None if it is unfinished."""
+        found = ((each.seq + 1, each.record) for each in self.entries if isinstance(each.record, Finished))
+        return next((ClosingLine(line, record) for line, record in found), None)
+
+    @property
+    def settled(self) -> RunReader:
+        """The record up to its last closing line, which is all of it unless an extension is under way.
+
+        Of a run that never came to its end it is the record as it stands.
+        """
+        places = [place for place, each in enumerate(self.entries, 1) if isinstance(each.record, Finished)]
+        kept = self.entries[: places[-1]] if places else self.entries
+        return replace(self, entries=kept, proven=min(self.proven, len(kept)))
 
     @cached_property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -161,6 +185,16 @@ class RunReader:
         named = (name for each in self.entries for name in files_of(each.record))
         return frozenset(f"{BODIES}/{name}" for name in named) | {LOG}
 
+    def require_finished(self) -> PublicPlan:
+        """The plan of a run whose record is closed.
+
+        Raises:
+            UsageError: The run is unfinished, or an extension of it is under way.
+        """
+        if self.plan is None or not self.finished:
+            raise self._unfinished()
+        return self.plan
+
     def require_plan(self) -> PublicPlan:
         """The plan of a run that is far enough to say something about.
 
@@ -187,9 +221,14 @@ class RunReader:
             raise TranscriptError(f"{path.name} is damaged: run pcevolve audit to learn more") from error
 
     def _unfinished(self) -> UsageError:
-        return UsageError(
-            f"{self.layout.root} holds an unfinished run: continue it with pcevolve run --resume {self.layout.root}"
-        )
+        root = self.layout.root
+        if self.plan is not None and self.plan.extended:
+            last = self.plan.extended[-1]
+            return UsageError(
+                f"{root} is being extended: continue with pcevolve extend {root} --more {last.more} --strength "
+                f"{last.strength:g}"
+            )
+        return UsageError(f"{root} holds an unfinished run: continue it with pcevolve run --resume {root}")
 
 
 def _unproven(log: Path, first: int) -> Iterator[Entry]:

@@ -7,9 +7,9 @@ import json
 import operator
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 
-from pcevolve.public.plan import PublicPlan
+from pcevolve.public.plan import Extension, PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
 from pcevolve.public.usefulness import Assessment
@@ -64,6 +64,14 @@ class Planned(_Record):
     kind: Literal["planned"] = "planned"
     plan: PublicPlan
 
+    @field_validator("plan")
+    @classmethod
+    def _not_extended(cls, plan: PublicPlan) -> PublicPlan:
+        """Nobody can have asked for more of a dataset that is not there."""
+        if plan.extended:
+            raise ValueError("a plan is fixed without extensions")
+        return plan
+
 
 class Released(_Record):
     """A receipt that the ledger exported: from here on its prototypes may leave. What it measured is a stored file."""
@@ -112,7 +120,7 @@ class Failed(_Record):
 
 
 class Finished(_Record):
-    """The last line: how many requests the whole run took, and what was found about the dataset's use, if anything."""
+    """A closing line: how many requests it took up to here, and what was found about the dataset's use, if anything."""
 
     kind: Literal["finished"] = "finished"
     sent: int
@@ -120,7 +128,14 @@ class Finished(_Record):
     assessment: Annotated[Assessment | None, Field(exclude_if=operator.not_)] = None
 
 
-Record = Opened | Planned | Released | Sent | Answered | Received | Failed | Finished
+class Extended(_Record):
+    """A finished run goes on: more variations of what it released, and then another closing line."""
+
+    kind: Literal["extended"] = "extended"
+    extension: Extension
+
+
+Record = Opened | Planned | Released | Sent | Answered | Received | Failed | Finished | Extended
 _ADAPTER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 

@@ -34,6 +34,7 @@ KINDS: Final[dict[Purpose, str]] = {
     "vary": "image-to-image",
     "look": "lookahead (planned for all candidates)",
     "extend": "more samples (planned for all of the last round)",
+    "enlarge": "more samples (of the released dataset, asked for later)",
 }
 ALL_KINDS: Final = (GREETING, BALANCE, *KINDS.values(), LINKED, UNPLANNED)
 """What a request can be for, in words."""

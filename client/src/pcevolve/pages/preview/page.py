@@ -12,6 +12,7 @@ from jinja2 import Template
 from pcevolve.durable import write_durably
 from pcevolve.pages import base_style, compiled, inline, own_file, picture
 from pcevolve.public.plan import PublicPlan
+from pcevolve.publish import marks
 from pcevolve.transcript import RunReader
 
 
@@ -56,6 +57,7 @@ def rendered_preview(run: RunReader, plan: PublicPlan) -> bytes:
     content = {
         "style": inline(base_style(), own_file(__package__, "page.css")),
         "plan": plan,
+        "marks": marks(plan),
         "host": urlsplit(plan.api).netloc,
         "sheets": sheets,
     }

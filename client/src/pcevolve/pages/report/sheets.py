@@ -104,6 +104,13 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
             "variations of the last round" + matched,
             _tiles(run, extended, {}, per_row, wanted),
         )
+    for number, extension in enumerate(plan.extended, 1):
+        added = _outputs(run, [call for call in plan.enlargement(number, extension) if call.label == label])
+        yield Row(
+            "Added later",
+            f"variations of the dataset, strength {extension.strength:g}" + matched,
+            _tiles(run, added, {}, per_row, wanted),
+        )
 
 
 def _named(run: FinishedRun, label: str) -> dict[str, Receipt]:

@@ -35,7 +35,7 @@ class FinishedRun:
             UsageError: The run is unfinished, so its record has no end yet that anything could be said about.
             TranscriptError: The manifest is damaged.
         """
-        return cls(record, record.require_plan(), record.manifest())
+        return cls(record, record.require_finished(), record.manifest())
 
     @cached_property
     def receipts(self) -> dict[int, Receipt]:

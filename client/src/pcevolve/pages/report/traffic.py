@@ -48,5 +48,5 @@ def _by_iteration(attempts: Iterable[Attempt], iterations: int) -> list[list[Att
     """The attempts of each iteration; what comes before the first one counts as part of it."""
     groups: list[list[Attempt]] = [[] for _ in range(iterations + 1)]
     for each in attempts:
-        groups[0 if each.call is None else each.call.iteration].append(each)
+        groups[0 if each.call is None else min(each.call.iteration, iterations)].append(each)
     return groups

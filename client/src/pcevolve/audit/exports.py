@@ -1,0 +1,74 @@
+"""Makes the other forms of a dataset again from its release, and compares them byte for byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from pcevolve.audit.rebuilt import RebuiltRelease
+from pcevolve.public.finding import Finding
+from pcevolve.publish import exported
+from pcevolve.transcript.files import file_faults, irregular_files
+from pcevolve.transcript.layout import EXPORTS, Form
+
+FOOTER = 100_000
+"""Bytes at the end of a Parquet file in which its writer is looked for."""
+_WRITER = re.compile(rb"parquet-cpp-arrow version ([0-9.]{1,20})")
+
+
+def export_findings(released: RebuiltRelease) -> list[Finding]:
+    """A finding for each form that lies beside the release; the release itself is compared elsewhere.
+
+    Args:
+        released: The release as the record gives it, whose images have been compared.
+    """
+    root = released.run.layout.root
+    return [_finding(released, form) for form, name in EXPORTS.items() if (root / name).is_dir()]
+
+
+def _finding(released: RebuiltRelease, form: Form) -> Finding:
+    claim = f"so is the dataset as {form}"
+    odd = tuple(irregular_files(released.run.layout.root, EXPORTS[form]))
+    if odd:
+        return Finding(claim, odd, len(odd))
+    if why := _why_unchecked(released.run.layout.export(form), form):
+        return Finding(claim, (), 0, why)
+    try:
+        return Finding(claim, tuple(_faults(released, form)), len(released.files))
+    except OSError as error:
+        return Finding(claim, (f"{error.filename} cannot be read: {error.strerror}",), 0)
+
+
+def _faults(released: RebuiltRelease, form: Form) -> Iterator[str]:
+    """Files that are not what the release gives, are missing, or are no part of the form."""
+    layout, due = released.run.layout, set()
+    for name, expected in exported(
+        form, released.release(), released.files, lambda path: (layout.release / path).read_bytes()
+    ):
+        due.add(name)
+        path = layout.export(form) / name
+        if path.is_file() and path.read_bytes() != expected:
+            yield f"{EXPORTS[form]}/{name} is not what the release gives"
+    yield from file_faults(layout.root, EXPORTS[form], due, "is not part of the dataset")
+
+
+def _why_unchecked(folder: Path, form: Form) -> str:
+    """Why the bytes of a form cannot be made again here; empty if they can."""
+    if form != "parquet":
+        return ""
+    try:
+        here = version("pyarrow")
+    except PackageNotFoundError:
+        return "pyarrow is not installed, which wrote it"
+    writers = {_writer(path) for path in folder.glob("data/*.parquet")} - {here}
+    return f"it was written by pyarrow {min(writers)}, and here is {here}" if writers else ""
+
+
+def _writer(path: Path) -> str:
+    """The version that a Parquet file says it was written by; nothing in it is parsed."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - FOOTER))
+        found = _WRITER.search(file.read())
+    return found[1].decode() if found else "of no known version"

@@ -1,0 +1,101 @@
+"""A generator inside this process, in the place of a network: for research, and without any boundary.
+
+The gate builds, records and bounds its requests as it does everybody's. But what runs in the process that holds the
+private images can read them, and no record of requests could show it. So the address of such a run is ``IN_PROCESS``,
+and everything that is made from its plan says that there was no boundary.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.errors import UsageError
+from pcevolve_shared import images, wire
+
+Picture: TypeAlias = Any
+"""A PIL image; or, of what a generator makes, the bytes of an encoded one."""
+_JSON = (("content-type", "application/json"),)
+
+
+class Generator(Protocol):
+    """A generative model as a Python object, under the client's own roof."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of its images, in pixels."""
+        ...
+
+    def create(self, prompt: str, seeds: Sequence[int]) -> Sequence[Picture]:
+        """Text-to-image: one image for each seed, in their order."""
+        ...
+
+    def vary(self, image: Picture, prompt: str, strength: float, seeds: Sequence[int]) -> Sequence[Picture]:
+        """Image-to-image: one variation for each seed, in their order.
+
+        Args:
+            image: The one that is varied, a PIL image in RGB; one of its own.
+            prompt: Of the image's class.
+            strength: From 0, the image itself, to 1, anything.
+            seeds: Of the images, each in [0, 2**32).
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """Hands requests of the native dialect to a generator; a ``Transport`` that leads nowhere.
+
+    Attributes:
+        generator: Makes the images. What it raises ends the run, which can be resumed.
+        model: The name under which it answers.
+    """
+
+    generator: Generator
+    model: str
+
+    def send(self, request: Outgoing) -> Incoming:
+        """Answer a request as the native API would.
+
+        Raises:
+            UsageError: The generator made another number of images than it was asked for, or none.
+        """
+        if request.url.endswith(wire.MODELS):
+            return _said([self._described()])
+        if request.url.endswith(wire.BALANCE):
+            return _said({})
+        asked = json.loads(request.body)
+        seeds = [wire.seed_of(asked["seed"], index) for index in range(asked.get("n", 1))]
+        made = self._made(asked, seeds)
+        if len(made) != len(seeds):
+            raise UsageError(f"the generator was asked for {len(seeds)} images and made {len(made)}")
+        answers = [
+            {"image": images.to_base64(_encoded(each)), "seed": seed}
+            for each, seed in zip(made, seeds, strict=True)
+        ]
+        return _said({"images": answers, "cost": 0.0} if len(answers) > 1 else {**answers[0], "cost": 0.0})
+
+    def close(self) -> None:
+        """There is no connection to be closed."""
+
+    def _made(self, asked: dict[str, Any], seeds: Sequence[int]) -> Sequence[Picture]:
+        if "image" not in asked:
+            return self.generator.create(asked["prompt"], seeds)
+        varied = images.decode(images.from_base64(asked["image"]))
+        return self.generator.vary(varied, asked["prompt"], asked["strength"], seeds)
+
+    def _described(self) -> dict[str, Any]:
+        width, height = self.generator.size
+        return {"id": self.model, "base_resolution": {"width": width, "height": height}}
+
+
+def _encoded(made: Picture) -> bytes:
+    """The bytes of what a generator made."""
+    return made if isinstance(made, bytes) else images.encode(made.convert("RGB"), "png")
+
+
+def _said(payload: object) -> Incoming:
+    return Incoming(200, _JSON, json.dumps(payload).encode())

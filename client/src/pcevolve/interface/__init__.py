@@ -1,0 +1,38 @@
+"""What ``import pcevolve`` offers: the command line's work as functions and values, for scripts and notebooks.
+
+Nothing is decided here. Options go to ``run`` as the command line's do, and what comes back is read from the run's
+folder, so that a run made here and one made there differ in nothing: gate, ledger, plan, record and audit are the same.
+
+- ``evolving``: ``evolve``. ``extending``: ``extend``. ``provider``: ``Provider``.
+- ``result``: ``Result``, ``DatasetImage``, ``load``.
+- ``questions``: ``plan`` and ``audit``, which spend nothing.
+
+May import ``run``, ``audit``, ``methods``, ``pages``, ``publish``, ``transcript``, ``modality`` and what is public.
+Nobody imports it but ``pcevolve`` itself, by name, when it is asked.
+"""
+
+from __future__ import annotations
+
+from pcevolve.interface.evolving import evolve
+from pcevolve.interface.extending import extend
+from pcevolve.interface.provider import Provider
+from pcevolve.interface.questions import AuditResult, audit, plan
+from pcevolve.interface.result import DatasetImage, Result, load
+from pcevolve.methods.planner import BudgetPlan
+from pcevolve.run.components import Generator
+from pcevolve.run.progress import Progress
+
+__all__ = [
+    "AuditResult",
+    "BudgetPlan",
+    "DatasetImage",
+    "Generator",
+    "Progress",
+    "Provider",
+    "Result",
+    "audit",
+    "evolve",
+    "extend",
+    "load",
+    "plan",
+]

@@ -1,0 +1,96 @@
+"""``pcevolve.plan`` and ``pcevolve.audit``: what can be asked without spending anything."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pcevolve.audit import Audit, encoder_of
+from pcevolve.methods.planner import BudgetPlan
+from pcevolve.public.finding import Finding
+from pcevolve.public.options import checked
+from pcevolve.run.pricing import PlannedRun, priced
+
+
+def plan(method: str = "auto", **options: Any) -> BudgetPlan:  # noqa: ANN401 - what PlannedRun declares
+    """What a run would cost and what it would be worth: ``pcevolve budget plan``. Nothing is read and nothing spent.
+
+    Args:
+        method: Which method, or ``auto``.
+        options: ``epsilon`` or ``noise_multiplier``, ``delta``, ``iterations``, ``classes``, ``shots``, ``candidates``,
+            ``relation``, ``calibration``, ``appearance``.
+
+    Returns:
+        Price and worth; ``reason`` says why ``auto`` chose its method.
+
+    Raises:
+        UsageError: An option is unknown or out of bounds, or such a run cannot be.
+    """
+    given = {name: str(value) if name in _EXACT else value for name, value in options.items()}
+    return priced(checked(PlannedRun, {"method": method, **given}))
+
+
+_EXACT = ("epsilon", "noise_multiplier")
+"""Numbers that are taken as they are written."""
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Attributes:
+        findings: Each claim, and what speaks against it.
+        marks: What speaks against the run's privacy as such.
+        holds: Whether all claims hold, and the run's noise protects somebody.
+    """
+
+    findings: tuple[Finding, ...]
+    marks: tuple[str, ...]
+    holds: bool
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """All that speaks against the claims, what was not checked, and what has not happened yet."""
+        return tuple(
+            f"{each.claim}: {fault}"
+            for each in self.findings
+            for fault in (*each.faults, *filter(None, (each.unchecked, each.pending)))
+        )
+
+    def __bool__(self) -> bool:
+        """Whether it holds."""
+        return self.holds
+
+
+def audit(
+    run: str | os.PathLike[str],
+    *,
+    capture: str | os.PathLike[str] | None = None,
+    encoder_weights: str | None = None,
+    html: bool = False,
+) -> AuditResult:
+    """Check from a run's record alone that nothing left without a reason: ``pcevolve audit`` as a function.
+
+    Args:
+        run: The run's folder.
+        capture: What an independent recorder between client and API saw.
+        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+        html: Also write ``wire.html`` into the run's folder.
+
+    Returns:
+        The findings; false if one does not hold, or was not checked.
+
+    Raises:
+        UsageError: It is not the folder of a run.
+        TranscriptError: The capture cannot be read.
+    """
+    load = partial(encoder_of, weights=encoder_weights)
+    audited = Audit.of(Path(run), load, None if capture is None else Path(capture))
+    if html:
+        audited.write_wire_page()
+    else:
+        audited.check_wire_page()
+    return AuditResult(tuple(audited.findings), tuple(audited.marks), audited.holds)

@@ -1,0 +1,61 @@
+"""Marks, promise, and a contact sheet of the released dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Template
+
+from pcevolve.pages import compiled, picture
+from pcevolve.pages.report import FinishedRun
+from pcevolve.public.figures import loss
+
+ROWS = 20
+TILES = 12
+"""Most classes, and most pictures of each, that are shown."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Some released images of a class.
+
+    Attributes:
+        label: The class.
+        count: How many there are.
+        pictures: The first of them, as data URIs.
+    """
+
+    label: str
+    count: int
+    pictures: tuple[str, ...]
+
+
+def notebook_view(run: FinishedRun) -> str:
+    """A fragment of HTML without scripts or links to elsewhere; every string from the run is escaped."""
+    guarantee = run.manifest.guarantee
+    content = {
+        "marks": run.manifest.marks,
+        "plan": run.plan,
+        "images": len(run.manifest.files),
+        "epsilon": None if guarantee.epsilon_spent is None else loss(guarantee.epsilon_spent),
+        "guarantee": guarantee,
+        "rows": list(_rows(run)),
+        "left_out": max(0, len(run.plan.labels) - ROWS),
+        "folder": str(run.record.layout.root),
+    }
+    return _template().render(content)
+
+
+@cache
+def _template() -> Template:
+    return compiled(__package__)
+
+
+def _rows(run: FinishedRun) -> Iterator[Row]:
+    release = run.record.layout.release
+    for label in run.plan.labels[:ROWS]:
+        paths = [each.path for each in run.manifest.files if each.path.rpartition("/")[0] == label]
+        small = (picture((release / path).read_bytes()) for path in paths[:TILES])
+        yield Row(label, len(paths), tuple(each for each in small if each is not None))

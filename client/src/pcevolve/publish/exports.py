@@ -1,0 +1,127 @@
+"""A released dataset in other forms: Parquet as Hugging Face reads it, and WebDataset's tar files.
+
+The bytes follow from the release alone, so that an audit can make them again: order, times, owners and names are
+fixed. Parquet is written by pyarrow, whose versions may differ in bytes; which one wrote a file stands in its footer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from pcevolve.durable import folder_replaced_durably
+from pcevolve.errors import UsageError
+from pcevolve.public.plan import PublicPlan
+from pcevolve.publish.card import card
+from pcevolve.publish.release import Release
+from pcevolve.transcript.layout import CARD, Form
+from pcevolve.transcript.manifest import ReleasedImage
+
+PER_FILE: Final = 2000
+"""Images in one file, so that none has to be held in memory as a whole with many others."""
+PER_GROUP: Final = 100
+"""Images that a reader of Parquet has to read at once."""
+
+Read = Callable[[str], bytes]
+"""Gives a released image's file, by its path in the release."""
+
+
+def require_writer(form: Form) -> None:
+    """Refuse a form that cannot be written here.
+
+    Raises:
+        UsageError: Its library is not installed.
+    """
+    if form == "parquet" and find_spec("pyarrow") is None:
+        raise UsageError("--format parquet needs pyarrow: install it, or pcevolve[parquet]")
+
+
+def export(folder: Path, form: Form, release: Release, images: Sequence[ReleasedImage], read: Read) -> None:
+    """Write a dataset in another form; one that is there is replaced.
+
+    Args:
+        folder: Where to.
+        form: Which one.
+        release: What was published.
+        images: Its images, as the manifest lists them.
+        read: Gives their files.
+
+    Raises:
+        UsageError: The form's library is not installed.
+    """
+    require_writer(form)
+    with folder_replaced_durably(folder) as partial_folder:
+        for name, data in exported(form, release, images, read):
+            (partial_folder / name).parent.mkdir(exist_ok=True)
+            (partial_folder / name).write_bytes(data)
+
+
+def exported(
+    form: Form, release: Release, images: Sequence[ReleasedImage], read: Read
+) -> Iterator[tuple[str, bytes]]:
+    """Name and bytes of each file of a form, one after the other."""
+    mixed = sorted(images, key=lambda each: hashlib.sha256(each.candidate.encode()).digest())
+    starts = range(0, len(mixed), PER_FILE)
+    write = partial(_table, release.plan) if form == "parquet" else partial(_tar, release.plan)
+    for number, start in enumerate(starts):
+        yield _name(form, number, len(starts)), write(mixed[start : start + PER_FILE], read)
+    yield CARD, card(release, len(images), form).encode()
+
+
+def _name(form: Form, number: int, count: int) -> str:
+    if form == "parquet":
+        return f"data/train-{number:05d}-of-{count:05d}.parquet"
+    return f"data/train-{number:05d}.tar"
+
+
+def _label(plan: PublicPlan, image: ReleasedImage) -> int:
+    """The number of an image's class."""
+    return plan.labels.index(image.path.rpartition("/")[0])
+
+
+def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
+    """A shard: for each sample a PNG and its class, under one key; no times, no owners."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as shard:
+        for each in images:
+            for ending, data in (("cls", str(_label(plan, each)).encode()), ("png", read(each.path))):
+                member = tarfile.TarInfo(f"{each.candidate}.{ending}")
+                member.size = len(data)
+                shard.addfile(member, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
+    """A Parquet file with columns ``image`` and ``label``, and what Hugging Face wants to know of them."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    features = {"image": {"_type": "Image"}, "label": {"names": list(plan.labels), "_type": "ClassLabel"}}
+    told = json.dumps({"info": {"features": features}}, ensure_ascii=True)
+    picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    schema = pa.schema([("image", picture), ("label", pa.int64())], metadata={"huggingface": told})
+    rows: list[dict[str, Any]] = [
+        {
+            "image": {"bytes": read(each.path), "path": each.path.rpartition("/")[2]},
+            "label": _label(plan, each),
+        }
+        for each in images
+    ]
+    buffer = io.BytesIO()
+    # PNG is compressed already; statistics and dictionaries of it would be of no use.
+    parquet.write_table(
+        pa.Table.from_pylist(rows, schema=schema),
+        buffer,
+        row_group_size=PER_GROUP,
+        compression="none",
+        use_dictionary=False,
+        write_statistics=False,
+    )
+    return buffer.getvalue()

@@ -1,0 +1,28 @@
+"""A whole run, as the command line and the package make it: carried out, and measured where there are test data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pcevolve.run.checks import CheckedRun
+from pcevolve.run.execution import Outcome, execute
+from pcevolve.run.progress import Audience
+
+
+def carried_out(run: CheckedRun, audience: Audience | None = None) -> Outcome:
+    """Carry out a run, or the rest of one, and measure its accuracy if there are test data.
+
+    Args:
+        run: What nothing speaks against.
+        audience: Who is told; the terminal if None.
+
+    Returns:
+        The finished run; its summary has the accuracies.
+
+    Raises:
+        ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
+    """
+    outcome = execute(run, audience)
+    from pcevolve.run.scoring import scored  # loads torch, which a run that is refused does without
+
+    return replace(outcome, summary=scored(outcome))

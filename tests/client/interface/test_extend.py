@@ -1,0 +1,274 @@
+"""``pcevolve.extend`` and ``pcevolve extend``: more of what is released, nothing spent, and the audit covers it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import pcevolve
+from client.interface.test_in_process import Noise
+from pcevolve.cli.main import app, main
+from pcevolve.ledger.ledger import Ledger
+from pcevolve.run import extension
+from pcevolve_shared import images
+from support.folders import events, released_files
+from support.killing import killed_at_call, until_it_survives
+
+STRIDE = 150
+"""Of all steps at which an extension could be killed, every how manieth is tried; other ones each time."""
+SELECTED = {"method": "dp-means", "initial": 4, "iterations": None}
+KINDS = [{}, {"method": "random"}, {"method": "t2i", "iterations": None}, SELECTED]
+
+
+def spent(tmp_path: Path) -> dict:
+    ledger = Ledger(tmp_path / "ledger.sqlite", create=False)
+    try:
+        return ledger.export()
+    finally:
+        ledger.close()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda each: each.get("method", "pcevolve"))
+def test_the_dataset_grows_nothing_is_spent_and_the_audit_holds(evolved, native, private, tmp_path, kind):
+    result = evolved(**kind)
+    before, paid = released_files(result.folder), spent(tmp_path)
+    asked = len(native.asked)
+    shutil.rmtree(private)  # nobody looks at it
+    larger = pcevolve.extend(result.folder, more=3, quiet=True)
+    assert len(larger.images) == 4 * len(before)
+    after = released_files(result.folder)
+    assert {path: after[path] for path in before} == before
+    assert len(set(after.values())) == len(after)
+    assert spent(tmp_path) == paid
+    assert larger.epsilon == result.epsilon
+    sent = [json.loads(each.body) for each in native.asked[asked:]]
+    assert sum(each.get("n", 1) for each in sent) == 3 * len(before)
+    returned = {images.from_base64(each["image"]) for each in sent}
+    received = {path.read_bytes() for path in (result.folder / "transcript" / "bodies").iterdir()}
+    assert returned < received
+    assert len(returned) == len(before)
+    found = larger.audit()
+    assert found, found.faults
+
+
+def test_card_report_summary_and_manifest_count_what_was_added(evolved, tmp_path):
+    evolved()
+    larger = pcevolve.extend(tmp_path / "run", more=2, strength=0.25, quiet=True)
+    assert (larger.summary["images_released"], larger.summary["images_added"]) == (12, 8)
+    manifest = json.loads((larger.dataset / "manifest.json").read_text())
+    assert manifest["plan"]["extended"] == [{"more": 2, "strength": 0.25}]
+    assert len(manifest["files"]) == 12
+    card = (larger.dataset / "README.md").read_text()
+    assert "12 synthetic images" in card
+    assert "later, at strength 0.25, 2 more variations of each image of the last round" in card
+    assert "that more was asked for later" in card
+    assert larger.report.read_text().count("Added later") == 2
+
+
+def test_a_run_is_extended_again_by_other_images(evolved, tmp_path):
+    evolved(**SELECTED)
+    pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    assert larger.summary["images_added"] == 8
+    assert len({each.data for each in larger.images}) == 12
+    assert larger.audit()
+
+
+def test_the_command_says_what_it_asks_for_and_prints_the_summary(evolved, tmp_path, capfd):
+    evolved(method="t2i")
+    app(["extend", str(tmp_path / "run"), "--more", "1", "--json"], standalone_mode=False)
+    printed = capfd.readouterr()
+    assert json.loads(printed.out)["images_added"] == 4
+    assert "no private image is asked anything, so nothing is spent" in " ".join(printed.err.split())
+    app(["extend", str(tmp_path / "run"), "--more", "1"], standalone_mode=False)
+    assert "12 in 2 classes, 8 of them added later" in capfd.readouterr().out
+
+
+@pytest.fixture
+def cut_off(evolved, tmp_path: Path) -> Path:
+    """A run whose extension was cut off after the first of its answers."""
+    evolved()
+    before = len(events(tmp_path / "run"))
+
+    def stop(progress: pcevolve.Progress) -> None:
+        if progress.images > 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(pcevolve.StoppedError, match=r"to go on where it was: pcevolve extend .* --more 2"):
+        pcevolve.extend(tmp_path / "run", more=2, quiet=True, progress=stop)
+    assert len(events(tmp_path / "run")) > before
+    return tmp_path / "run"
+
+
+def test_an_extension_that_was_cut_off_goes_on_and_asks_nothing_twice(cut_off, native):
+    asked = len(native.asked)
+    larger = pcevolve.extend(cut_off, more=2, quiet=True)
+    assert len(native.asked) == asked + 3
+    assert len(larger.images) == 12
+    assert larger.audit()
+
+
+def test_while_it_is_cut_off_it_is_unfinished_and_nothing_else_is_done_to_the_run(cut_off, evolved, capsys):
+    (pending,) = pcevolve.audit(cut_off).faults
+    assert "an extension is under way; pcevolve extend" in pending
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", str(cut_off)])
+    assert ended.value.code == 9
+    with pytest.raises(pcevolve.UsageError, match="go on with it first, with --more 2 --strength"):
+        pcevolve.extend(cut_off, more=3, quiet=True)
+    with pytest.raises(pcevolve.EgressError, match="pcevolve extend goes on with it"):
+        evolved(resume=True)
+    with pytest.raises(pcevolve.UsageError, match="is being extended: continue with pcevolve extend"):
+        pcevolve.load(cut_off)
+    with pytest.raises(SystemExit):
+        main(["report", str(cut_off)])
+    assert "is being extended" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("step", ["publish", "write_summary", "write_report"])
+def test_what_was_cut_off_while_it_was_published_is_published_and_not_asked_for_again(
+    evolved, native, tmp_path, monkeypatch, step
+):
+    evolved()
+
+    def die(*arguments: object, **keywords: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(extension, step, die)
+        with pytest.raises(pcevolve.StoppedError):
+            pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    asked = len(native.heard)
+    larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    assert len(native.heard) == asked
+    assert larger.summary["images_added"] == 4
+    assert larger.audit()
+
+
+def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(evolved, tmp_path, monkeypatch):
+    evolved()
+    replace: Callable[[Path, Path], Path] = Path.replace
+
+    def die(path: Path, target: Path) -> Path:
+        if path.name == ".release.fresh":
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "replace", die)
+        with pytest.raises(pcevolve.StoppedError):
+            pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    assert not (tmp_path / "run" / "release").exists()
+    larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    assert len(larger.images) == 8
+    assert larger.audit()
+
+
+def test_a_line_that_a_crash_tore_off_is_no_damage(cut_off):
+    log = cut_off / "transcript" / "log.jsonl"
+    log.write_bytes(log.read_bytes()[:-20])
+    larger = pcevolve.extend(cut_off, more=2, quiet=True)
+    assert len(larger.images) == 12
+    assert larger.audit()
+
+
+def test_an_extension_may_have_another_key_than_the_run(evolved, native, tmp_path):
+    evolved(provider=pcevolve.Provider(native.address, key="sk-first-0123456789"), method="t2i")
+    larger = pcevolve.extend(tmp_path / "run", more=1, key="sk-another-key-0123456789", quiet=True)
+    assert larger.audit()
+
+
+@pytest.mark.system
+def test_killed_at_any_step_it_goes_on_to_the_same_dataset(evolved, tmp_path):
+    base = evolved(provider=Noise(), method="random").folder
+
+    def extended(name: str) -> dict[str, bytes]:
+        larger = pcevolve.extend(tmp_path / name, more=1, generator=Noise(), quiet=True)
+        assert [fault[:10] for fault in larger.audit().faults] == ["a boundary"]
+        return released_files(tmp_path / name)
+
+    def prepare(step: int) -> Callable[[], object]:
+        shutil.copytree(base, tmp_path / str(step))
+        return lambda: pcevolve.extend(tmp_path / str(step), more=1, generator=Noise(), quiet=True)
+
+    shutil.copytree(base, tmp_path / "whole")
+    whole, killed = extended("whole"), 0
+    for step in until_it_survives(killed_at_call, prepare, stride=STRIDE):
+        if not (tmp_path / str(step) / "release" / "manifest.json").is_file() or len(
+            released_files(tmp_path / str(step))
+        ) < len(whole):
+            killed += 1
+            assert extended(str(step)) == whole, step
+    assert killed >= 5
+
+
+def test_what_somebody_put_into_the_release_is_not_thrown_away(evolved, native, tmp_path):
+    result = evolved(method="t2i")
+    (result.dataset / "notes.txt").write_text("mine")
+    asked = len(native.heard)
+    with pytest.raises(pcevolve.UsageError, match=r"notes\.txt is not the run's: the release is made anew"):
+        pcevolve.extend(result.folder, more=1, quiet=True)
+    assert len(native.heard) == asked
+    assert (result.dataset / "notes.txt").read_text() == "mine"
+
+
+def test_a_run_that_is_unfinished_is_not_extended(evolved, tmp_path):
+    def stop(progress: pcevolve.Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(pcevolve.StoppedError):
+        evolved(progress=stop)
+    with pytest.raises(pcevolve.UsageError, match="holds an unfinished run: pcevolve run --resume"):
+        pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    with pytest.raises(pcevolve.UsageError, match="is not the folder of a run"):
+        pcevolve.extend(tmp_path / "nowhere", more=1, quiet=True)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_without_the_ledger_that_paid_nothing_is_sent(evolved, native, tmp_path):
+    evolved()
+    (tmp_path / "ledger.sqlite").rename(tmp_path / "away.sqlite")
+    with pytest.raises(pcevolve.LedgerError, match="the ledger of this run is gone"):
+        pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    for suffix in ("", ".key"):
+        (tmp_path / f"ledger.sqlite{suffix}").unlink(missing_ok=True)
+    other = evolved(out=tmp_path / "other", ledger=tmp_path / "new" / "ledger.sqlite", method="random")
+    assert other
+    asked = len(native.heard)
+    with pytest.raises(pcevolve.EgressError, match="the ledger knows no receipt for iteration 1"):
+        pcevolve.extend(tmp_path / "run", more=1, quiet=True, ledger=str(tmp_path / "new" / "ledger.sqlite"))
+    assert len(native.heard) == asked
+
+
+def test_limits_on_cost_hold_for_it_too(evolved, native, tmp_path):
+    evolved(method="t2i")
+    asked = len(native.heard)
+    with pytest.raises(pcevolve.UsageError, match="would cost 8, more than --max-cost 7"):
+        pcevolve.extend(tmp_path / "run", more=2, quiet=True, price=1, max_cost=7)
+    assert len(native.heard) == asked
+    assert pcevolve.load(tmp_path / "run").audit(), "the run is as it was"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"), [(0, "greater than or equal to 1"), (1001, "less than or equal to 1000")]
+)
+def test_how_much_more_is_bounded(evolved, tmp_path, more, message):
+    evolved(method="t2i")
+    with pytest.raises(pcevolve.UsageError, match=f"--more: Input should be {message}"):
+        pcevolve.extend(tmp_path / "run", more=more, quiet=True)
+
+
+def test_a_run_of_an_object_in_the_process_is_extended_by_that_object_alone(evolved, native, tmp_path):
+    result = evolved(provider=Noise(), method="t2i")
+    with pytest.raises(pcevolve.UsageError, match="give that object to pcevolve"):
+        pcevolve.extend(result.folder, more=1, quiet=True)
+    larger = pcevolve.extend(result.folder, more=1, generator=Noise(), quiet=True)
+    assert len(larger.images) == 8
+    assert not larger.audit()
+    other = evolved(method="t2i", out=tmp_path / "other")
+    with pytest.raises(pcevolve.UsageError, match="were made by an API"):
+        pcevolve.extend(other.folder, more=1, generator=Noise(), quiet=True)

@@ -1,0 +1,149 @@
+"""A generator in the client's own process: every output says that there was no boundary, and every audit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import pcevolve
+from pcevolve.cli.main import main
+from pcevolve.public.plan import IN_PROCESS
+from support.folders import events
+from support.provider import png
+
+LOUD = "NO BOUNDARY"
+PAGES = (
+    "preview.html",
+    "report.html",
+    "wire.html",
+    "summary.json",
+    "release/README.md",
+    "release/manifest.json",
+)
+
+
+class Noise:
+    """Makes noise, as PIL images first and as files later."""
+
+    size = (16, 16)
+
+    def __init__(self) -> None:
+        self.varied: list[tuple[int, int]] = []
+
+    def create(self, prompt: str, seeds: Sequence[int]) -> list[Image.Image]:
+        return [
+            Image.fromarray(np.random.default_rng(seed).integers(0, 256, (16, 16, 3), np.uint8))
+            for seed in seeds
+        ]
+
+    def vary(self, image: Image.Image, prompt: str, strength: float, seeds: Sequence[int]) -> list[bytes]:
+        self.varied.append(image.size)
+        return [png(seed) for seed in seeds]
+
+
+def test_the_run_is_paid_for_and_recorded_like_any_other(evolved, tmp_path):
+    generator = Noise()
+    result = evolved(provider=generator, epsilon=4)
+    assert generator.varied == [(16, 16)] * 2
+    assert 0 < result.epsilon <= 4
+    assert len(result.images) == 4
+    plan = next(each["plan"] for each in events(result.folder) if each["kind"] == "planned")
+    assert (plan["api"], plan["model"]) == (IN_PROCESS, "Noise")
+    with pytest.raises(pcevolve.BudgetError, match="earlier runs already spent"):
+        evolved(provider=generator, out=tmp_path / "again")
+
+
+def test_every_output_says_that_there_was_no_boundary(evolved, capfd):
+    result = evolved(provider=Noise(), quiet=False)
+    assert LOUD in capfd.readouterr().err
+    result.audit(html=True)
+    for page in PAGES:
+        assert LOUD in (result.folder / page).read_text(), page
+    assert "none was sent" not in (result.folder / "preview.html").read_text()
+    assert LOUD in repr(result)
+    assert LOUD in result._repr_html_()
+    card = (result.dataset / "README.md").read_text()
+    assert "none was sent" not in card
+    assert "only if the generator looked at nothing but what it was asked" in card
+    report = (result.folder / "report.html").read_text()
+    assert "They were not sent" not in report
+    assert "There was no boundary." in report
+
+
+@pytest.mark.parametrize("method", ["random", "t2i"])
+def test_a_run_that_looks_at_no_private_image_says_so_of_the_client_alone(evolved, method):
+    result = evolved(provider=Noise(), method=method)
+    report = (result.folder / "report.html").read_text()
+    assert "so it reveals nothing about them" not in report
+    assert "nobody can tell" in report
+
+
+def test_its_audit_never_holds_and_finds_nothing_else(evolved, capsys):
+    result = evolved(provider=Noise())
+    found = result.audit()
+    assert not found
+    assert [LOUD in fault for fault in found.faults] == [True]
+    assert LOUD in found.marks[0]
+    for options in ([], ["--allow-insecure"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["audit", str(result.folder), *options])
+        assert ended.value.code == 1
+        printed = capsys.readouterr()
+        assert printed.out.startswith(LOUD)
+        assert "a boundary stood between the private images and the generator: NO" in printed.err
+
+
+@pytest.mark.parametrize("page", ["summary.json", "release/README.md", "report.html"])
+def test_who_takes_the_mark_off_a_page_is_found_out(evolved, page):
+    result = evolved(provider=Noise(), method="t2i")
+    path = result.folder / page
+    path.write_text(path.read_text().replace(LOUD, "BOUNDARY"))
+    assert any(Path(page).name in fault for fault in result.audit().faults)
+
+
+def test_an_address_cannot_be_mistaken_for_a_generator_nor_a_generator_for_an_address(
+    evolved, tmp_path, capsys
+):
+    with pytest.raises(pcevolve.UsageError, match="is what a run has for an address whose generator"):
+        evolved(provider=IN_PROCESS)
+    evolved(provider=Noise(), method="t2i")
+    with pytest.raises(SystemExit):
+        main(["run", "--resume", str(tmp_path / "run")])
+    assert "is what a run has for an address" in capsys.readouterr().err
+
+
+def test_a_generator_that_fails_ends_a_run_that_can_be_resumed(evolved):
+    class Failing(Noise):
+        def vary(self, *arguments: object) -> list[bytes]:
+            raise RuntimeError("out of memory")
+
+    Failing.__name__ = "Noise"
+    with pytest.raises(RuntimeError, match="out of memory"):
+        evolved(provider=Failing())
+    result = evolved(provider=Noise(), resume=True)
+    assert len(result.images) == 4
+    assert len(result.audit().faults) == 1
+
+
+def test_a_generator_that_makes_too_few_is_told_so(evolved):
+    class Lazy(Noise):
+        def create(self, prompt: str, seeds: Sequence[int]) -> list[Image.Image]:
+            return super().create(prompt, seeds)[1:]
+
+    with pytest.raises(pcevolve.UsageError, match="was asked for 2 images and made 1"):
+        evolved(provider=Lazy())
+
+
+def test_the_transcript_tells_what_the_generator_was_asked(evolved):
+    result = evolved(provider=Noise(), method="t2i")
+    sent = [each for each in events(result.folder) if each["kind"] == "sent"]
+    assert {each["url"].removeprefix(IN_PROCESS) for each in sent} == {
+        "/v1/models",
+        "/v1/stable-diffusion/text-to-image",
+    }
+    assert json.loads(sent[1]["body"]["text"])["prompt"] == "A scan image with type A"

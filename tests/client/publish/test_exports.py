@@ -1,0 +1,224 @@
+"""A dataset in other forms: opened by the libraries that people use, the same bytes each time, and audited."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve.audit import audit, exports
+from pcevolve.cli.main import main
+from pcevolve.errors import UsageError
+from pcevolve.publish import exports as writing
+from pcevolve.run.exporting import export_run
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.layout import EXPORTS
+from support.runs import SmallRun, small_plan
+
+LABELS = ("cut", "good")
+PER_CLASS = 3
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    made = SmallRun.open(tmp_path / "run", small_plan(licence="cc0-1.0"))
+    made.finish()
+    made.close()
+    return tmp_path / "run"
+
+
+def released(run: Path) -> dict[bytes, int]:
+    """The pixels of all released images, with the number of their class."""
+    paths = (run / "release").glob("*/*.png")
+    return {pixels(Image.open(path)): LABELS.index(path.parent.name) for path in paths}
+
+
+def pixels(image: Image.Image) -> bytes:
+    return np.asarray(image.convert("RGB")).tobytes()
+
+
+def faults(run: Path) -> list[str]:
+    return [fault for each in audit(run) for fault in each.faults]
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def test_class_folders_open_in_torchvision_and_datasets(run, offline, tmp_path):
+    import torchvision
+    from datasets import load_dataset
+
+    for name in EXPORTS:  # what lies beside does not disturb
+        export_run(run, [name])
+    folder = torchvision.datasets.ImageFolder(run / "release")
+    assert folder.classes == list(LABELS)
+    assert {pixels(image): label for image, label in folder} == released(run)
+    rows = load_dataset("imagefolder", data_dir=str(run / "release"), cache_dir=str(tmp_path / "cache"))[
+        "train"
+    ]
+    assert {pixels(row["image"]): row["label"] for row in rows} == released(run)
+
+
+def test_parquet_opens_in_datasets_with_labels_by_name(run, offline, tmp_path):
+    from datasets import load_dataset
+
+    (folder,) = export_run(run, ["parquet"])
+    rows = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))["train"]
+    assert rows.features["label"].names == list(LABELS)
+    assert {pixels(row["image"]): row["label"] for row in rows} == released(run)
+
+
+def test_webdataset_opens_in_datasets(run, offline, tmp_path):
+    from datasets import load_dataset
+
+    (folder,) = export_run(run, ["webdataset"])
+    rows = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))["train"]
+    assert {pixels(row["png"]): int(row["cls"]) for row in rows} == released(run)
+
+
+def test_webdataset_opens_in_webdataset(run):
+    webdataset = pytest.importorskip("webdataset", reason="make install brings it")
+    (folder,) = export_run(run, ["webdataset"])
+    shards = [str(each) for each in sorted((folder / "data").glob("*.tar"))]
+    samples = webdataset.WebDataset(shards, shardshuffle=False).decode("pil").to_tuple("png", "cls")
+    assert {pixels(image): label for image, label in samples} == released(run)
+
+
+def test_a_tar_says_nothing_of_the_machine_that_wrote_it(run):
+    (folder,) = export_run(run, ["webdataset"])
+    with tarfile.open(folder / "data" / "train-00000.tar") as shard:
+        told = {(each.mtime, each.uid, each.gid, each.uname, each.gname, each.mode) for each in shard}
+    assert told == {(0, 0, 0, "", "", 0o644)}
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_the_bytes_are_the_same_each_time_and_classes_are_mixed(run, form):
+    def written() -> dict[str, bytes]:
+        (folder,) = export_run(run, [form])
+        return {
+            str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+        }
+
+    first = written()
+    assert written() == first
+    assert "README.md" in first
+    listed = [each.path.split("/")[0] for each in RunReader.strict(run).manifest().files]
+    with tarfile.open(fileobj=io.BytesIO(export_of(run, "webdataset"))) as shard:
+        order = [shard.extractfile(each).read().decode() for each in shard if each.name.endswith(".cls")]
+    assert sorted(order) == sorted(str(LABELS.index(each)) for each in listed)
+    assert order != sorted(order)
+
+
+def export_of(run: Path, form: str) -> bytes:
+    (folder,) = export_run(run, [form])
+    return next((folder / "data").iterdir()).read_bytes()
+
+
+def test_large_datasets_are_written_in_several_files(run, monkeypatch, offline, tmp_path):
+    from datasets import load_dataset
+
+    monkeypatch.setattr(writing, "PER_FILE", 4)
+    folders = export_run(run, EXPORTS)
+    names = [sorted(each.name for each in (folder / "data").iterdir()) for folder in folders]
+    assert names == [
+        ["train-00000-of-00002.parquet", "train-00001-of-00002.parquet"],
+        ["train-00000.tar", "train-00001.tar"],
+    ]
+    rows = load_dataset(str(folders[0]), cache_dir=str(tmp_path / "cache"))["train"]
+    assert len(rows) == 2 * PER_CLASS
+    assert faults(run) == []
+
+
+def test_the_audit_makes_them_again_and_finds_what_was_changed(run):
+    export_run(run, EXPORTS)
+    assert faults(run) == []
+    claims = [each.claim for each in audit(run)]
+    assert {"so is the dataset as parquet", "so is the dataset as webdataset"} <= set(claims)
+
+
+def _appended(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"patient 17")
+
+
+CHANGES = {
+    "parquet": lambda run: _appended(run / "release-parquet" / "data" / "train-00000-of-00001.parquet"),
+    "tar": lambda run: _appended(run / "release-webdataset" / "data" / "train-00000.tar"),
+    "card": lambda run: _appended(run / "release-webdataset" / "README.md"),
+    "another file": lambda run: (run / "release-parquet" / "note.txt").write_text("patient 17"),
+    "a file in data": lambda run: (run / "release-webdataset" / "data" / "more.tar").write_bytes(
+        b"patient 17"
+    ),
+    "a missing file": lambda run: (run / "release-webdataset" / "data" / "train-00000.tar").unlink(),
+    "a link": lambda run: (run / "release-parquet" / "data" / "link").symlink_to("/etc/hostname"),
+    "a folder": lambda run: (run / "release-parquet" / "patient 17").mkdir(),
+    "an image of the release": lambda run: _appended(next((run / "release").glob("cut/*.png"))),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_nothing_can_be_put_into_them(run, name):
+    export_run(run, EXPORTS)
+    CHANGES[name](run)
+    assert faults(run) != []
+
+
+@pytest.mark.parametrize("writer", [b"25.9.9", b"0"])
+def test_parquet_of_another_writer_is_not_called_wrong_and_not_called_right(run, writer, capsys):
+    export_run(run, ["parquet"])
+    path = run / "release-parquet" / "data" / "train-00000-of-00001.parquet"
+    own = exports._writer(path).encode()
+    path.write_bytes(path.read_bytes().replace(b"version " + own, b"version " + writer.ljust(len(own), b"1")))
+    (finding,) = (each for each in audit(run) if each.claim == "so is the dataset as parquet")
+    assert (finding.faults, finding.holds) == ((), False)
+    assert "it was written by pyarrow" in finding.unchecked
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", str(run)])
+    assert ended.value.code == 8
+
+
+def test_the_command_exports_and_refuses_what_there_is_not(run, capsys):
+    with pytest.raises(SystemExit):
+        main(["export", str(run), "--format", "webdataset", "--format", "parquet"])
+    assert capsys.readouterr().out.split() == [str(run / "release-webdataset"), str(run / "release-parquet")]
+    with pytest.raises(UsageError, match="--format csv: there is parquet and webdataset"):
+        export_run(run, ["csv"])
+    with pytest.raises(UsageError, match="is not the folder of a run"):
+        export_run(run / "release", ["parquet"])
+
+
+def test_the_card_beside_them_says_how_they_are_loaded(run):
+    export_run(run, EXPORTS)
+    for name, words in (
+        ("release-parquet", "load_dataset(DIR)"),
+        ("release-webdataset", "webdataset.WebDataset"),
+    ):
+        text = (run / name / "README.md").read_text()
+        assert words in text
+        assert "## Guarantee" in text
+        assert "0. `cut`\n1. `good`" in text
+
+
+def test_without_pyarrow_it_is_said_what_to_install(run, monkeypatch):
+    monkeypatch.setattr(writing, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"needs pyarrow: install it, or pcevolve\[parquet\]"):
+        export_run(run, ["parquet"])
+    assert not (run / "release-parquet").exists()
+
+
+def test_labels_with_letters_of_any_alphabet_survive(tmp_path, offline):
+    from datasets import load_dataset
+
+    labels = ("käse, 奶", "schön & gut")
+    made = SmallRun.open(tmp_path / "run", small_plan(labels=labels, licence="mit"))
+    made.finish()
+    made.close()
+    (folder,) = export_run(tmp_path / "run", ["parquet"])
+    rows = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))["train"]
+    assert tuple(rows.features["label"].names) == labels

@@ -1,0 +1,204 @@
+"""Attempts at getting something out through an extension: at a gate that has begun one, and before."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from leaks import secrets
+from leaks.given import Count
+from leaks.world import asked, unchecked_prototype
+from pcevolve.egress.gate import Gate
+from pcevolve.errors import ClientError, EgressError
+from pcevolve.evolve import evolve
+from pcevolve.privacy import Event
+from pcevolve.public.plan import Call, Extension, PublicPlan
+from pcevolve.public.release import Candidate, Choice, Chosen, PublicEcho, Receipt
+from pcevolve.transcript import RunReader, Transcript
+from support.extended import OnRecord, reopened
+from support.provider import FakeProvider
+from support.runs import Silent, SmallRun, small_plan
+
+ADDED = Extension(more=1, strength=0.5)
+PLANS = {
+    "last": small_plan(lookahead=1),
+    "selected": small_plan(keep="selected", pool="all", iterations=1, strengths=(0.8,)),
+}
+
+
+class _ReachedError(Exception):
+    """The extension's first call is due."""
+
+
+@dataclass
+class Begun:
+    """A gate that has begun an extension, and all that somebody in the client holds who wants to misuse it."""
+
+    gate: Gate
+    plan: PublicPlan
+    call: Call
+    source: Candidate
+    receipts: tuple[Receipt, ...]
+    made: dict[str, Candidate]
+    committed: Callable[[Receipt], bool]
+
+    def create(self, call: Call) -> tuple[Candidate, ...]:
+        return self._learnt(self.gate.create(call))
+
+    def vary(self, call: Call, source: object) -> tuple[Candidate, ...]:
+        if call.purpose == "enlarge":
+            self.call, self.source = call, source.candidate
+            raise _ReachedError
+        return self._learnt(self.gate.vary(call, source))
+
+    def _learnt(self, made: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        self.made.update((each.id, each) for each in made)
+        return made
+
+    def ask(self, candidate: Candidate, call: Call | None = None, receipt: Receipt | None = None) -> object:
+        """Ask for a variation of a candidate, for the reason that there should be, or with another receipt."""
+        if not self.plan.selects and receipt is None:
+            return asked(self.gate, call or self.call, PublicEcho(candidate))
+        return asked(
+            self.gate, call or self.call, unchecked_prototype(candidate, receipt or self.receipts[-1])
+        )
+
+    def other(self, keep: Callable[[Candidate], bool]) -> Candidate:
+        """A candidate that is not the one that is due."""
+        return next(each for each in self.made.values() if each.id != self.source.id and keep(each))
+
+
+def forged(begun: Begun) -> Receipt:
+    """A receipt that nobody paid for, for the whole class."""
+    found = begun.other(lambda each: each.label == begun.call.label)
+    chosen = (Chosen(found.id, found.digest),) * begun.plan.candidates
+    choices = tuple(Choice(label, chosen) for label in begun.plan.labels)
+    return Receipt(begun.plan.run_id, begun.call.iteration, choices, (Event("uniform"),), begun.plan.relation)
+
+
+def unreleased(begun: Begun) -> object:
+    kept = {each.id for each in begun.receipts[-1].of(begun.call.label)} if begun.plan.selects else set()
+    last = "" if begun.plan.selects else f"i{begun.plan.iterations:03d}"
+    found = begun.other(
+        lambda each: (
+            each.label == begun.call.label and each.id not in kept and not (last and each.id.startswith(last))
+        )
+    )
+    return begun.ask(found)
+
+
+ATTEMPTS: dict[str, Callable[[Begun], object]] = {
+    "an image that was not released": unreleased,
+    "another image of the class": lambda begun: begun.ask(
+        begun.other(lambda each: each.label == begun.call.label)
+    ),
+    "an image of another class": lambda begun: begun.ask(
+        begun.other(lambda each: each.label != begun.call.label)
+    ),
+    "another digest": lambda begun: begun.ask(dataclasses.replace(begun.source, digest="0" * 64)),
+    "no image": lambda begun: begun.gate.create(begun.call),
+    "a receipt of its own": lambda begun: begun.ask(begun.source, receipt=forged(begun)),
+    "another seed": lambda begun: begun.ask(begun.source, dataclasses.replace(begun.call, seed=17)),
+    "another strength": lambda begun: begun.ask(begun.source, dataclasses.replace(begun.call, strength=0.4)),
+    "one image more": lambda begun: begun.ask(begun.source, dataclasses.replace(begun.call, count=2)),
+    "a slot of another extension": lambda begun: begun.ask(
+        begun.source, dataclasses.replace(begun.call, slot=begun.call.slot.replace("y001", "y002"))
+    ),
+    "a later call first": lambda begun: begun.ask(begun.source, list(begun.plan.calls.values())[-1]),
+    "another extension": lambda begun: begun.gate.extend(2, ADDED, begun.committed),
+    "the same one again": lambda begun: begun.gate.extend(1, ADDED, begun.committed),
+    "begun anew": lambda begun: begun.gate.begin(PLANS["last"], lambda receipt: True, lambda iteration: b""),
+    "begun anew with the extension": lambda begun: begun.gate.begin(
+        begun.plan, lambda receipt: True, lambda iteration: b""
+    ),
+    "the balance": lambda begun: begun.gate.balance(),
+    "closed early": lambda begun: begun.gate.finish(),
+}
+
+
+@pytest.fixture(params=PLANS)
+def finished(request: pytest.FixtureRequest, folder: Path) -> Path:
+    """A finished run: of the last round, or selected."""
+    run = SmallRun.open(folder, PLANS[request.param])
+    run.finish()
+    run.close()
+    return folder
+
+
+@pytest.fixture
+def begun(finished: Path) -> Iterator[tuple[Begun, FakeProvider, Transcript]]:
+    """An extension before its first request."""
+    provider, receipts = FakeProvider(), RunReader.strict(finished).receipts
+    with reopened(finished, provider) as (gate, transcript, committed):
+        plan = gate.extend(1, ADDED, committed)
+        world = Begun(gate, plan, next(iter(plan.calls.values())), None, receipts, {}, committed)
+        with pytest.raises(_ReachedError):
+            evolve(plan, world, OnRecord(receipts), Silent())
+        yield world, provider, transcript
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_nothing_gets_out_through_an_extension(name: str, begun, count: Count):
+    world, provider, transcript = begun
+    lines = len(transcript.entries)
+    try:
+        with pytest.raises(EgressError):
+            ATTEMPTS[name](world)
+        refused = (provider.requests, len(transcript.entries)) == ([], lines)
+    except BaseException:
+        count("extensions", False)
+        raise
+    count("extensions", refused)
+    assert refused
+
+
+def test_the_honest_extension_is_let_through(begun):
+    """The attempts are refused for what they change, not because nothing may leave."""
+    world, provider, _ = begun
+    world.ask(world.source)
+    assert len(provider.requests) == 1
+
+
+class _Subclass(Extension):
+    """Looks like an extension and may say another thing each time."""
+
+
+ASKED: dict[str, Callable[[Gate, Callable[[Receipt], bool]], object]] = {
+    "one of another type": lambda gate, committed: gate.extend(1, _Subclass(more=1, strength=0.5), committed),
+    "a text for a strength": lambda gate, committed: gate.extend(
+        1, Extension.model_construct(more=1, strength=secrets.PERSON), committed
+    ),
+    "none of something": lambda gate, committed: gate.extend(
+        1, Extension.model_construct(more=0, strength=0.5), committed
+    ),
+    "the second before the first": lambda gate, committed: gate.extend(2, ADDED, committed),
+    "receipts that nobody paid for": lambda gate, committed: gate.extend(1, ADDED, lambda receipt: False),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_an_extension_that_may_not_be_leaves_no_line_on_record(name: str, finished: Path, count: Count):
+    provider = FakeProvider()
+    with reopened(finished, provider) as (gate, transcript, committed):
+        lines = len(transcript.entries)
+        with pytest.raises(EgressError):
+            ASKED[name](gate, committed)
+        refused = (provider.requests, len(transcript.entries)) == ([], lines)
+    count("extensions", refused)
+    assert refused
+
+
+def test_an_unfinished_run_is_not_extended(folder: Path, count: Count):
+    run = SmallRun.open(folder)
+    run.evolve()
+    run.close()
+    with reopened(folder, FakeProvider()) as (gate, transcript, committed):
+        lines = len(transcript.entries)
+        with pytest.raises(ClientError, match="is unfinished: go on with that first"):
+            gate.extend(1, ADDED, committed)
+        count("extensions", len(transcript.entries) == lines)
+        assert len(transcript.entries) == lines

@@ -1,0 +1,88 @@
+"""What the library's page, its scripts and its notebook show does run; against a server on loopback."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcevolve.audit import audit
+from support.folders import class_folders
+from support.native import native_server
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "library.md"
+NOTEBOOK = DOCS / "examples" / "first_dataset.ipynb"
+ADDRESSES = ("http://127.0.0.1:8000", "https://api.getimg.ai")
+Run = Callable[[str], dict[str, Any]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Run code beside two folders of private images, with an API where the code says that one is."""
+    server = native_server("bundled", "stable-diffusion-v1-5")
+    class_folders(tmp_path / "scans", 1)
+    class_folders(tmp_path / "more-scans", 2)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PCEVOLVE_LEDGER", str(tmp_path / "ledger.sqlite"))
+    known: dict[str, Any] = {"__name__": "__main__"}
+
+    def execute(code: str) -> dict[str, Any]:
+        for address in ADDRESSES:
+            code = code.replace(address, server.address)
+        exec(compile(code, "example", "exec"), known)
+        return known
+
+    yield execute
+    server.close()
+
+
+def test_the_page_s_blocks_run_one_after_the_other(run: Run):
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert len(blocks) >= 6
+    for block in blocks:
+        known = run(block)
+    assert len(known["result"].images) == 16
+
+
+def test_the_script_for_an_own_server_runs_and_its_run_passes_the_audit(run: Run, capsys):
+    run((DOCS / "examples" / "own_server.py").read_text())
+    assert "audited: nothing left without a reason" in capsys.readouterr().out
+
+
+def test_the_script_for_an_online_endpoint_runs(run: Run, tmp_path: Path):
+    run((DOCS / "examples" / "online_endpoint.py").read_text())
+    assert all(each.holds for each in audit(tmp_path / "runs" / "online"))
+
+
+def test_the_script_with_an_own_generator_says_that_there_was_no_boundary(run: Run, capsys):
+    run((DOCS / "examples" / "own_generator.py").read_text())
+    printed = capsys.readouterr()
+    assert "NO BOUNDARY" in printed.out
+    assert "NO BOUNDARY" in printed.err
+    assert "audit holds: False" in printed.out
+
+
+def test_the_notebook_s_cells_run_and_hold_no_outputs(run: Run):
+    notebook = json.loads(NOTEBOOK.read_text())
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    cells = [each for each in notebook["cells"] if each["cell_type"] == "code"]
+    assert all(each["outputs"] == [] for each in cells)
+    known = [shown(run, each["source"]) for each in cells]
+    assert "<img " in known[1]._repr_html_()
+    assert len(known[2]) >= 7
+
+
+def shown(run: Run, cell: str) -> Any:
+    """What a notebook shows for a cell: the value of its last line, if that has one."""
+    *body, last = ast.parse(cell).body
+    if not isinstance(last, ast.Expr):
+        run(cell)
+        return None
+    run("\n".join(map(ast.unparse, body)))
+    return run(f"_shown = {ast.unparse(last)}")["_shown"]
