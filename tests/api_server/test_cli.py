@@ -63,6 +63,11 @@ def test_help_names_every_option_without_importing_a_model_library():
     assert subprocess.check_output([sys.executable, "-c", probe], text=True).strip() == "False"
 
 
+def test_help_can_be_asked_for_in_both_ways():
+    for command in ((), ("serve",)):
+        assert run(*command, "-h").stdout == run(*command, "--help").stdout != ""
+
+
 def test_the_key_cannot_be_given_where_other_users_see_it():
     assert "--api-key " not in run("serve", "--help", COLUMNS="200").stdout
 

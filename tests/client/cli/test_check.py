@@ -166,6 +166,7 @@ def test_a_folder_that_is_none_is_told_in_a_line(check, tmp_path, name, told):
 def test_without_classes_all_images_count_as_one(check, folder):
     code, printed = check(folder, "--unlabelled", "--shots", 8)
     assert code == 0
+    assert f"--private {folder} --shots 8 --unlabelled --domain WORDS" in printed
     assert "images 8" in squeezed(printed)
 
 

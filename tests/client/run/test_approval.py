@@ -111,16 +111,16 @@ def test_a_run_that_spends_nothing_is_not_asked_about(run, server, monkeypatch, 
 
 
 def test_a_person_who_does_not_like_the_first_images_spends_nothing(run, server, terminal, tmp_path, capfd):
-    os.write(terminal, b"y\nn\n")
+    os.write(terminal, b"y\ny\nn\n")  # a selection of one out of one, an online API, and its images
     with pytest.raises(UsageError, match="nothing was spent") as refused:
-        run("--method", "pe", "--epsilon", "4", "--delta", "1e-5")
+        run("--method", "pe", "--epsilon", "4", "--delta", "1e-5", "--shots", "1")
     assert "Do these look like your domain?" in capfd.readouterr().err
     assert len(server.asked) == 2
     record = RunReader.strict(tmp_path / "run")
     assert record.receipts == ()
     assert record.layout.preview.is_file()
     assert "--resume" in str(refused.value)
-    run("--yes", "--resume", tmp_path / "run")
+    cli.app(["run", "--yes", "--resume", str(tmp_path / "run")], standalone_mode=False)
     assert (tmp_path / "run" / "release").is_dir()
 
 

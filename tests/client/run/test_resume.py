@@ -13,6 +13,7 @@ import pytest
 from pcevolve.audit import audit
 from pcevolve.cli.main import main
 from pcevolve.ledger.ledger import Ledger
+from pcevolve.run.settings import RunSettings
 from support import online
 from support.provider import png
 
@@ -129,6 +130,13 @@ def test_an_option_that_a_run_did_not_begin_with_is_named_as_it_was_typed(
     assert server.heard == []
 
 
+def test_limits_are_kept_and_a_yes_is_not(cut_off, capsys):
+    assert "yes = true" in (cut_off / "config.toml").read_text()
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    again = RunSettings.load(cut_off / "config.toml")
+    assert (again.patience, again.pad_selection, again.yes) == (0, 0, False)
+
+
 def test_what_may_change_may_be_given(cut_off, capsys):
     assert ended(capsys, "run", "--resume", "run", "--patience", "3", "--out", "run")[0] == 0
 
@@ -220,6 +228,19 @@ def test_ctrl_c_before_the_first_prompt_says_that_nothing_was_spent(options, ser
     ]
     server.speak = online.a1111
     assert ended(capsys, *options)[0] == 0
+
+
+def test_ctrl_c_as_soon_as_the_plan_is_fixed_says_how_to_go_on(options, monkeypatch, capsys):
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pcevolve.egress.policy.Policy.fix", pressed)
+        code, told = ended(capsys, *options)
+    assert code == 130
+    assert told[-2] == "stopped: nothing more was spent"
+    assert told[-1].endswith("pcevolve run --resume run")
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
 
 
 def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(options, server, capsys):

@@ -40,12 +40,12 @@ def check(
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=1))
     else:
-        _show(folder, found, meant.shots)
+        _show(folder, found, meant)
     if not found.fit:
         raise typer.Exit(DataError.exit_code)
 
 
-def _show(folder: Path, found: Checkup, shots: int) -> None:
+def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
     """The table, what is to be mended, and what comes next."""
     if found.rows:
         print_table(f"Private images in {folder}", ("what", "found"), found.rows, NARROW)
@@ -56,7 +56,12 @@ def _show(folder: Path, found: Checkup, shots: int) -> None:
             typer.echo(f"{word}: and {len(lines) - MOST_LINES} more")
     typer.echo(STAYS)
     if found.fit:
-        typer.echo(f"next: pcevolve run --private {folder} --shots {shots} --domain WORDS --out RUN")
+        more = (f" --unit-map {meant.unit_map}" if meant.unit_map else "") + (
+            " --unlabelled" if meant.unlabelled else ""
+        )
+        typer.echo(
+            f"next: pcevolve run --private {folder} --shots {meant.shots}{more} --domain WORDS --out RUN"
+        )
 
 
 @contextmanager

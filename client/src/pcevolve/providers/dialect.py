@@ -47,6 +47,27 @@ class ModelSize:
     height: int
 
 
+@dataclass(frozen=True)
+class Advice:
+    """What a provider says that its model is best asked with; a wrong word costs quality and nothing more.
+
+    Attributes:
+        steps: Of denoising.
+        guidance: Scale.
+        low: Strength below which a variation hardly differs.
+        high: Strength above which it keeps hardly anything.
+    """
+
+    steps: int
+    guidance: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"{self.steps} steps, guidance {self.guidance:g}, strength {self.low:g} to {self.high:g}"
+
+
 class Dialect(Protocol):
     """One remote API's way of saying things; what most of them lack has a default here.
 
@@ -112,6 +133,14 @@ class Dialect(Protocol):
 
         Raises:
             UsageError: The API does not have the model.
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        return None
+
+    def advice(self, model: str, body: bytes) -> Advice | None:
+        """What the answer to ``hello`` says that a model is best asked with; None where it says nothing.
+
+        Raises:
             ProviderReplyError: The answer breaks the API's contract.
         """
         return None

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from pcevolve.providers.dialect import (
+    Advice,
     Dialect,
     ModelSize,
     WireRequest,
@@ -19,7 +20,7 @@ from pcevolve.providers.dialect import (
 from pcevolve.providers.faults import Reason
 from pcevolve.public.library import Count, Library, Licence, LicenceFile, one_line, readable
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.settings import Digest
+from pcevolve.public.settings import Digest, Guidance, Steps, Strength
 from pcevolve_shared import images, limits, wire
 
 
@@ -66,8 +67,16 @@ class _Library(_Answer):
     licence_files: Annotated[tuple[_LicenceFile, ...], Field(max_length=limits.MAX_LICENCE_FILES)] = ()
 
 
+class _Recommended(_Answer):
+    steps: Steps
+    guidance: Guidance
+    strength_low: Strength
+    strength_high: Strength
+
+
 class _Model(_Answer):
     id: wire.Name
+    recommended: _Recommended | None = None
     base_resolution: wire.Resolution
     library: _Library | None = None
 
@@ -129,6 +138,18 @@ class GetimgDialect(Dialect):
             raise no_model(model, known)
         size = known[model].base_resolution
         return ModelSize(size.width, size.height)
+
+    def advice(self, model: str, body: bytes) -> Advice | None:
+        """What the list of models says that this one is best asked with.
+
+        Raises:
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        told = next((each.recommended for each in parsed(_Models, body).root if each.id == model), None)
+        if told is None:
+            return None
+        low, high = sorted((told.strength_low, told.strength_high))
+        return Advice(told.steps, told.guidance, low, high)
 
     def library(self, model: str, body: bytes) -> Library | None:
         """What the list of models says of a library of public images; its text is cut and made readable.

@@ -2,6 +2,9 @@
 
 - ``settings``: the options, validated once. ``checks``: what speaks against a run before its data are read.
 - ``components``, ``planning``, ``preparation``: what a run is made of, its public plan, and that it can be paid for.
+- ``private_data``, ``shots``: what is read, and whether there is about as much of it as was said.
+- ``approval``, ``stopping``: what a person is asked before a run, and told who stops one.
+- ``inspection``, ``template``: a private folder looked at, and a configuration file to begin with, without any run.
 - ``execution``: the run itself. ``scoring``: its accuracy on held-out data. ``demo``: all of it on this machine.
 - ``disclosure``, ``progress``: what the owner is told, before and meanwhile. ``folder``: who may write where.
 

@@ -96,7 +96,8 @@ def continued(root: Path, given: Mapping[str, Any]) -> RunSettings:
         raise UsageError(f"--resume {root} and --out {out} are two folders: leave --out out")
     config = RunFolder(root).config
     if config.exists():
-        began = RunSettings.load(config).model_dump(exclude_none=True)
+        # Who said yes when it began may be somebody else than who goes on.
+        began = RunSettings.load(config).model_dump(exclude_none=True, exclude={"yes"})
         return RunSettings.of({**began, **given, "out": root})
     if RunFolder(root).has_plan():
         raise UsageError(f"{config} is gone, and with it the options that this run began with: restore it")

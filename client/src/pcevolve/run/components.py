@@ -166,7 +166,7 @@ def _asked_for(settings: RunSettings) -> set[str]:
     wishes = {
         "negative_prompt": settings.negative_prompt,
         "size": settings.size,
-        "steps": settings.steps != RunSettings.model_fields["steps"].default,
+        "steps": settings.steps,
     }
     return {capability for capability, wish in wishes.items() if wish}
 

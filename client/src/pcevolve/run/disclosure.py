@@ -12,6 +12,7 @@ from pcevolve.ledger.ledger import Account
 from pcevolve.methods.lift import uniform_lift
 from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.privacy import Event
+from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks, real_images
@@ -42,7 +43,9 @@ class PrivateNotes:
         return cls(_known(account, plan, _paid(components, plan)), odd)
 
 
-def disclosure(components: Components, plan: PublicPlan, notes: PrivateNotes) -> dict[str, str]:
+def disclosure(
+    components: Components, plan: PublicPlan, notes: PrivateNotes, advice: Advice | None = None
+) -> dict[str, str]:
     """What the owner should know before a run, by title: price, guarantee, and what the selection is worth."""
     paid, method = _paid(components, plan), components.method
     first = first_selection(method.planned(plan))
@@ -60,10 +63,18 @@ def disclosure(components: Components, plan: PublicPlan, notes: PrivateNotes) ->
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
         f"{sum(call.count for call in plan.calls.values())} images",
+        "asked with": _asked_with(plan, advice),
         **({"images": real_images(plan.library)} if plan.library else {}),
         **notes.odd,
         **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
     }
+
+
+def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
+    """Steps, guidance and strengths, and what the provider recommends."""
+    strengths = f", strength {plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
+    told = f"the API recommends {advice}" if advice else "the API recommends nothing"
+    return f"{plan.steps} steps, guidance {plan.guidance:g}{strengths} ({told})"
 
 
 def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:

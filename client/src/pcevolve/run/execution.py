@@ -81,7 +81,7 @@ def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
     try:
         return _executed(run, audience or Audience(), started)
     except KeyboardInterrupt:
-        raise stopped_early(run.folder, run.resume) from None
+        raise stopped_early(run.folder) from None
 
 
 def _executed(run: CheckedRun, audience: Audience, started: float) -> Outcome:
@@ -112,7 +112,7 @@ def preview(run: CheckedRun) -> Path:
         with run.folder.claimed(run.resume), _session(Components.of(run), run.folder, console) as session:
             show_opening(session.gate, session.plan, run.folder, console)
     except KeyboardInterrupt:
-        raise stopped_early(run.folder, run.resume) from None
+        raise stopped_early(run.folder) from None
     return run.folder.preview
 
 
@@ -144,8 +144,9 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         greeting = gate.hello(draft.run_id)
         size = components.dialect.native_size(settings.model, greeting) or FALLBACK_SIZE
         library = components.dialect.library(settings.model, greeting)
-        plan = resolved_plan(components, draft.run_id, size, draft.earlier, library)
-        told = {**disclosure(components, plan, ready.notes), "time": padding(pace.tick)}
+        advice = components.dialect.advice(settings.model, greeting)
+        plan = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
+        told = {**disclosure(components, plan, ready.notes, advice), "time": padding(pace.tick)}
         console.print(facts("Before anything is spent", told))
         approve(components, plan, gate, meter, begun=transcript.plan() is not None)
         settings.save(folder.config)

@@ -115,7 +115,7 @@ def _rows(found: Inspection, units: UnitMap | None, shots: Shots, faults: int) -
     yield "same pixels twice", _named([_pair(found, pair) for pair in found.twins])
     yield "look the same, other unit", _near(found)
     yield f"fits --shots {shots.said}", "yes" if shots.fit else "NO"
-    yield "would be refused", f"{faults} times" if faults else "nothing"
+    yield "would be refused", f"{faults}, see below" if faults else "nothing"
 
 
 def _images(listing: Listing) -> str:

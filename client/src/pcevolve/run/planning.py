@@ -5,12 +5,12 @@ from __future__ import annotations
 from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import UsageError
 from pcevolve.methods.method import AppearanceMode, Method, Schedule
-from pcevolve.providers.dialect import ModelSize
+from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.library import Library
 from pcevolve.public.options import checked
 from pcevolve.public.plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
 from pcevolve.run.components import Components
-from pcevolve.run.settings import RunSettings
+from pcevolve.run.settings import USUAL_GUIDANCE, USUAL_STEPS, RunSettings
 
 NOTHING_EARLIER = Earlier()
 
@@ -21,6 +21,7 @@ def resolved_plan(
     size: ModelSize,
     earlier: Earlier = NOTHING_EARLIER,
     library: Library | None = None,
+    advice: Advice | None = None,
 ) -> PublicPlan:
     """Resolve the options into the public plan, from public facts only.
 
@@ -30,6 +31,7 @@ def resolved_plan(
         size: Pixels of the API's images.
         earlier: What the provider had seen when the run began; no part of any price.
         library: What the API says of its images, if they are real public ones; no part of any request.
+        advice: What the API says that its model is best asked with; an option of the user's comes before it.
 
     Raises:
         UsageError: An option is out of bounds.
@@ -47,7 +49,9 @@ def resolved_plan(
         "labels": components.data.labels,
         "unit": components.data.unit_name,
         "iterations": components.iterations,
-        "strengths": _schedule(settings, method).over(components.iterations),
+        "steps": settings.steps or (advice.steps if advice else USUAL_STEPS),
+        "guidance": _guidance(settings, advice),
+        "strengths": _schedule(settings, method, advice).over(components.iterations),
         "initial": settings.initial or settings.candidates * method.initial,
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
@@ -79,12 +83,22 @@ def _appearance(components: Components) -> AppearanceMode:
     return "matched" if left_open else components.appearance
 
 
-def _schedule(settings: RunSettings, method: Method) -> Schedule:
-    """The method's strengths, unless the user names others."""
+def _guidance(settings: RunSettings, advice: Advice | None) -> float:
+    """The user's, where 0 is a wish too; else what the API recommends."""
+    if settings.guidance is not None:
+        return settings.guidance
+    return advice.guidance if advice else USUAL_GUIDANCE
+
+
+def _schedule(settings: RunSettings, method: Method, advice: Advice | None) -> Schedule:
+    """The user's strengths; else the method's, as far as the API's model bears them."""
+    low, high = (advice.low, advice.high) if advice else (0.0, 1.0)
     own, start, end = method.schedule, settings.strength_start, settings.strength_end
-    if start is None and end is None:
-        return own
-    return Schedule(own.start if start is None else start, own.end if end is None else end, own.step)
+    return Schedule(
+        min(max(own.start, low), high) if start is None else start,
+        min(max(own.end, low), high) if end is None else end,
+        own.step,
+    )
 
 
 def _template(settings: RunSettings) -> str:

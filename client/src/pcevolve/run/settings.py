@@ -20,6 +20,8 @@ from pcevolve.public.options import Panel, Setting, checked
 from pcevolve.public.plan import TEMPLATE
 from pcevolve.transcript.layout import Form
 
+USUAL_STEPS, USUAL_GUIDANCE = 50, 7.5
+"""Of Stable Diffusion, where neither the user nor the API says anything."""
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
 LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
 VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
@@ -168,8 +170,16 @@ class RunSettings(BaseModel):
         Field(description="Image-to-image strength in the last iteration; the method's own if not given."),
         Setting(Panel.EVOLUTION, public=True),
     ] = None
-    guidance: public.Guidance = 7.5
-    steps: public.Steps = 50
+    guidance: Annotated[
+        public.Guidance | None,
+        Field(description=f"Guidance scale; what the API recommends, or {USUAL_GUIDANCE:g}, if not given."),
+        Setting(Panel.IMAGES, public=True),
+    ] = None
+    steps: Annotated[
+        public.Steps | None,
+        Field(description=f"Denoising steps; what the API recommends, or {USUAL_STEPS}, if not given."),
+        Setting(Panel.IMAGES, public=True),
+    ] = None
     size: public.Pixels | None = None
     batch: public.Batch = 32
     licence: public.Licence = "unknown"

@@ -12,9 +12,9 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.run.folder import RunFolder
 
 
-def stopped_early(folder: RunFolder, resume: bool) -> StoppedError:
+def stopped_early(folder: RunFolder) -> StoppedError:
     """About a run that was stopped before it sent a prompt, or before it went on."""
-    if resume and folder.has_plan():
+    if folder.has_plan():
         return StoppedError("stopped: nothing more was spent", _go_on(folder.root))
     return StoppedError(
         "stopped: nothing was spent, and no prompt was sent", "to begin again: the same command"

@@ -1,0 +1,78 @@
+"""What an API recommends is used, unless the user says otherwise; whatever it says stays within bounds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pcevolve.errors import ProviderReplyError
+from pcevolve.providers import dialect
+from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.public.plan import PublicPlan
+from pcevolve.run.checks import checked
+from pcevolve.run.components import Components
+from pcevolve.run.planning import resolved_plan
+from pcevolve.run.settings import RunSettings
+from support.provider import png
+
+TURBO = Advice(steps=4, guidance=0.0, low=0.5, high=0.55)
+
+
+@pytest.fixture
+def planned(tmp_path: Path):
+    for seed, label in enumerate(("cut", "good")):
+        (tmp_path / "private" / label).mkdir(parents=True)
+        (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
+    fixed = {
+        "private": tmp_path / "private", "domain": "scratch", "out": tmp_path / "run", "shots": 1,
+        "method": "pe", "delta": 1e-5, "iterations": 3, "ledger": tmp_path / "ledger.sqlite",
+    }  # fmt: skip
+
+    def plan(advice: Advice | None, **options: object) -> PublicPlan:
+        wanted = {name: str(value) for name, value in {**fixed, **options}.items()}
+        components = Components.of(checked(RunSettings.of(wanted)))
+        return resolved_plan(components, "0" * 32, ModelSize(64, 64), advice=advice)
+
+    return plan
+
+
+def test_what_the_api_recommends_is_used(planned):
+    plan = planned(TURBO)
+    assert (plan.steps, plan.guidance) == (4, 0.0)
+    assert all(TURBO.low <= strength <= TURBO.high for strength in plan.strengths)
+
+
+def test_where_it_recommends_nothing_the_usual_is(planned):
+    plan = planned(None)
+    assert (plan.steps, plan.guidance) == (50, 7.5)
+
+
+def test_what_the_user_says_comes_before_it(planned):
+    plan = planned(TURBO, steps=9, guidance=0, strength_start=0.9, strength_end=0.1)
+    assert (plan.steps, plan.guidance) == (9, 0.0)
+    assert (plan.strengths[0], plan.strengths[-1]) == (0.9, 0.1)
+    assert planned(Advice(4, 8.0, 0.1, 0.9), guidance=0).guidance == 0.0
+
+
+def _told(**recommended: object) -> bytes:
+    model = {"id": "m", "base_resolution": {"width": 64, "height": 64}}
+    return json.dumps([{**model, **({"recommended": recommended} if recommended else {})}]).encode()
+
+
+def test_it_is_read_from_the_list_of_models():
+    spoken = dialect("getimg")
+    body = _told(steps=4, guidance=0.0, strength_low=0.5, strength_high=0.9)
+    assert spoken.advice("m", body) == Advice(4, 0.0, 0.5, 0.9)
+    assert spoken.advice("m", _told()) is None
+    assert dialect("a1111").advice("m", body) is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"steps": 10**6}, {"guidance": -1.0}, {"strength_low": 2.0}, {"steps": "many"}]
+)
+def test_advice_out_of_bounds_breaks_the_contract(wrong):
+    honest = {"steps": 4, "guidance": 0.0, "strength_low": 0.5, "strength_high": 0.9}
+    with pytest.raises(ProviderReplyError):
+        dialect("getimg").advice("m", _told(**{**honest, **wrong}))
