@@ -8,6 +8,7 @@ else the machine does.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say what ``--fast`` leaves out; it tries properties on few examples."""
+    """Say what ``--fast`` leaves out, which tries properties on few examples; have Ctrl-C work, for tests send it.
+
+    A shell starts what runs in the background with Ctrl-C ignored, and all processes under it inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("fast"):
         settings.load_profile("fast")
         config.option.markexpr = " and ".join(f"not {mark}" for mark in schedule.HEAVY)

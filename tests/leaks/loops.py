@@ -121,7 +121,7 @@ def _unit(bent: Bent, call: Call, source: Source) -> Given:
 
 
 def _order(bent: Bent, call: Call, source: Source) -> Given:
-    """One bit of a private pixel as the choice of what is asked first."""
+    """One bit of a private pixel as the choice of what is varied first; the opening is asked before any loop begins."""
     calls = list(bent.plan.calls.values())
     return calls[calls.index(call) + 1], source
 
@@ -161,7 +161,7 @@ BENDS: dict[str, Bending] = {
     "a file name in the plan": Bending("create", _plan, "", 0),
     "pixels in a seed": Bending("create", _seed, "not in the public plan"),
     "a unit as a candidate's parent": Bending("vary", _unit, "is not what the API sent"),
-    "a bit in the order": Bending("create", _order, "is out of order"),
+    "a bit in the order": Bending("vary", _order, "is out of order"),
 }
 
 

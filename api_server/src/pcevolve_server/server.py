@@ -29,7 +29,9 @@ class _Process:
         self.failure: BaseException | None = None
 
     def fail(self, failure: BaseException) -> None:
-        self.failure = failure
+        """Stop for a model that cannot be had; one that gives up because the process was told to stop is no failure."""
+        if not self.stopping():
+            self.failure = failure
         self.stop()
 
     def stopping(self) -> bool:
