@@ -30,8 +30,8 @@ MEASURED = bytes(range(256)) * 80  # five pages, so that a commit has several wr
 NAMES = ["ledger.key", "ledger.sqlite"]
 PAGE = 4096
 REFUSED = 3
-STRIDE = 1 if is_nightly() else 5
-"""Every step is killed at night, and for a change every fifth, other ones each time."""
+STRIDE = 1 if is_nightly() else 8
+"""Every step is killed at night, and for a change every eighth, other ones each time."""
 
 
 @pytest.fixture(params=[killed_at_call, killed_at_system_call], ids=["calls", "system calls"])

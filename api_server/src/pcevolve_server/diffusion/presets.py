@@ -6,12 +6,13 @@ models; for the bundled model its own card.
 
 from __future__ import annotations
 
-from typing import Final
-
-from diffusers import DiffusionPipeline, SchedulerMixin
+from typing import TYPE_CHECKING, Final
 
 from pcevolve_server.sources import BUNDLED
 from pcevolve_shared.wire import Recommended
+
+if TYPE_CHECKING:
+    from diffusers import DiffusionPipeline, SchedulerMixin
 
 _BUNDLED: Final = Recommended(steps=10, guidance=5.0, strength_low=0.3, strength_high=0.9)
 _DIFFUSION: Final = Recommended(steps=25, guidance=7.5, strength_low=0.2, strength_high=0.95)
