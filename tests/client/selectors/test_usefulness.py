@@ -98,6 +98,16 @@ def test_the_word_follows_from_two_bounds(separation: float | None, distance: fl
     assert found.advice
 
 
+def test_the_advice_names_what_is_missing():
+    assert "lessen the noise" in Assessment(separation=0.0, distance=0.5).advice
+    assert "draws your domain better" in Assessment(separation=9.0, distance=1.0).advice
+    assert "epsilon is not what is missing" in Assessment(separation=0.0, distance=1.5).advice
+    assert (
+        Assessment(separation=9.0, distance=0.5).advice
+        == "test it on held-out data of your own before you rely on it"
+    )
+
+
 def test_numbers_that_are_none_are_no_assessment():
     for values in ({"separation": float("nan"), "distance": 1}, {"separation": 1, "distance": -1}):
         with pytest.raises(ValidationError):

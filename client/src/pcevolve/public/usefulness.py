@@ -43,8 +43,12 @@ class Assessment(BaseModel):
         """
         if self.distance > FAR:
             return "not useful"
-        hidden = self.separation is not None and self.separation < TOLD_APART
-        return "doubtful" if hidden or self.distance > NEAR else "useful"
+        return "doubtful" if self._hidden or self.distance > NEAR else "useful"
+
+    @property
+    def _hidden(self) -> bool:
+        """Whether noise hides that the classes differ, if they do."""
+        return self.separation is not None and self.separation < TOLD_APART
 
     @property
     def reason(self) -> str:
@@ -63,13 +67,15 @@ class Assessment(BaseModel):
     @property
     def advice(self) -> str:
         """What to do next, in a sentence without its full stop."""
-        return _ADVICE[self.word]
+        if self.word == "doubtful":
+            return f"{_TEST}; {_LESS_NOISE if self._hidden else _NEARER}"
+        return _TEST if self.word == "useful" else _OTHER_PROVIDER
 
 
-_ADVICE: dict[Word, str] = {
-    "useful": "test it on held-out data of your own before you rely on it",
-    "doubtful": "test it on held-out data of your own; more images per class or a larger epsilon lessen the noise, and "
-    "a provider that draws your domain better brings the images nearer",
-    "not useful": "this provider does not draw what was released about your classes: another model, or a library of "
-    "public images of your domain, may; epsilon is not what is missing",
-}
+_TEST = "test it on held-out data of your own before you rely on it"
+_LESS_NOISE = "more images per class or a larger epsilon lessen the noise"
+_NEARER = "a provider that draws your domain better brings the images nearer"
+_OTHER_PROVIDER = (
+    "this provider does not draw what was released about your classes: another model, or a library of public images of "
+    "your domain, may; epsilon is not what is missing"
+)
