@@ -20,7 +20,7 @@ from pcevolve.public.release import Query, Receipt
 from pcevolve.selectors import SELECTORS, Measurement, Scene
 from pcevolve.selectors.choosing import Chooser, renditions_of
 from pcevolve.selectors.coarse import without_idle_digits
-from pcevolve.selectors.means import Means, public_frame
+from pcevolve.selectors.means import Means
 from pcevolve.selectors.scene import joined_scenes
 from pcevolve.selectors.sums import released_form, typical
 from support.runs import SmallRun
@@ -74,7 +74,7 @@ class LastOne:
 def last_one(chooser: Chooser, scene: Scene, events: Events) -> Measurement:
     """A measurement of the right form by which the last candidate of each class is the best."""
     if isinstance(chooser.selector, Means):
-        frame = public_frame(scene)
+        frame = scene.coordinates
         means = np.array([typical(frame.points(pool[-1:])) for pool in scene.pools])
         middle = means.mean(axis=0)
         values = {"middle": middle, "means": means, "deviations": means - middle}

@@ -23,7 +23,6 @@ from pcevolve.methods import METHODS
 from pcevolve.methods.rounds import exponential_draws
 from pcevolve.privacy import Budget, Events, Relation
 from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene, Selector
-from pcevolve.selectors.means import public_frame
 from pcevolve.selectors.scene import deviation
 from pcevolve.selectors.sums import class_sums
 from support.draws import Misscaled
@@ -192,7 +191,7 @@ class Unclipped:
     """Does not clip deviations from the centre."""
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
-        frame = public_frame(scene)
+        frame = scene.coordinates
         event, sums = events[1], class_sums(frame.points(private.embeddings), private, 2, np.inf)
         sigma = deviation(event, frame.radius * deviation_sum_sensitivity(scene.relation))
         return {"means": noise.gaussian("means", sums, sigma)}

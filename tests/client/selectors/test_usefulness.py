@@ -13,7 +13,7 @@ from pcevolve.privacy import Event
 from pcevolve.public.usefulness import FAR, NEAR, TOLD_APART, Assessment
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.frame import Frame
-from pcevolve.selectors.means import Means, aims_of, public_frame
+from pcevolve.selectors.means import Means, aims_of
 from pcevolve.selectors.usefulness import distance, room, separation
 
 CLASSES, SHOTS, WIDTH = 3, 10, 24
@@ -72,7 +72,7 @@ def test_a_single_class_has_nothing_to_be_told_from():
 def test_the_distance_is_that_of_the_images_to_where_their_class_was_released_in_clip_radii():
     scene = scene_of(1, 6.0)
     measured = Means().measure(private_of(1, 6.0), scene, EVENTS, SeededNoise(1))
-    aims, radius = aims_of(measured), public_frame(scene).radius
+    aims, radius = aims_of(measured), scene.coordinates.radius
     step = np.eye(aims.shape[1])[:1] * radius
     points = [np.concatenate([aim + step, aim - step, np.full_like(step, np.nan)]) for aim in aims]
     assert distance(measured, scene, points) == 1.0

@@ -18,7 +18,7 @@ from pcevolve.dp.sensitivity import DEVIATION_RADIUS
 from pcevolve.privacy import Events
 from pcevolve.selectors.coarse import idle_step, is_coarse
 from pcevolve.selectors.following import MACHINE_SHARE, are_possible, has_form, repeats
-from pcevolve.selectors.frame import Frame, projected
+from pcevolve.selectors.frame import projected
 from pcevolve.selectors.scene import (
     IntArray,
     Measurement,
@@ -44,7 +44,7 @@ class Means:
         One event pays for all sums at once; two pay for a centre and for deviations from it. With no budget at all, a
         class looks as its prompt says.
         """
-        frame = public_frame(scene)
+        frame = scene.coordinates
         released = released_form(frame, scene, events).release(private, noise)
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), **released}
 
@@ -60,7 +60,7 @@ class Means:
             otherwise, what it takes to choose one of three values for each number of the frame; None if the record is
             not of this form.
         """
-        frame = public_frame(scene)
+        frame = scene.coordinates
         width, most = frame.axes.shape
         doubts = released_form(frame, scene, events).doubts
         by_class = len(scene.labels), most
@@ -134,11 +134,6 @@ def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> f
         for pool, rows, mean in zip(scene.pools, picked, means_of(measured), strict=True)
     ]
     return float(np.mean([np.sqrt(gap).mean() for gap in gaps]))
-
-
-def public_frame(scene: Scene) -> Frame:
-    """The frame in which means are released: the one that is given, or that of the candidates."""
-    return Frame.of(np.concatenate(scene.pools)) if scene.frame is None else scene.frame
 
 
 def ranked(squared: FloatArray, own: int) -> IntArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,6 +50,10 @@ class PrivateEmbeddings:
 
     def shares(self) -> FloatArray:
         """What each image may add so that a unit's images add 1 in all, float64 ``(images,)``."""
+        return self._shares
+
+    @cached_property
+    def _shares(self) -> FloatArray:
         return unit_shares(self.units)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
@@ -95,6 +100,11 @@ class Scene:
     threshold: float = 0.0
     frame: Frame | None = None
 
+    @cached_property
+    def coordinates(self) -> Frame:
+        """The frame in which means are released: the one that is given, or that of the candidates."""
+        return Frame.of(np.concatenate(self.pools)) if self.frame is None else self.frame
+
     @property
     def key(self) -> str:
         """Public name of the round, for the noise's keys."""
@@ -112,6 +122,8 @@ class Scene:
 
 def joined_scenes(scenes: Sequence[Scene]) -> Scene:
     """One question about several renditions of the same candidates, each of which is a row of its own."""
+    if len(scenes) == 1:
+        return scenes[0]
     pools = zip(*(scene.pools for scene in scenes), strict=True)
     return replace(scenes[0], pools=tuple(np.concatenate(of_class) for of_class in pools))
 

@@ -14,7 +14,7 @@ from pcevolve.privacy import Events
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.usefulness import DIGITS, Assessment
 from pcevolve.selectors.choosing import Chooser, renditions_of
-from pcevolve.selectors.means import aims_of, public_frame
+from pcevolve.selectors.means import aims_of
 from pcevolve.selectors.scene import Measurement, Scene, joined_scenes
 from pcevolve.selectors.sums import CentreFirst
 
@@ -65,7 +65,7 @@ def separation(measured: Measurement, scene: Scene, events: Events) -> float | N
     classes = len(scene.labels)
     if classes == 1:
         return None
-    noisy, sigma = CentreFirst(public_frame(scene), scene, events).as_drawn(measured)
+    noisy, sigma = CentreFirst(scene.coordinates, scene, events).as_drawn(measured)
     apart = np.square((noisy - noisy.mean(axis=0)) / sigma).sum()
     freedom = noisy.shape[1] * (classes - 1)
     return round(float((apart - freedom) / np.sqrt(2 * freedom)), DIGITS)
@@ -85,7 +85,7 @@ def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) 
         for rows, aim in zip(points, aims_of(measured), strict=True)
         if np.isfinite(rows).any()
     ]
-    return round(float(np.mean(gaps)) / public_frame(scene).radius, DIGITS) if gaps else 0.0
+    return round(float(np.mean(gaps)) / scene.coordinates.radius, DIGITS) if gaps else 0.0
 
 
 def room(recorded: Assessment | None, found: Assessment | None) -> int | None:
