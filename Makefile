@@ -29,7 +29,7 @@ test: install $(MITM)/.installed  ## Run every test (about 12 minutes on 2 cores
 	$(BIN)/pytest $(PARALLEL) -m "not alone"
 	$(BIN)/pytest -m alone tests/flood
 
-test-fast: install  ## Run what starts no process, runs no network and draws few numbers (under 90 seconds on 2 cores)
+test-fast: install  ## Run what starts no process, runs no network and draws few numbers (about 2 minutes on 2 cores)
 	$(BIN)/pytest $(PARALLEL) --fast
 
 test-nightly: install $(MITM)/.installed  ## Run every test, with many more examples of each property

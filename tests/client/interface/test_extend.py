@@ -18,6 +18,8 @@ from pcevolve_shared import images
 from support.folders import events, released_files
 from support.killing import killed_at_call, until_it_survives
 
+pytestmark = pytest.mark.system
+
 STRIDE = 150
 """Of all steps at which an extension could be killed, every how manieth is tried; other ones each time."""
 SELECTED = {"method": "dp-means", "initial": 4, "iterations": None}

@@ -19,6 +19,8 @@ from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import EXPORTS
 from support.runs import SmallRun, small_plan
 
+pytestmark = pytest.mark.system
+
 LABELS = ("cut", "good")
 PER_CLASS = 3
 

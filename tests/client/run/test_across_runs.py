@@ -17,6 +17,8 @@ from pcevolve.run.settings import RunSettings
 from support import online
 from support.provider import png
 
+pytestmark = pytest.mark.system
+
 NUMBERS: dict[str, int] = {}
 
 

@@ -15,6 +15,8 @@ from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def run(server, tmp_path, monkeypatch):

@@ -22,6 +22,8 @@ from pcevolve.run.settings import RunSettings
 from support import online
 from support.provider import png
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def run(server, tmp_path, monkeypatch) -> Callable[..., None]:
