@@ -15,27 +15,33 @@ Judges are linear heads on a MobileNet and a SqueezeNet, tested on the other hal
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from benchmarks.judges import ONNX
 from benchmarks.release.budget import CENTRE_FIRST, SHOTS, interval
-from benchmarks.release.data import RealSet, drawn_candidates, embedded, embedders, real_sets
+from benchmarks.release.data import real_sets
+from benchmarks.release.seen import (
+    CANDIDATES,
+    VOTER,
+    Draw,
+    Seen,
+    arguments,
+    brought,
+    head_accuracy,
+    repeated,
+    seen_by_all,
+)
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders import load_encoder
 from pcevolve.privacy import Event, Events
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.means import Means
 
-VOTER, PICKED, CANDIDATES = "voter", 20, 60
+PICKED = 20
 NOISELESS: Events = (Event("gaussian", f"1/{10**9}"), Event("gaussian", f"1/{10**9}"))
 
 
@@ -66,38 +72,9 @@ CASES = (
 )
 
 
-@dataclass(frozen=True)
-class Seen:
-    """One set as all encoders see it: real images, and of each class the generator's."""
-
-    real: dict[str, np.ndarray]
-    drawn: dict[str, list[np.ndarray]]
-    targets: np.ndarray
-
-
-@dataclass(frozen=True)
-class Draw:
-    """Rows of the real images: shots, unlabelled candidates, and what is tested on."""
-
-    shots: np.ndarray
-    unlabelled: np.ndarray
-    test: np.ndarray
-    seed: int
-
-    @classmethod
-    def of(cls, targets: np.ndarray, seed: int) -> Draw:
-        random = np.random.default_rng(seed)
-        classes = range(int(targets.max()) + 1)
-        shots = np.concatenate([random.permutation(np.flatnonzero(targets == c))[:SHOTS] for c in classes])
-        rest = random.permutation(np.delete(np.arange(len(targets)), shots))
-        half = len(rest) // 2
-        return cls(shots, rest[:half], rest[half:], seed)
-
-
 def main() -> None:
     """Measure all sets and write the table."""
-    given = _arguments()
-    given.cache.mkdir(parents=True, exist_ok=True)
+    given = arguments(__doc__, seeds=20)
     found = []
     for name, real in real_sets().items():
         seen = seen_by_all(real, given.cache)
@@ -113,34 +90,10 @@ def main() -> None:
         _write(given.out, found)
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--cache", type=Path, required=True, help="folder for embeddings and drawn candidates"
-    )
-    parser.add_argument("--out", type=Path, default=Path("docs/results"))
-    parser.add_argument("--seeds", type=int, default=20)
-    return parser.parse_args()
-
-
-def seen_by_all(real: RealSet, cache: Path) -> Seen:
-    """Embed a set and the candidates that the bundled generator draws for it, by voter and judges."""
-    drawn = drawn_candidates(real, CANDIDATES, cache)
-    looks = embedders()
-    return Seen(
-        {name: embedded(name, real.images, look, cache) for name, look in looks.items()},
-        {name: [embedded(name, each, look, cache) for each in drawn] for name, look in looks.items()},
-        real.targets,
-    )
-
-
 def _accuracy(case: Case, seen: Seen, draw: Draw, judge: str) -> float:
     """Of a linear head on one judge, trained on what a case gives."""
     made, labels = _made(case, seen, draw, judge)
-    real = seen.real[judge]
-    centre, scale = made.mean(axis=0), made.std() + 1e-12
-    head = LogisticRegression(max_iter=300).fit((made - centre) / scale, labels)
-    return float(head.score((real[draw.test] - centre) / scale, seen.targets[draw.test]))
+    return head_accuracy(made, labels, seen.real[judge][draw.test], seen.targets[draw.test])
 
 
 def _made(case: Case, seen: Seen, draw: Draw, judge: str) -> tuple[np.ndarray, np.ndarray]:
@@ -149,12 +102,12 @@ def _made(case: Case, seen: Seen, draw: Draw, judge: str) -> tuple[np.ndarray, n
         return seen.real[judge][draw.shots], seen.targets[draw.shots]
     if case.method == "t2i":
         pools = [each[:PICKED] for each in seen.drawn[judge]]
-        return np.concatenate(pools), _repeated(pools)
+        return np.concatenate(pools), repeated(pools)
     voter = next(name for name in ONNX if name != judge) if case.voter else VOTER
     picked = _picked(case, seen, draw, voter)
     pools = [seen.real[judge][draw.unlabelled]] * len(picked) if case.generator else seen.drawn[judge]
     chosen = [pool[rows] for pool, rows in zip(pools, picked, strict=True)]
-    return np.concatenate(chosen), _repeated(chosen)
+    return np.concatenate(chosen), repeated(chosen)
 
 
 def _picked(case: Case, seen: Seen, draw: Draw, voter: str) -> tuple[np.ndarray, ...]:
@@ -162,22 +115,11 @@ def _picked(case: Case, seen: Seen, draw: Draw, voter: str) -> tuple[np.ndarray,
     real, classes = seen.real[voter], int(seen.targets.max()) + 1
     pools = [real[draw.unlabelled]] * classes if case.generator else seen.drawn[voter]
     names = tuple(str(each) for each in range(classes))
-    frame = Frame.of(real[draw.unlabelled]) if case.frame else _brought(voter)
+    frame = Frame.of(real[draw.unlabelled]) if case.frame else brought(voter)
     scene = Scene(names, tuple(pools), PICKED, SHOTS, 1, 0, draw.seed, "replace-one", 0.0, frame)
     private = PrivateEmbeddings(real[draw.shots], seen.targets[draw.shots], np.arange(len(draw.shots)))
     events = NOISELESS if case.noise else CENTRE_FIRST
     return Means().pick(Means().measure(private, scene, events, SeededNoise(draw.seed)), scene)
-
-
-@cache
-def _brought(voter: str) -> Frame | None:
-    """The public frame of the bundled voter; another's is that of the candidates."""
-    frame = load_encoder("bundled").frame if voter == VOTER else None
-    return None if frame is None else Frame.public(frame)
-
-
-def _repeated(pools: Sequence[np.ndarray]) -> np.ndarray:
-    return np.repeat(np.arange(len(pools)), [len(each) for each in pools])
 
 
 def _write(out: Path, found: list[dict[str, object]]) -> None:

@@ -13,34 +13,39 @@ chance to the ten shots that it closes: at least half of it is *worth it*. Candi
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from benchmarks.judges import ONNX
-from benchmarks.oracles.__main__ import Draw, Seen, seen_by_all
 from benchmarks.release.budget import SHOTS
 from benchmarks.release.data import real_sets
+from benchmarks.release.seen import (
+    VOTER,
+    Draw,
+    Seen,
+    arguments,
+    brought,
+    head_accuracy,
+    repeated,
+    seen_by_all,
+)
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders import load_encoder
 from pcevolve.methods.centre_first import with_centre
 from pcevolve.privacy import Budget, Event, Events
 from pcevolve.public.usefulness import Assessment, Word
 from pcevolve.selectors import PrivateEmbeddings, Scene
-from pcevolve.selectors.frame import Frame, projected
+from pcevolve.selectors.frame import projected
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.usefulness import distance, separation
 
-VOTER, PICKED, WORTH = "voter", 20, 0.5
+PICKED, WORTH = 20, 0.5
 EPSILONS = (2, 5, 10)
 SOURCES = ("bundled", "real", "few", "quarter", "other")
 WORDS: tuple[Word, ...] = ("useful", "doubtful", "not useful")
@@ -79,8 +84,7 @@ class Verdict:
 
 def main() -> None:
     """Measure all sets and write the table."""
-    given = _arguments()
-    given.cache.mkdir(parents=True, exist_ok=True)
+    given = arguments(__doc__, seeds=10)
     seen = {name: seen_by_all(real, given.cache) for name, real in real_sets().items()}
     verdicts = []
     for name in seen:
@@ -91,16 +95,6 @@ def main() -> None:
         "[\n" + ",\n".join(json.dumps(each.row) for each in verdicts) + "\n]\n"
     )
     (given.out / "usefulness.md").write_text(_page(verdicts, given.seeds))
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--cache", type=Path, required=True, help="folder for embeddings and drawn candidates"
-    )
-    parser.add_argument("--out", type=Path, default=Path("docs/results"))
-    parser.add_argument("--seeds", type=int, default=10)
-    return parser.parse_args()
 
 
 def _verdict(case: Case, seen: dict[str, Seen]) -> Verdict:
@@ -143,14 +137,7 @@ def _pools(case: Case, seen: dict[str, Seen], rows: Draw, eye: str) -> list[np.n
 
 def _scene(case: Case, pools: Sequence[np.ndarray]) -> Scene:
     names = tuple(str(each) for each in range(len(pools)))
-    frame = _brought() if case.voter == VOTER else None
-    return Scene(names, tuple(pools), PICKED, SHOTS, 1, 0, case.seed, "replace-one", 0.0, frame)
-
-
-@cache
-def _brought() -> Frame | None:
-    frame = load_encoder("bundled").frame
-    return None if frame is None else Frame.public(frame)
+    return Scene(names, tuple(pools), PICKED, SHOTS, 1, 0, case.seed, "replace-one", 0.0, brought(case.voter))
 
 
 @cache
@@ -167,17 +154,10 @@ def _closed(case: Case, seen: dict[str, Seen], rows: Draw, picked: Sequence[np.n
         real, truth = here.real[judge], here.targets
         pools = _pools(case, seen, rows, judge)
         made = [pool[chosen] for pool, chosen in zip(pools, picked, strict=True)]
-        labels = np.repeat(np.arange(len(made)), [len(each) for each in made])
         tested = real[rows.test], truth[rows.test]
-        found.append(_accuracy(np.concatenate(made), labels, *tested))
-        shots.append(_accuracy(real[rows.shots], truth[rows.shots], *tested))
+        found.append(head_accuracy(np.concatenate(made), repeated(made), *tested))
+        shots.append(head_accuracy(real[rows.shots], truth[rows.shots], *tested))
     return (float(np.mean(found)) - chance) / max(float(np.mean(shots)) - chance, 0.05)
-
-
-def _accuracy(made: np.ndarray, labels: np.ndarray, real: np.ndarray, truth: np.ndarray) -> float:
-    centre, scale = made.mean(axis=0), made.std() + 1e-12
-    head = LogisticRegression(max_iter=300).fit((made - centre) / scale, labels)
-    return float(head.score((real - centre) / scale, truth))
 
 
 def _rates(verdicts: Sequence[Verdict]) -> dict[str, tuple[int, int]]:

@@ -10,7 +10,6 @@ from typing import Any
 
 from pcevolve.audit.populations import Populations
 from pcevolve.errors import ClientError
-from pcevolve.methods import method
 from pcevolve.pages.report import write_report
 from pcevolve.publish import Release, card, image_paths, released_image, write_summary
 from pcevolve.transcript import RunLayout, RunReader
@@ -44,8 +43,7 @@ def reissue(root: Path) -> None:
     there = {path: each for path, each in due.items() if (release / path).is_file()}
     files = [released_image(path, (release / path).read_bytes(), each) for path, each in there.items()]
     unreadable = [each.id for path, each in due.items() if path not in there]
-    last, count = evidence.head, len(evidence.entries)
-    made = Release(plan, method(plan.method), {}, receipts, last, count, evidence.assessment)
+    made = Release.of(evidence, {})
     with suppress(ClientError):  # a plan or receipt of which nothing follows
         RunLayout(root).manifest.write_bytes(made.manifest(files, unreadable).encode())
         RunLayout(root).card.write_text(card(made, len(files)))

@@ -19,7 +19,6 @@ from pcevolve.egress.transport import Address, Transport
 from pcevolve.encoders import named_weights
 from pcevolve.evolve import Evolved, Judge, evolve
 from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit
-from pcevolve.methods import method
 from pcevolve.pages.report import write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
@@ -120,12 +119,9 @@ class SmallRun:
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""
         evolved = self.evolve()
-        found = self.assessed(evolved)
-        self.gate.finish(found)
-        facts = (evolved.receipts, self.transcript.head, len(self.transcript.entries), found)
-        release = Release(self.plan, method(self.plan.method), evolved.dataset, *facts)
-        publish(self.root / "release", release, self.transcript.bodies.file)
+        self.gate.finish(self.assessed(evolved))
         record = RunReader.strict(self.root)
+        publish(self.root / "release", Release.of(record, evolved.dataset), record.bodies.file)
         write_summary(record)
         write_report(record)
         return evolved

@@ -143,6 +143,11 @@ class LibraryInfo(WireModel):
     licence_files: Annotated[tuple[LicenceFile, ...], Field(max_length=limits.MAX_LICENCE_FILES)] = ()
 
 
+def _absent(value: object) -> bool:
+    """Whether a field that older servers do not have is left out."""
+    return value is None
+
+
 class Recommended(WireModel):
     """What a model is best asked with; a client may ask otherwise."""
 
@@ -170,14 +175,14 @@ class ModelInfo(WireModel):
         Recommended | None,
         Field(
             description="Absent where nothing is known.",
-            exclude_if=lambda recommended: recommended is None,
+            exclude_if=_absent,
         ),
     ] = None
     library: Annotated[
         LibraryInfo | None,
         Field(
             description="Absent for a model that generates its images.",
-            exclude_if=lambda library: library is None,
+            exclude_if=_absent,
         ),
     ] = None
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from leaks.forgeries.honest import faults
 from pcevolve.audit.populations import Populations
 from pcevolve.errors import ClientError
-from pcevolve.methods import method
 from pcevolve.publish import Release, publish
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
@@ -153,8 +152,7 @@ def republished(root: Path) -> None:
     assert plan is not None
     due = Populations(plan, evidence.outputs).dataset(receipts)
     shutil.rmtree(root / "release")
-    last = evidence.head
-    made = Release(plan, method(plan.method), due, receipts, last, len(evidence.entries), evidence.assessment)
+    made = Release.of(evidence, due)
     publish(root / "release", made, evidence.bodies.file)
     prune(root)
     reissue(root)

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pcevolve import methods
 from pcevolve.audit.populations import Populations
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.images.cleaning import clean_image, in_released_encoding, level_gaps, values_in
@@ -80,17 +79,8 @@ class RebuiltRelease:
 
     def release(self) -> Release:
         """What the record says was published."""
-        receipts = self.run.receipts
-        due = Populations(self.plan, self.run.outputs).dataset(receipts)
-        return Release(
-            self.plan,
-            methods.method(self.plan.method),
-            due,
-            receipts,
-            self.run.head,
-            len(self.run.entries),
-            self.run.assessment,
-        )
+        due = Populations(self.plan, self.run.outputs).dataset(self.run.receipts)
+        return Release.of(self.run, due)
 
     def _images(self, release: Release, wanted: Appearance | None) -> Iterator[str]:
         """Images of the dataset that are not what the provider sent, cleaned and in the released appearance."""

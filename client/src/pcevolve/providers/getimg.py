@@ -85,6 +85,15 @@ class _Models(RootModel[Annotated[list[_Model], Field(max_length=limits.MAX_LIST
     model_config = ConfigDict(hide_input_in_errors=True)
 
 
+def _listed(model: str, body: bytes) -> _Model | None:
+    """A model out of the list of them; None if it is not there.
+
+    Raises:
+        ProviderReplyError: The answer breaks the API's contract.
+    """
+    return next((each for each in parsed(_Models, body).root if each.id == model), None)
+
+
 class GetimgDialect(Dialect):
     """PCEvolve's own server; and getimg's v1 API, which knows no ``n``, with ``--batch 1``."""
 
@@ -145,7 +154,8 @@ class GetimgDialect(Dialect):
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
         """
-        told = next((each.recommended for each in parsed(_Models, body).root if each.id == model), None)
+        listed = _listed(model, body)
+        told = None if listed is None else listed.recommended
         if told is None:
             return None
         low, high = sorted((told.strength_low, told.strength_high))
@@ -157,7 +167,8 @@ class GetimgDialect(Dialect):
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
         """
-        told = next((each.library for each in parsed(_Models, body).root if each.id == model), None)
+        listed = _listed(model, body)
+        told = None if listed is None else listed.library
         if told is None:
             return None
         return Library(

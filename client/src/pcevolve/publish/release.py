@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
+from pcevolve.methods import method
 from pcevolve.methods.method import Method
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.promises import guarantee, how_made, marks
 from pcevolve.transcript.manifest import Guarantee, Manifest, ReleasedImage, TranscriptEnd
+from pcevolve.transcript.reader import RunReader
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,22 @@ class Release:
     transcript_head: str
     transcript_lines: int
     assessment: Assessment | None = None
+
+    @classmethod
+    def of(cls, run: RunReader, population: Mapping[str, Sequence[Candidate | Chosen]]) -> Self:
+        """The release of a run whose record is closed.
+
+        Args:
+            run: The record.
+            population: The candidates of the dataset, by class; none where only what is said of it matters.
+
+        Raises:
+            UsageError: The run has no plan.
+        """
+        plan = run.require_plan()
+        return cls(
+            plan, method(plan.method), population, run.receipts, run.head, len(run.entries), run.assessment
+        )
 
     @property
     def guarantee(self) -> Guarantee:

@@ -85,11 +85,11 @@ def require_liking(components: Components, folder: RunFolder) -> None:
     """
     if components.method.selector is None or components.settings.yes or not sys.stdin.isatty():
         return
-    if not typer.confirm("Do these look like your domain? Go on?", err=True):
-        raise UsageError(
-            "not continued, as you wish: nothing was spent. Try other words, another model or a library of public "
-            f"images with another --out, or go on after all with pcevolve run --resume {folder.root}"
-        )
+    _ask(
+        "Do these look like your domain? Go on?",
+        refused="not continued, as you wish: nothing was spent. Try other words, another model or a library of public "
+        f"images with another --out, or go on after all with pcevolve run --resume {folder.root}",
+    )
 
 
 def doubts(components: Components, plan: PublicPlan) -> list[str]:
@@ -115,7 +115,7 @@ def doubts(components: Components, plan: PublicPlan) -> list[str]:
     return found
 
 
-def _ask(question: str, elsewhere: str = "") -> None:
+def _ask(question: str, elsewhere: str = "", refused: str = UNTOUCHED) -> None:
     """Ask at a terminal; elsewhere nobody can answer.
 
     Raises:
@@ -124,4 +124,4 @@ def _ask(question: str, elsewhere: str = "") -> None:
     if not sys.stdin.isatty():
         raise UsageError(elsewhere)
     if not typer.confirm(question, err=True):
-        raise UsageError(UNTOUCHED)
+        raise UsageError(refused)

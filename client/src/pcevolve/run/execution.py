@@ -185,20 +185,11 @@ def _evolved(session: _Session, audience: Audience) -> Evolved:
 
 def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, Any]:
     """Close the record and write what the run was for."""
-    plan, folder = session.plan, session.folder
+    folder = session.folder
     session.gate.finish(_assessed(session, evolved))
     record = RunReader.strict(folder.root)
-    release = Release(
-        plan,
-        session.components.method,
-        evolved.dataset,
-        evolved.receipts,
-        record.head,
-        len(record.entries),
-        record.assessment,
-    )
     if not folder.finished:
-        publish(folder.release, release, session.transcript.bodies.file)
+        publish(folder.release, Release.of(record, evolved.dataset), session.transcript.bodies.file)
     write_report(record)
     result = {
         **write_summary(record),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pcevolve import methods
 from pcevolve.errors import UsageError
 from pcevolve.publish import Release, export
 from pcevolve.run.folder import RunFolder
@@ -28,19 +27,19 @@ def export_run(root: Path, names: Iterable[str]) -> list[Path]:
         TranscriptError: Its record or manifest is damaged.
     """
     forms = [_form(name) for name in dict.fromkeys(names)]
+    if not forms:
+        return []
     folder = RunFolder(root)
     folder.require_transcript()
     run = RunReader.strict(root)
-    plan, manifest = run.require_finished(), run.manifest()
-    release = Release(
-        plan, methods.method(plan.method), {}, run.receipts, run.head, len(run.entries), run.assessment
-    )
+    run.require_finished()
+    release, files = Release.of(run, {}), run.manifest().files
     for form in forms:
         export(
             folder.export(form),
             form,
             release,
-            manifest.files,
+            files,
             lambda path: (folder.release / path).read_bytes(),
         )
     return [folder.export(form) for form in forms]

@@ -126,8 +126,7 @@ def extend(asked: Asked, audience: Audience | None = None) -> dict[str, Any]:
         due = _due(asked, run)
         _require_own_release(run)
         try:
-            plan, evolved = _evolved(asked, run, due, audience)
-            return _published(asked, plan, evolved)
+            return _published(asked, _evolved(asked, run, due, audience))
         except KeyboardInterrupt:
             raise _stopped(folder.root, due.extension) from None
 
@@ -258,7 +257,7 @@ def _transport(asked: Asked, plan: PublicPlan) -> HttpTransport | InProcess:
     )
 
 
-def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> tuple[PublicPlan, Evolved]:
+def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evolved:
     """Ask for what is missing, and close the record again."""
     require_ledger(asked.settings.ledger)
     before = run.require_plan()
@@ -276,7 +275,7 @@ def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> tup
         with progress.shown():
             evolved = evolve(plan.model_copy(deep=True), gate, judge, progress)
         gate.finish()
-    return plan, evolved
+    return evolved
 
 
 def _told(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str, str]:
@@ -298,20 +297,11 @@ def _remove_pages(folder: RunFolder) -> None:
         page.unlink(missing_ok=True)
 
 
-def _published(asked: Asked, plan: PublicPlan, evolved: Evolved) -> dict[str, Any]:
+def _published(asked: Asked, evolved: Evolved) -> dict[str, Any]:
     """Write the release anew, and then what is said about it."""
     folder = asked.folder
     record = RunReader.strict(folder.root)
-    release = Release(
-        plan,
-        methods.method(plan.method),
-        evolved.dataset,
-        evolved.receipts,
-        record.head,
-        len(record.entries),
-        record.assessment,
-    )
-    publish(folder.release, release, record.bodies.file, anew=True)
+    publish(folder.release, Release.of(record, evolved.dataset), record.bodies.file, anew=True)
     summary = write_summary(record)
     export_run(folder.root, forms_beside(folder.root))
     write_report(record)
