@@ -17,8 +17,9 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -27,9 +28,9 @@ from benchmarks.selectors.worker import one, prepare
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, then write the tables."""
-    given = _arguments()
+    given = _given(arguments)
     from benchmarks.selectors.grid import trials
     from benchmarks.selectors.tables import write
 
@@ -55,7 +56,7 @@ def main() -> None:
 STARTED = time.monotonic()
 
 
-def _arguments() -> argparse.Namespace:
+def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -76,7 +77,7 @@ def _arguments() -> argparse.Namespace:
         "--trials", type=Path, default=Path("runs/bench-selectors.jsonl"), help="results so far"
     )
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def _wanted(only: str | None, methods: set[str]) -> set[str]:
@@ -109,14 +110,23 @@ def _published(path: Path) -> dict[str, dict]:
 def _run(missing: list, given: argparse.Namespace) -> Iterator[dict]:
     shared = given.trials.with_suffix(".pictures")
     shared.mkdir(parents=True, exist_ok=True)
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(given.processes, prepare) as pool, given.trials.open("a") as log:
-        jobs = [(trial, STARTED + given.minutes * 60, shared) for trial in missing]
-        for result in pool.imap_unordered(one, jobs):
+    jobs = [(trial, STARTED + given.minutes * 60, shared) for trial in missing]
+    with given.trials.open("a") as log:
+        for result in _results(jobs, given.processes):
             if result is not None:
                 log.write(json.dumps(result) + "\n")
                 log.flush()
                 yield result
+
+
+def _results(jobs: list[Any], processes: int) -> Iterator[dict | None]:
+    """In the order in which they are ready; one process is this one, which needs no second set of libraries."""
+    if processes == 1 and jobs:
+        prepare()
+        yield from map(one, jobs)
+    elif jobs:
+        with multiprocessing.get_context("spawn").Pool(processes, prepare) as pool:
+            yield from pool.imap_unordered(one, jobs)
 
 
 if __name__ == "__main__":
