@@ -28,6 +28,7 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.run.checks import CheckedRun, checked
 from pcevolve.run.execution import Outcome, execute
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.probing import CANDIDATES, affordable, expected_seconds, seconds_per_image
 from pcevolve.run.progress import error_console
 from pcevolve.run.scoring import Scores, keep_accuracy
 from pcevolve.run.settings import RunSettings
@@ -37,12 +38,13 @@ SERVER = "pcevolve-server"
 START_SECONDS = 120.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.05
+PROBE: dict[str, Any] = {"method": "t2i", "iterations": None, "candidates": 30}
 OPTIONS: dict[str, Any] = {
     "private": "digits:3=type A,8=type B",
     "domain": "handwritten mark",
     "epsilon": "10",
     "shots": 10,
-    "candidates": 60,
+    "candidates": max(CANDIDATES),  # fewer where the machine is slow
     "iterations": 1,  # to show the whole way, back to the provider and from it; selection alone does as well
     "steps": 10,
     "guidance": 3.5,
@@ -79,24 +81,42 @@ def _demonstrated(out: Path, console: Console, started: float) -> dict[str, Any]
     """Start the server, make both runs, and measure them."""
     with _server(out) as address:
         console.print(f"API server at {address}, a process of its own; it logs to {_log(out)}")
-        main = execute(_checked(out, out, address, "auto"))
+        candidates = _candidates(out, address, console)
+        main = execute(_checked(out, out, address, method="auto", candidates=candidates))
         console.print("\nThe same once more without looking at the private data, for comparison:")
-        control = execute(_checked(out, _beside(out, "random"), address, "random"))
+        blind = _beside(out, "random")
+        control = execute(_checked(out, blind, address, method="random", candidates=candidates))
     console.print("Measuring both on held-out real digits ...")
     test = AccuracyTest.on(_public_test(main), main.components.encoder)
-    scores, blind = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
-    points = [*_points(main.plan.method, scores), *_points("random control", blind)]
+    scores, chance = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
+    points = [*_points(main.plan.method, scores), *_points("random control", chance)]
     page = write_report(RunReader.strict(out), points, main.folder.private_report)
-    accuracy = scores.as_json() | {"random": blind.as_json()["final"]}
+    accuracy = scores.as_json() | {"random": chance.as_json()["final"]}
     told = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
     return keep_accuracy(replace(main, summary=main.summary | told), accuracy)
 
 
-def _checked(root: Path, out: Path, address: str, method: str) -> CheckedRun:
+def _candidates(out: Path, address: str, console: Console) -> int:
+    """How many per class: as the run began, or as many as this machine makes in the time."""
+    config = RunFolder(out).config
+    if config.exists():
+        return RunSettings.load(config).candidates
+    console.print("How fast is this machine? A few images by prompt alone:")
+    probe = _beside(out, "probe")
+    per_image = seconds_per_image(_checked(probe, probe, address, **PROBE))
+    found = affordable(per_image)
+    console.print(
+        f"{1 / per_image:.1f} images per second: {found} candidates per class, "
+        f"about {expected_seconds(per_image, found) / 60:.0f} minutes in all\n"
+    )
+    return found
+
+
+def _checked(root: Path, out: Path, address: str, **options: object) -> CheckedRun:
     """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
     ledger = RunFolder(root).private / "ledger.sqlite"
-    own = {"out": out, "api": address, "method": method, "ledger": ledger}
-    return checked(RunSettings.of(OPTIONS | own), resume=True)
+    own = {"out": out, "api": address, "ledger": ledger}
+    return checked(RunSettings.of({**OPTIONS, **own, **options}), resume=True)
 
 
 def _public_test(outcome: Outcome) -> PrivateDataset:

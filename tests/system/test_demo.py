@@ -1,0 +1,69 @@
+"""The demonstration: a real server, a real run, its control, and how much of it a machine has time for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pcevolve import audit
+from pcevolve.run import demo, probing
+from pcevolve.run.folder import RunFolder
+from pcevolve.run.progress import Progress
+from pcevolve.run.settings import RunSettings
+from pcevolve.transcript import RunReader
+
+SMALLEST = 10
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished demonstration of a size that tests have time for."""
+    out = tmp_path_factory.mktemp("demo") / "demo"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo, "OPTIONS", {**demo.OPTIONS, "steps": 2})
+        patch.setattr(demo, "PROBE", {**demo.PROBE, "candidates": 10})
+        patch.setattr(probing, "CANDIDATES", (SMALLEST,))
+        demo.demonstrate(out)
+    return out
+
+
+def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_holds(shown: Path):
+    summary = json.loads(RunFolder(shown).result.read_text())
+    assert set(summary["accuracy"]) >= {"initial", "final", "random"}
+    assert len(list(RunFolder(shown).release.rglob("*.png"))) == 2 * SMALLEST
+    assert audit(shown).holds
+
+
+def test_it_asks_for_as_many_images_as_the_estimate_says(shown: Path):
+    runs = (shown, shown.with_name("demo-random"))
+    asked = sum(call.count for each in runs for call in RunReader.strict(each).require_plan().calls.values())
+    assert asked == probing.IMAGES * SMALLEST
+
+
+def test_the_same_command_again_shows_what_is_there(shown: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(demo, "_server", None)
+    assert demo.demonstrate(shown)["accuracy"]["final"]
+
+
+def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(demo, "seconds_per_image", None)
+    assert demo._candidates(shown, "http://127.0.0.1:1", demo.error_console()) == SMALLEST
+    assert RunSettings.load(RunFolder(shown).config).candidates == SMALLEST
+
+
+@pytest.mark.parametrize(
+    ("per_image", "candidates"), [(0.01, 60), (0.2, 60), (0.21, 45), (0.27, 30), (1, 20)]
+)
+def test_a_slow_machine_makes_less(per_image: float, candidates: int):
+    assert probing.affordable(per_image) == candidates
+
+
+def test_the_first_answer_is_not_timed(monkeypatch: pytest.MonkeyPatch):
+    times = iter([100.0, 101.0, 103.0])
+    monkeypatch.setattr(probing.time, "monotonic", lambda: next(times))
+    watch = probing.Stopwatch()
+    for images in (8, 16, 38):
+        watch.tell(Progress(images, 60, 0, 0, None))
+    assert watch.seconds_per_image == 0.1
