@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.settings import Precision
 from support.tiny_model import load
 
 pytestmark = pytest.mark.models
@@ -85,6 +86,16 @@ def test_a_scale_of_zero_is_no_adapter_and_a_larger_one_tells(adapted):
     none, zero, one = (varied(adapted, noise_image(1), adapter_scale=scale)[0] for scale in (None, 0.0, 1.0))
     assert np.abs(none - zero).max() <= 1
     assert np.abs(one - zero).mean() > 0.5
+
+
+def test_it_tells_a_denoiser_that_computes_in_bfloat16_as_much(tiny_model, adapter_file, adapted):
+    settings = {"model": str(tiny_model), "adapter": str(adapter_file), "threads": 1}
+    half = load(**settings, precision=Precision.BFLOAT16)
+    image = noise_image(1)
+    assert (
+        np.abs(varied(half, image, adapter_scale=1.0) - varied(adapted, image, adapter_scale=1.0)).mean() < 2
+    )
+    assert np.abs(varied(half, image, adapter_scale=1.0) - varied(half, image)).mean() > 0.5
 
 
 def test_at_full_strength_only_the_adapter_sees_the_image(adapted):

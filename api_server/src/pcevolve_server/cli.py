@@ -12,6 +12,7 @@ from pcevolve_server.settings import (
     API_KEY_VARIABLE,
     Batching,
     ModelSettings,
+    Precision,
     SafetyPolicy,
     Settings,
     read_api_key,
@@ -45,6 +46,7 @@ def serve(
     model: options.Model = "bundled",
     model_id: options.ModelId = "",
     device: options.Device = "auto",
+    precision: options.Precision = Precision.AUTO,
     threads: options.Threads = 0,
     offline: options.Offline = False,
     allow_pickle: options.AllowPickle = False,
@@ -73,8 +75,8 @@ def serve(
 ) -> None:
     """Load a model and answer requests until SIGTERM."""
     loading = ModelSettings(
-        model=model, model_id=model_id, device=device, scheduler=scheduler, adapter=ip_adapter,
-        adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
+        model=model, model_id=model_id, device=device, precision=precision, scheduler=scheduler,
+        adapter=ip_adapter, adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
         offline=offline, allow_pickle=allow_pickle, threads=threads, library_cache=library_cache,
     )  # fmt: skip
     settings = Settings(

@@ -7,6 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from pcevolve_server.settings import Batching, SafetyPolicy
+from pcevolve_server.settings import Precision as PrecisionChoice
 from pcevolve_shared import limits
 
 # A PNG of that many incompressible pixels still fits the contract's bound on one image.
@@ -35,6 +36,13 @@ ModelId = Annotated[
     str, Option(envvar=_PREFIX + "MODEL_ID", help="Name that callers use; default: the model's.")
 ]
 Device = Annotated[str, Option(envvar=_PREFIX + "DEVICE", help="auto, cpu, cuda, cuda:1, mps.")]
+Precision = Annotated[
+    PrecisionChoice,
+    Option(
+        envvar=_PREFIX + "PRECISION",
+        help="auto: float16 on CUDA; bfloat16 on processors with matrix units for it; else float32.",
+    ),
+]
 Threads = Annotated[
     int, Option(envvar=_PREFIX + "THREADS", min=0, max=1024, help="CPU threads; 0: all cores.")
 ]

@@ -28,6 +28,15 @@ class Batching(StrEnum):
     MERGE = "merge"
 
 
+class Precision(StrEnum):
+    """The numbers that a denoiser computes in."""
+
+    AUTO = "auto"
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+
+
 @dataclass(frozen=True)
 class ModelSettings:
     """What to load and how.
@@ -43,6 +52,7 @@ class ModelSettings:
     model: str = "bundled"
     model_id: str = ""
     device: str = "auto"
+    precision: Precision = Precision.AUTO
     scheduler: str | None = None
     adapter: str = ""
     adapter_scale: float = 0.5

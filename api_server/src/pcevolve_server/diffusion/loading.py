@@ -10,7 +10,7 @@ import transformers
 from diffusers import DiffusionPipeline, SchedulerMixin
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion import presets, schedulers
+from pcevolve_server.diffusion import precision, presets, schedulers
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.checker import ModelChecker
 from pcevolve_server.diffusion.generator import DiffusionGenerator
@@ -45,9 +45,12 @@ def load(settings: ModelSettings, count_rejected: Callable[[int], None]) -> Gene
     device = _device(settings.device)
     pipeline = _pipeline(settings, device)
     adapter = _adapter(settings, pipeline)
+    computes = _lower(settings, pipeline, device)
     checker = _detach_checker(settings, pipeline)
     generator = _generator(settings, pipeline, adapter)
-    logger.info("model loaded", extra={"model": generator.info.id, "device": str(device)})
+    logger.info(
+        "model loaded", extra={"model": generator.info.id, "device": str(device), "precision": computes}
+    )
     return (
         generator
         if checker is None
@@ -80,7 +83,7 @@ def _pipeline(settings: ModelSettings, device: torch.device) -> DiffusionPipelin
     try:
         pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(
             sources.locate(settings.model),
-            dtype=torch.float16 if device.type == "cuda" else torch.float32,
+            dtype=precision.on_gpu(settings.precision) if device.type == "cuda" else torch.float32,
             # Pickled weights run code when they are read.
             use_safetensors=None if settings.allow_pickle else True,
             local_files_only=settings.offline,
@@ -90,6 +93,18 @@ def _pipeline(settings: ModelSettings, device: torch.device) -> DiffusionPipelin
         raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
+
+
+def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.device) -> str:
+    """Let the denoiser compute in what suits the device, and say in what it does."""
+    denoiser = _denoiser(pipeline)
+    if device.type == "cpu" and (wanted := precision.on_cpu(settings.precision)) != denoiser.dtype:
+        precision.lower(denoiser, wanted)
+    return str(denoiser.dtype).removeprefix("torch.")
+
+
+def _denoiser(pipeline: DiffusionPipeline) -> diffusers.ModelMixin:
+    return getattr(pipeline, "unet", None) or pipeline.transformer
 
 
 def _adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
@@ -156,8 +171,7 @@ def _info(
     settings: ModelSettings, pipeline: DiffusionPipeline, adapter: Adapter | None, scheduler: SchedulerMixin
 ) -> ModelInfo:
     identity = sources.model_id(settings)
-    denoiser = getattr(pipeline, "unet", None) or pipeline.transformer
-    sample = denoiser.config.sample_size
+    sample = _denoiser(pipeline).config.sample_size
     height, width = sample if isinstance(sample, list | tuple) else (sample, sample)
     factor = pipeline.vae_scale_factor
     pipelines: tuple[Pipeline, ...] = ("text-to-image", "image-to-image")

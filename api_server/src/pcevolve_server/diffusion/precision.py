@@ -1,0 +1,55 @@
+"""The numbers that a denoiser, which does nearly all of the work, computes in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.settings import Precision
+
+_NATIVE = "amx_bf16"
+"""What a processor must have: without matrix units for it bfloat16 is slower than float32 (docs/server.md)."""
+_DTYPES = {Precision.FLOAT32: torch.float32, Precision.BFLOAT16: torch.bfloat16}
+
+
+def on_gpu(wanted: Precision) -> torch.dtype:
+    """What a whole pipeline is loaded in on a GPU: float16 unless it is asked for otherwise."""
+    return _DTYPES.get(wanted, torch.float16)
+
+
+def on_cpu(wanted: Precision) -> torch.dtype:
+    """What a denoiser computes in on a processor.
+
+    Raises:
+        ModelLoadError: Asked for what processors are too slow at.
+    """
+    if wanted is Precision.FLOAT16:
+        raise ModelLoadError("float16 needs a GPU: use --precision auto, float32 or bfloat16")
+    native = bool(torch.cpu.get_capabilities().get(_NATIVE))
+    return _DTYPES.get(wanted, torch.bfloat16 if native else torch.float32)
+
+
+def lower(denoiser: nn.Module, dtype: torch.dtype) -> None:
+    """Let a denoiser compute in another precision inside a pipeline that does not.
+
+    Only sums within the denoiser round more; guidance, scheduler and autoencoder compute as before.
+    """
+    denoiser.to(dtype)
+    denoiser.register_forward_pre_hook(
+        lambda _, positional, named: _cast((positional, named), dtype), with_kwargs=True
+    )
+    denoiser.register_forward_hook(lambda _, positional, found: _cast(found, torch.float32))
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - whatever a pipeline hands to a denoiser
+    """All floating-point tensors in tuples, lists and dictionaries."""
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.is_floating_point() else value
+    if isinstance(value, dict):
+        return type(value)({name: _cast(each, dtype) for name, each in value.items()})
+    if isinstance(value, tuple | list):
+        return type(value)(_cast(each, dtype) for each in value)
+    return value

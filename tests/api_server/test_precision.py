@@ -1,0 +1,92 @@
+"""What a denoiser computes in, and that the rest of the pipeline does not notice."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from pcevolve_server.diffusion import precision
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.settings import Precision
+from support.tiny_model import load
+
+pytestmark = pytest.mark.models
+
+
+@pytest.fixture
+def capabilities(monkeypatch):
+    """Sets what the processor is said to have."""
+
+    def have(**found):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: found)
+
+    return have
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"amx_bf16": True}, torch.bfloat16),
+        ({"amx_bf16": False, "avx512_bf16": True}, torch.float32),
+        ({}, torch.float32),
+    ],
+)
+def test_a_processor_with_matrix_units_for_bfloat16_uses_them(capabilities, found, expected):
+    capabilities(**found)
+    assert precision.on_cpu(Precision.AUTO) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"), [(Precision.FLOAT32, torch.float32), (Precision.BFLOAT16, torch.bfloat16)]
+)
+@pytest.mark.parametrize("native", [False, True])
+def test_what_is_asked_for_is_used_everywhere(capabilities, wanted, expected, native):
+    capabilities(amx_bf16=native)
+    assert precision.on_cpu(wanted) == precision.on_gpu(wanted) == expected
+
+
+def test_float16_is_for_gpus():
+    assert precision.on_gpu(Precision.AUTO) == precision.on_gpu(Precision.FLOAT16) == torch.float16
+    with pytest.raises(ModelLoadError, match="float16 needs a GPU: use --precision"):
+        precision.on_cpu(Precision.FLOAT16)
+
+
+def created(generator):
+    """Three images, int64 ``(3, 32, 32, 3)``."""
+    recipe = Recipe(width=32, height=32, steps=4, guidance=5.0, strength=None)
+    return _pixels(generator.create([Task(recipe, "a cat", "", seed, None) for seed in range(3)]))
+
+
+def varied(generator):
+    """Three variations of one image, int64 ``(3, 32, 32, 3)``."""
+    recipe = Recipe(width=32, height=32, steps=4, guidance=5.0, strength=0.7)
+    source = Image.linear_gradient("L").resize((32, 32)).convert("RGB")
+    return _pixels(generator.vary([Task(recipe, "a cat", "", seed, source) for seed in range(3)]))
+
+
+def _pixels(pictures):
+    return np.stack([np.asarray(each.image, dtype=np.int64) for each in pictures])
+
+
+@pytest.mark.parametrize("made", [created, varied])
+def test_the_denoiser_alone_computes_in_less_and_images_hardly_change(tiny_model, made):
+    whole, half = (
+        load(model=str(tiny_model), threads=1, precision=each)
+        for each in (Precision.FLOAT32, Precision.BFLOAT16)
+    )
+    assert half.text_to_image.unet.dtype == half.image_to_image.unet.dtype == torch.bfloat16
+    assert half.text_to_image.vae.dtype == half.text_to_image.text_encoder.dtype == torch.float32
+    apart = np.abs(made(whole) - made(half))
+    assert 0 < apart.mean() < 2
+
+
+def test_all_tensors_of_numbers_are_cast_and_nothing_else():
+    given = ((torch.ones(1), torch.tensor([3])), {"words": [torch.ones(2)], "flag": True, "none": None})
+    (number, step), named = precision._cast(given, torch.bfloat16)
+    assert (number.dtype, step.dtype, named["words"][0].dtype) == (
+        torch.bfloat16,
+        torch.int64,
+        torch.bfloat16,
+    )
+    assert (named["flag"], named["none"]) == (True, None)
