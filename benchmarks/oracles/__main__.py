@@ -115,8 +115,9 @@ def _picked(case: Case, seen: Seen, draw: Draw, voter: str) -> tuple[np.ndarray,
     real, classes = seen.real[voter], int(seen.targets.max()) + 1
     pools = [real[draw.unlabelled]] * classes if case.generator else seen.drawn[voter]
     names = tuple(str(each) for each in range(classes))
-    frame = Frame.of(real[draw.unlabelled]) if case.frame else brought(voter)
-    scene = Scene(names, tuple(pools), PICKED, SHOTS, 1, 0, draw.seed, "replace-one", 0.0, frame)
+    frame = Frame.of(real[draw.unlabelled]) if case.frame else None
+    known = None if case.frame else brought(voter)
+    scene = Scene(names, tuple(pools), PICKED, SHOTS, 1, 0, draw.seed, "replace-one", 0.0, frame, known)
     private = PrivateEmbeddings(real[draw.shots], seen.targets[draw.shots], np.arange(len(draw.shots)))
     events = NOISELESS if case.noise else CENTRE_FIRST
     return Means().pick(Means().measure(private, scene, events, SeededNoise(draw.seed)), scene)

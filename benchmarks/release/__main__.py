@@ -6,6 +6,7 @@ those that may be tuned on. The rows:
 
 - ``at once, candidates``: one release in the frame of the bundled model's candidates, as before decision 20;
 - ``at once, public`` and ``centre first, public``: in the frame that the encoder brings;
+- ``centre first, joined``: in that frame joined with the candidates', as since decision 27;
 - ``without noise``: the means of the shots in that frame.
 
 And with unlabelled real images of the same set in the generator's place: of ``PICKED`` images that are selected for
@@ -19,6 +20,7 @@ import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -27,6 +29,7 @@ from benchmarks.release.budget import AT_ONCE, CENTRE_FIRST, SHOTS, interval
 from benchmarks.release.data import RealSet, drawn_candidates, embedded, embedders, real_sets
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
+from pcevolve.encoders.frames import PublicFrame
 from pcevolve.privacy import Event, Events
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.frame import Frame, projected
@@ -35,6 +38,8 @@ from pcevolve.selectors.means import Means, means_of
 PICKED, CANDIDATES = 15, 24
 NOISELESS: Events = (Event("gaussian", f"1/{10**9}"),)
 JUDGES = ("mobilenet", "squeezenet")
+Framing: TypeAlias = Frame | PublicFrame | None
+"""A frame as it is, public images to be joined with the candidates, or the candidates alone."""
 
 
 @dataclass(frozen=True)
@@ -64,20 +69,20 @@ class Draw:
         )
         return dict(Means().measure(private, scene, events, SeededNoise(self.seed)))
 
-    def scene(self, pools: list[np.ndarray], frame: Frame | None) -> Scene:
+    def scene(self, pools: list[np.ndarray], frame: Framing) -> Scene:
         labels = tuple(f"{place}" for place in range(self.targets.max() + 1))
-        return Scene(labels, tuple(pools), PICKED, SHOTS, 1, 0, self.seed, "replace-one", 0.0, frame)
+        known = frame if isinstance(frame, PublicFrame) else None
+        given = frame if isinstance(frame, Frame) else None
+        return Scene(labels, tuple(pools), PICKED, SHOTS, 1, 0, self.seed, "replace-one", 0.0, given, known)
 
-    def nearest(self, pools: list[np.ndarray], frame: Frame | None, events: Events) -> float:
+    def nearest(self, pools: list[np.ndarray], frame: Framing, events: Events) -> float:
         """Accuracy of the nearest released mean."""
         found = self.measured(self.scene(pools, frame), events)
         points = projected(self.embeddings[self.rest], found["centre"], found["axes"])
         gaps = np.square(points[:, None] - means_of(found)[None]).sum(axis=2)
         return float((gaps.argmin(axis=1) == self.targets[self.rest]).mean())
 
-    def selected(
-        self, frame: Frame | None, events: Events, judges: dict[str, np.ndarray]
-    ) -> dict[str, float]:
+    def selected(self, frame: Framing, events: Events, judges: dict[str, np.ndarray]) -> dict[str, float]:
         """Purity of what is selected from half of the other images, unlabelled, and judges' accuracy on the rest."""
         half = len(self.rest) // 2
         candidates, test = self.rest[:half], self.rest[half:]
@@ -112,11 +117,14 @@ def figures(real: RealSet, cache: Path, seeds: int, *, drawn: bool) -> dict[str,
         pools = [embedded("voter", each, encoders["voter"], cache) for each in shown]
         rows["at once, candidates"] = [each.nearest(pools, None, AT_ONCE) for each in draws]
         rows["centre first, candidates"] = [each.nearest(pools, None, CENTRE_FIRST) for each in draws]
+        rows["centre first, joined"] = [each.nearest(pools, brought, CENTRE_FIRST) for each in draws]
     judges = {name: by_name[name] for name in JUDGES}
     for title, kind, events in (
         ("at once, candidates", None, AT_ONCE),
         ("at once, public", frame, AT_ONCE),
         ("centre first, public", frame, CENTRE_FIRST),
+        ("centre first, candidates", None, CENTRE_FIRST),
+        ("centre first, joined", brought, CENTRE_FIRST),
     ):
         chosen = [each.selected(kind, events, judges) for each in draws]
         for name in chosen[0]:

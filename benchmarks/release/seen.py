@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.release.budget import SHOTS
 from benchmarks.release.data import RealSet, drawn_candidates, embedded, embedders
 from pcevolve.encoders import load_encoder
-from pcevolve.selectors.frame import Frame
+from pcevolve.encoders.frames import PublicFrame
 
 VOTER, CANDIDATES = "voter", 60
 
@@ -59,10 +59,9 @@ def seen_by_all(real: RealSet, cache: Path) -> Seen:
 
 
 @cache
-def brought(voter: str) -> Frame | None:
-    """The public frame of the bundled voter; another's is that of the candidates."""
-    frame = load_encoder("bundled").frame if voter == VOTER else None
-    return None if frame is None else Frame.public(frame)
+def brought(voter: str) -> PublicFrame | None:
+    """What the bundled voter knows of public images; others know nothing."""
+    return load_encoder("bundled").frame if voter == VOTER else None
 
 
 def repeated(pools: Sequence[np.ndarray]) -> np.ndarray:

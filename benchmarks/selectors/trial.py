@@ -164,6 +164,7 @@ def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
     )
     method, _ = methods.resolved(trial.method, budget, scope)
     iterations = method.iterations(trial.iterations, budget, scope)
+    frame = frame_digest(trial.encoder, None) if method.centre_first else None
     plan = PublicPlan(
         run_id=f"{trial.seed:032x}",
         run_seed=trial.seed,
@@ -191,7 +192,8 @@ def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         delta=trial.delta if method.delta else 0.0,
         encoder=trial.encoder,
         centre_first=bool(method.centre_first),
-        frame=frame_digest(trial.encoder, None) if method.centre_first else None,
+        frame=frame,
+        joined_frame=frame is not None,
         noise="INSECURE-seeded",
     )
     return plan, method

@@ -137,7 +137,9 @@ def _pools(case: Case, seen: dict[str, Seen], rows: Draw, eye: str) -> list[np.n
 
 def _scene(case: Case, pools: Sequence[np.ndarray]) -> Scene:
     names = tuple(str(each) for each in range(len(pools)))
-    return Scene(names, tuple(pools), PICKED, SHOTS, 1, 0, case.seed, "replace-one", 0.0, brought(case.voter))
+    return Scene(
+        names, tuple(pools), PICKED, SHOTS, 1, 0, case.seed, "replace-one", public=brought(case.voter)
+    )
 
 
 @cache

@@ -30,6 +30,12 @@ RUNS = {
         **SELECTED,
         "frame": frame_digest("bundled", None),
     },
+    "dp-means in the encoder's and the candidates' frame": {
+        "method": "dp-means",
+        **SELECTED,
+        "frame": frame_digest("bundled", None),
+        "joined_frame": True,
+    },
     "dp-means, matched": {"method": "dp-means", "appearance": "matched", **SELECTED},
     "dp-means, as they come": {"method": "dp-means", **SELECTED},
     "dp-means, all sums at once": {"method": "dp-means", **SELECTED, "centre_first": False},

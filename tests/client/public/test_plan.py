@@ -110,6 +110,7 @@ def test_wire_seeds_come_from_the_public_seed_alone():
         ({"strengths": (0.8,)}, "one per iteration"),
         ({"prompt_template": "an image"}, "is missing"),
         ({"candidates": 3, "prototypes": 2}, "multiple of"),
+        ({"joined_frame": True}, "no frame of public images"),
         ({"api": "http://u:p@host"}, "pattern"),
         ({"epsilon": "1/0"}, "pattern"),
         ({"surprise": 1}, "Extra inputs"),

@@ -69,7 +69,7 @@ KINDS = {
     "matched": Kind(lambda: small_plan(**SELECTED, appearance="matched")),
     "as-is": Kind(lambda: small_plan(**SELECTED)),
     "at once": Kind(lambda: small_plan(**{**SELECTED, "centre_first": False})),
-    "framed": Kind(lambda: small_plan(**SELECTED, frame=frame_digest("bundled", None))),
+    "framed": Kind(lambda: small_plan(**SELECTED, frame=frame_digest("bundled", None), joined_frame=True)),
     "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
     "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
     "larger": Kind(small_plan, extensions=(Extension(more=2, strength=0.5),)),

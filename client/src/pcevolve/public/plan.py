@@ -156,6 +156,7 @@ class PublicPlan(BaseModel):
     encoder: str
     # Absent in plans of earlier versions.
     frame: Annotated[settings.Digest | None, Field(exclude_if=operator.not_)] = None
+    joined_frame: Annotated[bool, Field(exclude_if=operator.not_)] = False
     weights: settings.Digest | None = None
     image_hosts: settings.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
@@ -179,6 +180,8 @@ class PublicPlan(BaseModel):
             raise ValueError(
                 "prompt-template: '{label}' is missing, so all classes would get the same prompt"
             )
+        if self.joined_frame and self.frame is None:
+            raise ValueError("joined_frame: there is no frame of public images to join with the candidates")
         if self.candidates % self.prototypes:
             raise ValueError("candidates: must be a multiple of the prototypes per class")
         if self.keep == "selected" and self.more:

@@ -95,10 +95,10 @@ def _classifier(plan: PublicPlan) -> str:
     """What the classifier beside the images is and needs; empty for a run that has none."""
     if not plan.centre_first:
         return ""
+    candidates = "a frame made from synthetic candidates"
+    public = f"the public frame with sha256 {plan.frame}"
     frame = (
-        f"the public frame with sha256 {plan.frame}"
-        if plan.frame
-        else "a frame made from synthetic candidates"
+        f"{public} joined with {candidates}" if plan.joined_frame else public if plan.frame else candidates
     )
     given = ", of images that were given the released appearance" if plan.appearance == "matched" else ""
     covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"

@@ -86,8 +86,14 @@ def assumptions(plan: PublicPlan) -> list[str]:
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
         f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
         *([f"that more was asked for later, {len(plan.extended)} times"] if plan.extended else []),
-        *([f"frame of its embeddings of public images: sha256 {plan.frame}"] if plan.frame else []),
+        *([_frame(plan)] if plan.frame else []),
     ]
+
+
+def _frame(plan: PublicPlan) -> str:
+    """In which public coordinates private images are seen."""
+    joined = ", joined with the candidates'" if plan.joined_frame else ""
+    return f"frame of its embeddings of public images: sha256 {plan.frame}{joined}"
 
 
 def _subsample(plan: PublicPlan) -> list[str]:

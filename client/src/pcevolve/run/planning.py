@@ -41,6 +41,7 @@ def resolved_plan(
         raise UsageError(
             "--lookahead and --more need rounds of variation, which this run has not: give --iterations"
         )
+    frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
     shared = set(PublicPlan.model_fields) & set(RunSettings.model_fields)
     values = settings.model_dump(include=shared, exclude_none=True) | {
         "run_id": run_id,
@@ -68,7 +69,8 @@ def resolved_plan(
         "delta": components.limits.run.delta,
         "noise": components.noise.source,
         "weights": named_weights(settings.encoder, settings.encoder_weights),
-        "frame": frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None,
+        "frame": frame,
+        "joined_frame": frame is not None,
         "forgets_insecure": settings.forget_insecure,
         "earlier": earlier,
         "library": library,

@@ -15,6 +15,7 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
+from pcevolve.encoders.frames import PublicFrame
 from pcevolve.errors import ModelError
 from pcevolve.evolve import Pool, Population
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance, developed
@@ -127,10 +128,15 @@ class Chooser:
             relation=plan.relation,
             threshold=plan.threshold,
             frame=self._frame,
+            public=self._public if self.plan.joined_frame else None,
         )
 
     @cached_property
     def _frame(self) -> Frame | None:
+        return None if self._public is None or self.plan.joined_frame else Frame.public(self._public)
+
+    @cached_property
+    def _public(self) -> PublicFrame | None:
         return frame_of(self.plan, self.encoder)
 
     def _embed(
@@ -165,7 +171,7 @@ class Chooser:
         return self._embedded[digest, rendition]
 
 
-def frame_of(plan: PublicPlan, encoder: Encoder) -> Frame | None:
+def frame_of(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
     """The public frame that a plan names; None if it names none.
 
     Raises:
@@ -178,7 +184,7 @@ def frame_of(plan: PublicPlan, encoder: Encoder) -> Frame | None:
             f"the run was judged in the public frame with sha256 {plan.frame}, which encoder {encoder.name} of this "
             "version does not bring: use the version of pcevolve that has it"
         )
-    return Frame.public(encoder.frame)
+    return encoder.frame
 
 
 def _indices(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntArray:

@@ -1,8 +1,8 @@
 """The public frame of reference of DP class means: centre, principal axes and clip radius.
 
-They are those of public images where the encoder brings them, else those of the synthetic candidates. Nothing private
-enters it. It goes on record with the means, so its numbers are rounded coarsely: finer digits differ between machines
-and could say anything, and the clip makes any frame safe.
+They are those of public images where the encoder brings them, joined with those of the synthetic candidates; else the
+candidates' alone. Nothing private enters it. It goes on record with the means, so its numbers are rounded coarsely:
+finer digits differ between machines and could say anything, and the clip makes any frame safe.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.selectors.coarse import coarse, is_coarse, power_below
 
+CANDIDATES_SHARE = 1 / 3
+"""What candidates count for beside public images: enough to see a domain that they show (decision 27)."""
 MOST_AXES = 16
 """Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
 STEP = 2.0**-9
@@ -61,6 +63,32 @@ class Frame:
         count = min(most, of.axes.shape[1])
         axes = np.ascontiguousarray(of.axes[:, :count])
         return cls(of.centre, axes, float(of.radii[count - 1]), of.variances[:count])
+
+    @classmethod
+    def joined(cls, public: PublicFrame, candidates: FloatArray, most: int = MOST_AXES) -> Self:
+        """Public images and candidates as one set, in which each is as spread as the other and counts by its share.
+
+        Args:
+            public: What an encoder brings.
+            candidates: float64 ``(n, d)``; where all are alike, or none can be used, the public frame is all there is.
+            most: How many axes, at most.
+        """
+        rows = candidates[np.isfinite(candidates).all(axis=1)]
+        middle = rows.mean(axis=0) if len(rows) else public.centre
+        spread, total = float(np.square(rows - middle).sum()), float(public.variances.sum())
+        if not spread > 0:
+            return cls.public(public, most)
+        shares = (1 - CANDIDATES_SHARE, CANDIDATES_SHARE)
+        seen = (public.axes * np.sqrt(shares[0] * public.variances / total)).T
+        both = np.concatenate([seen, (rows - middle) * np.sqrt(shares[1] / spread)])
+        axes = coarse(_principal(both, most), STEP)
+        known = public.radii[min(most, public.radii.size) - 1]
+        centre = coarse(
+            np.average([public.centre, middle], axis=0, weights=shares), STEP * power_below(known)
+        )
+        radius = np.average([known, _typical_norm((rows - centre) @ axes)], weights=shares)
+        scale = np.average([total, spread / len(rows)], weights=shares)
+        return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0))
 
     def rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
         """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame.

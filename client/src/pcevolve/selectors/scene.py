@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.encoders.frames import PublicFrame
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.selectors.frame import Frame
 
@@ -86,7 +87,8 @@ class Scene:
         seed: For public randomness.
         relation: Neighbour relation under which the events' parameters hold.
         threshold: H, subtracted from noisy votes.
-        frame: Public frame for class means; None where it is to be that of the candidates.
+        frame: Public frame for class means; None where candidates have a say in it.
+        public: What the encoder knows of public images, to be joined with the candidates; None if it has no say.
     """
 
     labels: tuple[str, ...]
@@ -99,11 +101,15 @@ class Scene:
     relation: Relation
     threshold: float = 0.0
     frame: Frame | None = None
+    public: PublicFrame | None = None
 
     @cached_property
     def coordinates(self) -> Frame:
-        """The frame in which means are released: the one that is given, or that of the candidates."""
-        return Frame.of(np.concatenate(self.pools)) if self.frame is None else self.frame
+        """The frame in which means are released: as given, or the candidates', joined with public images' or not."""
+        if self.frame is not None:
+            return self.frame
+        candidates = np.concatenate(self.pools)
+        return Frame.of(candidates) if self.public is None else Frame.joined(self.public, candidates)
 
     @property
     def key(self) -> str:

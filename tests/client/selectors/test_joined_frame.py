@@ -1,0 +1,106 @@
+"""A frame of public images and candidates together: it sees what candidates show, and is not theirs to turn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.encoders.frames import PublicFrame
+from pcevolve.privacy import Event
+from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors.coarse import is_coarse
+from pcevolve.selectors.frame import CANDIDATES_SHARE, MOST_AXES, STEP, Frame
+from pcevolve.selectors.means import Means
+
+WIDTH, KNOWN = 40, 24
+EVENTS = (Event("gaussian", "2"), Event("gaussian", "1"))
+
+
+def public(seed: int = 1) -> PublicFrame:
+    """Public images that differ along the first axes of the space alone."""
+    variances = np.geomspace(8.0, 2.0, KNOWN)
+    centre = np.random.default_rng(seed).normal(size=WIDTH).round(3)
+    return PublicFrame("0" * 64, centre, np.eye(WIDTH, KNOWN), variances, np.sqrt(variances.cumsum()))
+
+
+def candidates(axis: int = WIDTH - 1, size: float = 1.0, seed: int = 2) -> np.ndarray:
+    """Candidates that differ along one axis most."""
+    random = np.random.default_rng(seed)
+    return np.asarray(
+        size * (random.normal(size=(90, WIDTH)) * 0.05 + random.normal(size=(90, 1)) * np.eye(WIDTH)[axis])
+    )
+
+
+def seen(frame: Frame, axis: int) -> float:
+    """How much of one direction of the space the frame's axes span, 0..1."""
+    return float(np.square(frame.axes[axis]).sum())
+
+
+def test_it_sees_a_direction_in_which_candidates_alone_differ():
+    assert seen(Frame.public(public()), WIDTH - 1) == 0
+    assert seen(Frame.joined(public(), candidates()), WIDTH - 1) > 0.99
+
+
+def test_it_keeps_the_directions_in_which_public_images_differ_most():
+    frame = Frame.joined(public(), candidates())
+    assert all(seen(frame, axis) > 0.98 for axis in range(MOST_AXES - 3))
+
+
+def test_candidates_count_by_their_share_however_spread_they_are():
+    near, far = (Frame.joined(public(), candidates(size=size)) for size in (0.01, 100.0))
+    assert np.abs(near.axes - far.axes).max() <= STEP
+
+
+def test_its_form_is_that_of_every_frame():
+    frame = Frame.joined(public(), candidates())
+    assert frame.axes.shape == (WIDTH, MOST_AXES)
+    assert np.abs(frame.axes.T @ frame.axes - np.eye(MOST_AXES)).max() < 0.05
+    assert is_coarse(frame.axes, STEP)
+    assert is_coarse(frame.centre, STEP / 2**10)
+    assert (frame.variances > 0).all()
+    assert np.all(np.diff(frame.variances) <= 1e-9 + 0.01 * frame.variances[:-1])
+
+
+def test_centre_and_radius_lie_between_the_two():
+    known, rows = public(), candidates() + 5.0
+    frame = Frame.joined(known, rows)
+    between = (1 - CANDIDATES_SHARE) * known.centre + CANDIDATES_SHARE * rows.mean(axis=0)
+    assert frame.centre == pytest.approx(between, abs=0.01)
+    own = np.median(np.linalg.norm((rows - frame.centre) @ frame.axes, axis=1))
+    expected = (1 - CANDIDATES_SHARE) * known.radii[MOST_AXES - 1] + CANDIDATES_SHARE * own
+    assert frame.radius == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "rows", [np.full((5, WIDTH), np.nan), np.ones((5, WIDTH)), np.ones((1, WIDTH)), np.empty((0, WIDTH))]
+)
+def test_without_candidates_that_differ_it_is_the_public_one(rows: np.ndarray):
+    frame, alone = Frame.joined(public(), rows), Frame.public(public())
+    assert np.array_equal(frame.axes, alone.axes)
+    assert np.array_equal(frame.centre, alone.centre)
+    assert frame.radius == alone.radius
+
+
+def test_candidates_that_are_no_images_have_no_say():
+    rows = candidates()
+    broken = np.concatenate([rows, np.full((3, WIDTH), np.nan)])
+    assert np.array_equal(Frame.joined(public(), rows).axes, Frame.joined(public(), broken).axes)
+
+
+def scene(known: PublicFrame | None, frame: Frame | None = None) -> Scene:
+    pools = (candidates(axis=WIDTH - 1), candidates(axis=WIDTH - 2, seed=3))
+    return Scene(("cut", "good"), pools, 4, 10, 1, 0, 7, "replace-one", 0.0, frame, known)
+
+
+def test_on_record_it_is_the_joined_frame_or_off_by_a_rounding():
+    asked = scene(public())
+    rows = np.concatenate(asked.pools)
+    data = PrivateEmbeddings(rows, np.repeat([0, 1], 90), np.arange(len(rows)))
+    measured = dict(Means().measure(data, asked, EVENTS, SeededNoise(1)))
+    assert Means().rounding_bits(measured, asked, EVENTS) == 0
+    nudged = measured["axes"].copy()
+    nudged[0, 0] += STEP
+    assert (Means().rounding_bits({**measured, "axes": nudged}, asked, EVENTS) or 0) > 0
+    for other in (scene(None), scene(public(seed=5)), scene(None, Frame.public(public()))):
+        assert Means().rounding_bits(measured, other, EVENTS) is None
