@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+NEAREST_MEAN, RANDOM_PHASE = "nearest-mean", "random-phase"
+"""Yardsticks that ask no generator; see ``yardsticks``."""
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -12,7 +15,7 @@ class Trial:
 
     Attributes:
         world: Which private data; see ``world``.
-        method: Name of a method, or ``shots`` for training on the private shots themselves.
+        method: Name of a method, or ``shots`` for training on the private shots themselves, or a yardstick.
         epsilon: ε*.
         delta: δ, where the method has one.
         shots: K.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.private_sets import available
-from benchmarks.selectors.design import Trial
+from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.split import SETS
 
 DEVELOPMENT = "digits:3,5,8"
@@ -61,7 +61,8 @@ def _ablations(world: str, seed: int) -> list[Trial]:
     found = [_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **part) for part in parts]
     for name in ("pe", "pcevolve"):  # what the appearance is worth to other methods
         found.append(_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed, appearance="matched"))
-    return [*found, _trial(world, "shots", CHOSEN_EPSILON, CHOSEN_SHOTS, seed)]
+    others = ("shots", NEAREST_MEAN, RANDOM_PHASE)
+    return [*found, *(_trial(world, each, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for each in others)]
 
 
 def _sweeps(seed: int, methods: tuple[str, ...]) -> list[Trial]:

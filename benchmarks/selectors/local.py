@@ -24,19 +24,13 @@ from pcevolve_server.settings import ModelSettings
 from pcevolve_shared import images
 
 BATCH = 48
-BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16")
 
 
 def bundled() -> DiffusionGenerator:
-    """Load the bundled model, in the format and memory layout that this machine is fast with.
-
-    In bfloat16 it is nearly twice as fast on CPUs that know the format, and three times slower on the others.
-    """
+    """Load the bundled model, in the memory layout that this machine is fast with."""
     generator = load(ModelSettings(model="bundled", device="cpu", offline=True), lambda rejected: None)
     assert isinstance(generator, DiffusionGenerator)
     pipeline = generator.text_to_image  # the image-to-image pipeline is made of the same parts
-    if any(torch.cpu.get_capabilities().get(each) for each in BFLOAT16_INSTRUCTIONS):
-        pipeline.to(torch.bfloat16)
     for part in (pipeline.unet, pipeline.vae):
         part.to(memory_format=torch.channels_last)
     return generator

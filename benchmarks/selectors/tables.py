@@ -77,8 +77,10 @@ on held-out real images: for a small CNN that is trained on the synthetic pixels
 encoders. **The last accuracy column voted**: it is the encoder that selected, which flatters whatever it selected;
 the others took no part, and they count. A dash: not measured with that judge. Measures of distance are on the voter.
 `random` is the control, `t2i` the prompt's images as they come, `shots` training on the private images themselves,
-`noise-free` the same method without its noise; the last two protect nobody. "Best tenth" is the share of
-the first round's prototypes that are among the tenth of the first pool which lies closest to real held-out images.
+`noise-free` the same method without its noise; the last two protect nobody. `nearest-mean` (the released
+means as a classifier, by the encoder that they were made with) and `random-phase` (images of random phases under a
+released spectrum) ask no generator at all. "Best tenth" is the share of the first round's prototypes that are among
+the tenth of the first pool which lies closest to real held-out images.
 """
 
 

@@ -15,8 +15,9 @@ from scipy.spatial.distance import cdist, pdist
 
 from benchmarks.judges import Verdict, judged, judges
 from benchmarks.private_sets import drawn
-from benchmarks.selectors.design import Trial
+from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, bundled
+from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from benchmarks.split import SETS
 from pcevolve import methods
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
@@ -105,16 +106,33 @@ def held_out_features(world: str, shots: int, seed: int, voter: str, judge: str)
     return judges(voter)[judge](held_out_records(world, shots, seed).images)
 
 
+NO_CALLS: dict[str, object] = {"images": 0, "iterations": 0}
+
+
 def measure(trial: Trial, shared: Path) -> dict[str, object]:
     """Run a trial; ``shared`` is a folder of text-to-image pictures that other trials may have made."""
     started = time.monotonic()
     private, _ = drawn(trial.world, trial.shots, trial.seed)
+    if trial.method == NEAREST_MEAN:
+        return {**dataclasses.asdict(trial), **_without_images(trial, private), **NO_CALLS}
     if trial.method == "shots":
-        pictures, targets, extra = list(private.images), list(private.targets), {"images": 0, "iterations": 0}
+        pictures, targets, extra = list(private.images), list(private.targets), NO_CALLS
+    elif trial.method == RANDOM_PHASE:
+        pictures, targets = random_phase(trial, private, SeededNoise(trial.seed))
+        extra = NO_CALLS
     else:
         pictures, targets, extra = _evolved(trial, private, shared)
     found = _scores(trial, pictures, np.array(targets, dtype=np.int64))
     return {**dataclasses.asdict(trial), **found, **extra, "seconds": round(time.monotonic() - started, 1)}
+
+
+def _without_images(trial: Trial, private: PrivateDataset) -> dict[str, object]:
+    """The accuracy of the release alone, by the encoder that it was made with."""
+    held_out = held_out_records(trial.world, trial.shots, trial.seed)
+    features = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder, trial.encoder)
+    said = nearest_mean(trial, private, encoder(trial.encoder), features, SeededNoise(trial.seed))
+    accuracy = float((said == held_out.targets).mean())
+    return {"verdicts": [dataclasses.asdict(Verdict(trial.encoder, voted=True, accuracy=accuracy))]}
 
 
 def _evolved(
