@@ -124,6 +124,26 @@ def test_retries_and_failures_can_be_picked_out(browser: Browser, viewer: Path):
     assert tab.run(f"{SHOWN}.map(step => step.id)") == ["r3", "r4"]
 
 
+def test_a_row_of_retries_is_folded_opens_for_a_link_and_when_trouble_is_asked_for(
+    browser: Browser, folder: Path
+):
+    def meddle(request: Outgoing) -> Incoming | None:
+        asked.append(request)
+        return Incoming(503, (("Retry-After", "0"),), b"{}") if 2 <= len(asked) < 5 else None
+
+    asked: list[Outgoing] = []
+    root = paid_run(folder / "busy", small_plan(method="pcevolve"), FakeProvider(meddle))
+    tab = Tab(browser).open(page(root))
+    inside = "document.getElementById('r4').offsetHeight > 0 && document.querySelector('.fold').open"
+    assert tab.run(inside) is False
+    tab.run("document.getElementById('with-trouble').click()")
+    assert tab.run(inside) is True
+    tab.run("document.getElementById('with-trouble').click()")
+    assert tab.run(inside) is False
+    tab.run("location.hash = 'r4'")
+    assert tab.run(f"new Promise(done => setTimeout(() => done({inside}), 300))") is True
+
+
 def test_a_link_leads_to_its_request_even_if_that_was_hidden(browser: Browser, viewer: Path):
     tab = Tab(browser).open(viewer)
     choose(tab, "by-kind", "image-to-image")

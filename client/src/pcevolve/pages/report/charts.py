@@ -63,6 +63,11 @@ class Chart:
         return max((iteration for line in self.series for iteration, _ in line.values), default=0)
 
     @property
+    def points(self) -> int:
+        """How many the longest line has."""
+        return max((len(line.values) for line in self.series), default=0)
+
+    @property
     def across(self) -> list[tuple[float, str]]:
         """Ticks of the horizontal axis: place and label."""
         return [(self.x(each), str(int(each))) for each in ticks(self.last, 6) if each == int(each)]

@@ -12,6 +12,9 @@ from pcevolve.pages.report.source import FinishedRun
 from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.privacy import Event
 
+FEWEST_POINTS = 3
+"""Of a line; fewer are read more easily in the table."""
+
 
 @dataclass(frozen=True)
 class AccuracyPoint:
@@ -47,12 +50,12 @@ def spent(run: FinishedRun) -> list[float]:
 
 
 def curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
-    """All charts of the page; a run without evolution has no curve but accuracy, an INSECURE one none of ε."""
+    """All charts of the page that have enough points for one; an INSECURE run has none of ε."""
     charts = [_accuracy(accuracy)] if accuracy else []
     if run.plan.iterations:
         charts += [_epsilon(run)] if run.plan.secure else []
         charts += [_strength(run), *_bytes(traffic)]
-    return charts
+    return [each for each in charts if each.points >= FEWEST_POINTS]
 
 
 def _accuracy(points: Sequence[AccuracyPoint]) -> Chart:

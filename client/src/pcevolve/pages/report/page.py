@@ -11,11 +11,13 @@ from urllib.parse import urlsplit
 
 from jinja2 import Template
 
+import pcevolve
 from pcevolve.durable import write_durably
 from pcevolve.methods import method
 from pcevolve.methods.lift import uniform_lift
 from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.pages import base_style, compiled, inline, own_file, size
+from pcevolve.pages.report.brief import Brief
 from pcevolve.pages.report.curves import AccuracyPoint, curves, percent, spent
 from pcevolve.pages.report.sheets import ROWS, contact_sheets, evenly
 from pcevolve.pages.report.source import FinishedRun
@@ -82,6 +84,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
     events = [event for receipt in run.receipts.values() for event in receipt.events]
     paid = [event for event in events if not event.free]
     chosen_by = method(plan.method)
+    sheets = contact_sheets(run)
     first = first_selection({t: each.events for t, each in sorted(run.receipts.items())})
     return {
         "plan": plan,
@@ -100,7 +103,10 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "lift": chosen_by.lift(first, scope_of(plan)) if first else uniform_lift((), scope_of(plan)),
         "luck": uniform_lift((), scope_of(plan)),
         "shown_populations": len(evenly(plan.iterations + 1, ROWS)),
-        "sheets": contact_sheets(run),
+        "sheets": sheets,
+        "brief": Brief.of(plan, events, traffic, run.record.traffic.attempts),
+        "version": pcevolve.__version__,
+        "framed": any(tile.receipt for sheet in sheets for row in sheet.rows for tile in row.tiles),
         "charts": curves(run, traffic, accuracy),
         "spent": spent(run),
         "traffic": traffic,

@@ -3,6 +3,7 @@
 (() => {
   const find = (id) => document.getElementById(id);
   const steps = [...document.querySelectorAll(".step")];
+  const folds = [...document.querySelectorAll(".fold")];
   const choices = { class: find("by-class"), round: find("by-round"), kind: find("by-kind") };
   const needs = { image: find("with-image"), trouble: find("with-trouble") };
 
@@ -12,6 +13,10 @@
 
   const apply = () => {
     for (const step of steps) step.hidden = !wanted(step);
+    for (const fold of folds) {
+      fold.hidden = fold.querySelector(".step:not([hidden])") === null;
+      fold.open = needs.trouble.checked;
+    }
     find("shown").textContent = `${steps.filter((step) => !step.hidden).length} of ${steps.length} shown`;
   };
 
@@ -24,8 +29,11 @@
   // A link into the page must lead somewhere, whatever is hidden.
   const reveal = () => {
     const target = find(decodeURIComponent(location.hash.slice(1)));
-    if (target === null || !target.hidden) return;
-    reset();
+    if (target === null) return;
+    const fold = target.closest(".fold:not([open])");
+    if (!target.hidden && fold === null) return;
+    if (target.hidden) reset();
+    if (fold !== null) fold.open = true;
     target.scrollIntoView();
   };
 

@@ -17,6 +17,7 @@ from pcevolve.pages import base_style, compiled, inline, own_file, size
 from pcevolve.pages.reasons import Reasons
 from pcevolve.pages.wire.fields import cut, fields
 from pcevolve.pages.wire.gallery import MOST_PICTURE_BYTES, Gallery
+from pcevolve.pages.wire.outline import outline
 from pcevolve.pages.wire.prices import in_words, prices
 from pcevolve.public.figures import loss
 from pcevolve.public.finding import Finding
@@ -24,6 +25,8 @@ from pcevolve.publish import marks
 from pcevolve.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
 
 MOST_FAULTS = 50  # of one finding
+SHORT_ROW = 3
+"""Attempts with the same bytes that are shown one by one."""
 _LINE = re.compile(r"\(line (\d+)\)")
 
 
@@ -97,6 +100,8 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
         "marks": [] if plan is None else marks(plan),
         "budget": None if plan is None else float(plan.budget.epsilon),
         "steps": steps,
+        "folds": _folds(steps),
+        "outline": outline(traffic.attempts),
         "receipts": traffic.receipts,
         "line_of": {each.receipt: each.line for each in traffic.receipts},
         "carried": reasons.carried,
@@ -111,6 +116,23 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
         "hosts": hosts(traffic.attempts),
         "rounds": _rounds(steps),
     }
+
+
+def _folds(steps: Sequence[Attempt | RecordedReceipt]) -> dict[int, int]:
+    """Attempts between the first and the last of a row with the same bytes: how many, by the number of the first.
+
+    Such a row says nothing new: its last one tells what came of it in the end.
+    """
+    found: dict[int, int] = {}
+    row: list[Attempt] = []
+    for step in (*steps, None):
+        if isinstance(step, Attempt) and row and step.repeats is row[0]:
+            row.append(step)
+            continue
+        if len(row) > SHORT_ROW:
+            found[row[1].number] = len(row) - 2
+        row = [step] if isinstance(step, Attempt) else []
+    return found
 
 
 def hosts(attempts: Iterable[Attempt]) -> list[str]:
