@@ -1,8 +1,9 @@
 """Differential privacy: mechanisms, calibration and accounting. It could be a library of its own.
 
 Events (``pcevolve.privacy``) say what happened to private data. ``accountants`` say what they cost, with the ``curves``
-of single mechanisms, ``tradeoff`` how often an attacker can be right; ``calibration`` says which ones fit a budget, ``sensitivity`` how far a unit moves a query, and
-``mechanisms`` draws. Nothing here knows images, classes, methods or files.
+of single mechanisms, and ``tradeoff`` how often an attacker can be right; ``calibration`` says which ones fit a budget,
+``sensitivity`` how far a unit moves a query, and ``mechanisms`` draws. Nothing here knows images, classes, methods or
+files.
 
 Imports ``privacy`` alone of ours (and may import ``errors``). Imported by ``audit``, ``dp_audit``, ``ledger``,
 ``methods``, ``pages``, ``private``, ``publish``, ``run`` and ``selectors``, from its modules: NumPy, SciPy and OpenDP

@@ -89,9 +89,9 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> str:
     alarms = round(100 * FALSE_ALARMS)
     other = " and not another given one" if plan.relation == "replace-one" else ""
     return (
-        f"Suppose that somebody knows everything else and must decide whether one given {plan.unit} was used{other}. If "
-        f"they may be wrong in {alarms} of 100 cases where it was not, they are right in at most {share} of 100 where "
-        f"it was. Guessing is right in {alarms}."
+        f"Suppose that somebody knows everything else and must decide whether one given {plan.unit} was used{other}. "
+        f"If they may be wrong in {alarms} of 100 cases where it was not, they are right in at most {share} of 100 "
+        f"where it was. Guessing is right in {alarms}."
     )
 
 
