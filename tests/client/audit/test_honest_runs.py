@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from PIL import Image
 
 from pcevolve.audit import audit
 from pcevolve.dp.mechanisms import SecureNoise
+from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import frame_digest
 from pcevolve.methods import method
 from pcevolve.private.dataset import PrivateDataset
@@ -18,7 +20,10 @@ from pcevolve.private.views import PrivateViews
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.choosing import Chooser
+from pcevolve.transcript import RunReader
+from pcevolve_shared import images
 from support.paid import encoder
+from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, rng, small_plan
 
 LABELS, SHOTS, SIDE = ("cut", "good"), 3, 24
@@ -60,9 +65,9 @@ def private_images(labels: tuple[str, ...]) -> PrivateDataset:
     return PrivateDataset(labels, pictures, targets, tuple(b"%d" % row for row in range(len(targets))))
 
 
-def judged_run(root: Path, plan: PublicPlan) -> Path:
+def judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """A whole run in which the private images choose."""
-    run, chosen = SmallRun.open(root, plan), method(plan.method)
+    run, chosen = SmallRun.open(root, plan, provider), method(plan.method)
     chooser = Chooser(plan, encoder(), run.transcript.bodies.file, SELECTORS[chosen.selector]())
     views = PrivateViews(private_images(plan.labels), encoder())
     run.judge = PrivateJudge(views, chooser, run.account, SecureNoise(), chosen.planned(plan))
@@ -78,3 +83,30 @@ def test_a_run_of_the_real_judge_passes_every_check(tmp_path: Path, name: str):
     findings = audit(judged_run(tmp_path, plan), lambda name: encoder())
     assert [fault for finding in findings for fault in finding.faults] == []
     assert any(finding.claim.startswith("every choice follows") and finding.checked for finding in findings)
+
+
+def always(data: bytes) -> FakeProvider:
+    """A provider that answers every request with the same bytes."""
+
+    def answer(request: Outgoing) -> Incoming | None:
+        if not request.body:
+            return None
+        made = [{"image": images.to_base64(data)}] * json.loads(request.body).get("n", 1)
+        return ok({"images": made} if len(made) > 1 else made[0])
+
+    return FakeProvider(answer)
+
+
+@pytest.mark.parametrize(
+    ("data", "apart"),
+    [pytest.param(png(1), 0.0, id="one picture"), pytest.param(b"no image " * 9, None, id="no picture")],
+)
+def test_a_paid_run_ends_whatever_the_provider_sends(tmp_path: Path, data: bytes, apart: float | None):
+    plan = small_plan(
+        method="dp-means", delta=method("dp-means").delta, candidates=4, shots=SHOTS, **SELECTED
+    )
+    root = judged_run(tmp_path, plan, always(data))
+    assert [fault for finding in audit(root, lambda name: encoder()) for fault in finding.faults] == []
+    found = RunReader.strict(root).assessment
+    assert (None if found is None else found.separation) == apart
+    assert (found is None) == (apart is None)

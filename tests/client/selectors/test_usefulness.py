@@ -76,7 +76,16 @@ def test_the_distance_is_that_of_the_images_to_where_their_class_was_released_in
     step = np.eye(aims.shape[1])[:1] * radius
     points = [np.concatenate([aim + step, aim - step, np.full_like(step, np.nan)]) for aim in aims]
     assert distance(measured, scene, points) == 1.0
-    assert distance(measured, scene, [rows * np.nan for rows in points]) == 0.0
+    # a class of which the provider sent no image does not count, and without any there is no distance
+    assert distance(measured, scene, [points[0] * np.nan, *points[1:]]) == 1.0
+    assert distance(measured, scene, [points[0] * np.nan, 2 * points[1] - aims[1], points[2]]) == 1.5
+    assert distance(measured, scene, [rows * np.nan for rows in points]) is None
+
+
+def test_candidates_that_are_all_the_same_tell_no_classes_apart():
+    scene = replace(scene_of(1), pools=tuple(np.ones((60, WIDTH)) for _ in range(CLASSES)))
+    measured = Means().measure(private_of(1, 12.0), scene, EVENTS, SeededNoise(1))
+    assert separation(measured, scene, EVENTS) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def assessment(
     dataset: Dataset,
     stored: Callable[[str], bytes],
 ) -> Assessment | None:
-    """Assess the dataset of a run that released class means around a centre; None for any other run.
+    """Assess the dataset of a run that released class means around a centre; None for any other run, or without images.
 
     Args:
         chooser: Embeds as the run did.
@@ -46,9 +46,10 @@ def assessment(
     measured = load(stored(last.measured))
     shown = appearance_in(receipts)
     points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]
-    return Assessment(
-        separation=separation(measured, scene, last.events), distance=distance(measured, scene, points)
-    )
+    far = distance(measured, scene, points)
+    if far is None:
+        return None
+    return Assessment(separation=separation(measured, scene, last.events), distance=far)
 
 
 def separation(measured: Measurement, scene: Scene, events: Events) -> float | None:
@@ -61,6 +62,9 @@ def separation(measured: Measurement, scene: Scene, events: Events) -> float | N
         measured: Released around a centre.
         scene: In which it was measured.
         events: That paid for it.
+
+    Returns:
+        None where there is one class; 0 where nothing was kept of the classes, because all candidates are the same.
     """
     classes = len(scene.labels)
     if classes == 1:
@@ -68,24 +72,26 @@ def separation(measured: Measurement, scene: Scene, events: Events) -> float | N
     noisy, sigma = CentreFirst(scene.coordinates, scene, events).as_drawn(measured)
     apart = np.square((noisy - noisy.mean(axis=0)) / sigma).sum()
     freedom = noisy.shape[1] * (classes - 1)
+    if not freedom:
+        return 0.0
     return round(float((apart - freedom) / np.sqrt(2 * freedom)), DIGITS)
 
 
-def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) -> float:
-    """Mean distance of a dataset's images to where their class was released to be, in clip radii.
+def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) -> float | None:
+    """Mean distance of a dataset's images to where their class was released to be, in clip radii; None without images.
 
     Args:
         measured: Released around a centre.
         scene: In which it was measured.
         points: Of each class, float64 ``(images, k)`` in the frame of the release; rows that are not finite are no
-            images.
+            images, and a class without any does not count.
     """
     gaps = [
         float(np.nanmean(np.linalg.norm(rows - aim, axis=1)))
         for rows, aim in zip(points, aims_of(measured), strict=True)
         if np.isfinite(rows).any()
     ]
-    return round(float(np.mean(gaps)) / scene.coordinates.radius, DIGITS) if gaps else 0.0
+    return round(float(np.mean(gaps)) / scene.coordinates.radius, DIGITS) if gaps else None
 
 
 def room(recorded: Assessment | None, found: Assessment | None) -> int | None:
