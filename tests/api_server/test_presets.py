@@ -35,6 +35,10 @@ def scheduler(kind: str = "PNDMScheduler"):
         ("stabilityai/sdxl-turbo", pipeline("StableDiffusionXLPipeline"), scheduler(), 4, 0.0),
         ("SimianLuo/LCM_Dreamshaper_v7", pipeline(time_cond_proj_dim=256), scheduler("LCMScheduler"), 4, 8.0),
         ("./models/mine", pipeline(), scheduler("LCMScheduler"), 4, 1.5),
+        ("latent-consistency/lcm-lora-sdv1-5", pipeline(), scheduler(), 4, 1.5),
+        ("./models/sdxl-lightning/", pipeline(), scheduler(), 4, 0.0),
+        ("/home/turbo/models/mine", pipeline(), scheduler(), 25, 7.5),
+        ("lcm-lightning/stable-diffusion-v1-5", pipeline(), scheduler(), 25, 7.5),
         ("./models/transformer", type("StableDiffusion3Pipeline", (), {})(), scheduler(), 25, 7.5),
     ],
 )

@@ -6,6 +6,7 @@ models; for the bundled model its own card.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pcevolve_server.sources import BUNDLED
@@ -33,11 +34,12 @@ def recommended(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixi
     """
     if name == BUNDLED:
         return _BUNDLED
-    if "turbo" in name.lower() or "lightning" in name.lower():
+    told = Path(name).name.lower()  # not of the folders that it lies in, or of who published it
+    if "turbo" in told or "lightning" in told:
         return _TURBO
     denoiser = getattr(pipeline, "unet", None)
     if denoiser is not None and denoiser.config.get("time_cond_proj_dim"):
         return _CONSISTENCY
-    if "lcm" in name.lower() or type(scheduler).__name__ in {"LCMScheduler", "TCDScheduler"}:
+    if "lcm" in told or type(scheduler).__name__ in {"LCMScheduler", "TCDScheduler"}:
         return _CONSISTENCY_LORA
     return _XL if "XL" in type(pipeline).__name__ else _DIFFUSION

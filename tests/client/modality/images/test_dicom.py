@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,51 @@ def test_colours_stay_as_they_are(tmp_path):
     pixels = np.random.default_rng(1).integers(0, 256, (5, 7, 3), dtype=np.uint8)
     image, _ = read_image(saved(tmp_path / "x.dcm", pixels, photometric="RGB", bits=8))
     assert np.array_equal(np.asarray(image), pixels)
+
+
+def test_colours_of_more_than_8_bit_are_refused_and_not_wrapped_around(tmp_path):
+    pixels = np.random.default_rng(1).integers(0, 65_536, (5, 7, 3), dtype=np.uint16)
+    with pytest.raises(RejectedImageError, match="is DICOM with colours of 16 bit; export it as PNG"):
+        read_image(saved(tmp_path / "x.dcm", pixels, photometric="RGB", bits=16))
+
+
+def plain(path: Path) -> bytes:
+    tags = {"RescaleSlope": 1, "RescaleIntercept": -1024, "WindowCenter": 924, "WindowWidth": 4101}
+    return saved(path, RAMP * 16, **tags).read_bytes()
+
+
+def deflated(path: Path) -> bytes:
+    plain(path)
+    file = pydicom.dcmread(path)
+    file.file_meta.TransferSyntaxUID = pydicom.uid.DeflatedExplicitVRLittleEndian
+    file.save_as(path, enforce_file_format=True)
+    return path.read_bytes()
+
+
+def outcome(path: Path) -> str:
+    """The size of what is shown, or why nothing is."""
+    try:
+        return "{}x{}".format(*read_image(path)[0].size)
+    except RejectedImageError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("made", [plain, deflated])
+def test_a_file_cut_off_anywhere_is_a_picture_or_a_clear_error(tmp_path, made):
+    path = tmp_path / "x.dcm"
+    data = made(path)
+    assert outcome(path) == "16x16"
+    for length in range(len(data)):
+        path.write_bytes(data[:length])
+        assert re.match("16x16$|is ", outcome(path)), length
+
+
+def test_damaged_compression_is_told_as_what_it_is(tmp_path):
+    path = tmp_path / "x.dcm"
+    data = bytearray(deflated(path))
+    data[144 + pydicom.dcmread(path).file_meta.FileMetaInformationGroupLength] = 0xFF
+    path.write_bytes(data)
+    assert outcome(path).startswith("is DICOM that cannot be decoded here; export it as PNG")
 
 
 def test_a_file_without_a_suffix_is_read_by_its_mark(tmp_path):

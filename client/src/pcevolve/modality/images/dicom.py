@@ -13,15 +13,15 @@ import numpy as np
 import pydicom
 from numpy.typing import NDArray
 from PIL import Image
-from pydicom.errors import InvalidDicomError
+from pydicom.errors import BytesLengthException, InvalidDicomError
 from pydicom.pixels import apply_modality_lut, apply_windowing, convert_color_space, pixel_array
 
-from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
 
 DARK = 16
 """Of 255: what stays below is black to the eye."""
 HOW = "; export it as PNG with the viewer that shows it rightly"
-_ERRORS = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError, OSError)
+_ERRORS = (*DECODE_ERRORS, ArithmeticError, AttributeError, RuntimeError, BytesLengthException)
 """Whatever pydicom and its decoders raise on damaged files and on what they do not know."""
 
 # At DEBUG level pydicom logs what it reads, patient names included.
@@ -71,6 +71,8 @@ def _shown(header: pydicom.Dataset) -> NDArray[np.uint8]:
     values = pixel_array(header)
     kind = str(header.PhotometricInterpretation)
     if header.SamplesPerPixel == 3:
+        if values.dtype != np.uint8:
+            raise DicomError(f"is DICOM with colours of {8 * values.dtype.itemsize} bit{HOW}")
         colours = (
             values if kind in {"RGB", "YBR_RCT", "YBR_ICT"} else convert_color_space(values, kind, "RGB")
         )
