@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 
 from pcevolve.audit import audit
+from pcevolve.audit.checks import _leftovers
+from pcevolve.pages.preview import write_preview
+from pcevolve.public.plan import Extension
+from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.examples import examples
+from support.extended import extended_run
 from support.forge import Event, forge, rewritten_body
 from support.provider import png
 from support.runs import SmallRun, small_plan
@@ -273,3 +278,122 @@ def test_a_request_left_out_of_the_record_is_noticed(copy: Path):
 def test_the_api_key_is_nowhere_in_the_run(finished: Path):
     for path in finished.rglob("*"):
         assert not path.is_file() or b"secret-key" not in path.read_bytes(), path
+
+
+def state(root: Path) -> tuple[list[str], list[str]]:
+    """What an audit says is wrong, and what it says has not happened yet."""
+    findings = audit(root)
+    return [fault for each in findings for fault in each.faults], [
+        each.pending for each in findings if each.pending
+    ]
+
+
+MADE = ("release", "summary.json", "report.html")
+
+
+def remove(root: Path, *names: str) -> None:
+    for name in names:
+        shutil.rmtree(root / name) if (root / name).is_dir() else (root / name).unlink()
+
+
+def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_not_broken(copy: Path):
+    remove(copy, *MADE)
+    wrong, pending = state(copy)
+    assert wrong == []
+    assert pending == [
+        "the run is unfinished: the end of its record is not anchored, so lines may be missing in "
+        f"transcript/log.jsonl; pcevolve run --resume {copy} goes on"
+    ]
+
+
+@pytest.mark.parametrize("kept", ["summary.json", "report.html", "release-parquet", "release-webdataset"])
+def test_a_release_cannot_be_hidden_while_something_that_was_made_of_it_is_left(copy: Path, kept: str):
+    (copy / "release-parquet").mkdir()
+    (copy / "release-webdataset").mkdir()
+    remove(copy, *({*MADE, "release-parquet", "release-webdataset"} - {kept}))
+    wrong, _ = state(copy)
+    assert any(f"and yet there is {kept}" in each for each in wrong)
+    assert "release/manifest.json is missing" in wrong
+
+
+@pytest.mark.parametrize("left", ["manifest.json", "cut", "README.md"])
+def test_a_release_of_which_a_part_is_left_is_no_release_that_was_never_made(copy: Path, left: str):
+    remove(copy, "summary.json", "report.html")
+    remove(copy, *(f"release/{each.name}" for each in (copy / "release").iterdir() if each.name != left))
+    assert [each for each in state(copy)[0] if each.startswith("release/") and each.endswith(" is missing")]
+
+
+def test_what_is_made_of_a_release_is_none_of_an_unfinished_run(copy: Path):
+    log = copy / "transcript" / "log.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    remove(copy, *MADE)
+    (copy / "release-webdataset").mkdir()
+    assert "and yet there is release-webdataset" in " ".join(state(copy)[0])
+    remove(copy, "release-webdataset")
+    (copy / "report.html").symlink_to("nowhere")
+    assert "and yet there is report.html" in " ".join(state(copy)[0])
+
+
+def test_a_release_of_before_its_last_extension_is_that_of_a_run_that_is_being_extended(
+    finished: Path, tmp_path: Path
+):
+    root = Path(shutil.copytree(finished, tmp_path / "run"))
+    extended_run(root, Extension(more=1, strength=0.3), Extension(more=1, strength=0.1 + 0.2))
+    assert faults(root) == []
+    older = Path(shutil.copytree(root, tmp_path / "older"))
+    remove(older, *MADE)
+    shutil.copytree(finished / "release", older / "release")
+    assert "release/manifest.json is not what the record gives" in " ".join(state(older)[0]), "two before"
+    once = Path(shutil.copytree(finished, tmp_path / "once"))
+    extended_run(once, Extension(more=1, strength=0.3))
+    remove(root, *MADE)
+    assert RunReader.strict(once).head in {each.digest for each in RunReader.strict(root).entries}
+    shutil.copytree(once / "release", root / "release")
+    wrong, pending = state(root)
+    assert wrong == []
+    assert pending == [
+        f"an extension is under way; pcevolve extend {root} --more 1 --strength 0.30000000000000004 goes on"
+    ]
+    next((root / "release" / "cut").glob("*.png")).write_bytes(png(4242))
+    assert "is not the image that the provider sent" in " ".join(state(root)[0])
+
+
+def test_only_what_no_line_names_is_looked_at_as_a_leftover(copy: Path):
+    log = copy / "transcript" / "log.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    run = RunReader.lenient(copy)
+    assert _leftovers(run) == set()
+    stored = run.bodies.keep(b"cut off")
+    (copy / "transcript" / "bodies" / "notes").write_text("x")
+    assert _leftovers(run) == {f"bodies/{stored}"}
+
+
+def test_more_extensions_than_a_run_may_have_are_a_fault_and_no_crash(copy: Path):
+    asked = {"kind": "extended", "extension": {"more": 1, "strength": 0.5}}
+    forge(copy, lambda events: [*events, *([asked] * 1000)])
+    assert "'extended' stands where request y001/c000/n000000 is due" in " ".join(faults(copy))
+
+
+def test_the_page_of_the_first_images_of_an_unfinished_run_is_made_again_too(tmp_path: Path):
+    run = SmallRun.open(tmp_path, small_plan(in_turns=True))
+    for call in run.plan.opening:
+        run.gate.create(call)
+    run.close()
+    page = write_preview(RunReader.strict(tmp_path))
+    assert faults(tmp_path) == []
+    page.write_bytes(page.read_bytes().replace(b"Is this your domain?", b"This is your domain!"))
+    (fault,) = faults(tmp_path)
+    assert fault.startswith("preview.html is not what this version makes of the record")
+    page.unlink()
+    page.symlink_to("elsewhere.html")
+    assert faults(tmp_path) == ["preview.html is a link"]
+
+
+def test_a_page_of_first_images_that_nobody_asked_for_is_noticed(copy: Path):
+    log = copy / "transcript" / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    planned = next(place for place, line in enumerate(lines) if b'"kind":"planned"' in line)
+    log.write_bytes(b"".join(lines[:planned]))
+    remove(copy, *MADE)
+    (copy / "preview.html").write_text("your domain")
+    assert "preview.html shows what no plan on record has asked for" in faults(copy)

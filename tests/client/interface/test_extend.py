@@ -23,6 +23,15 @@ pytestmark = pytest.mark.system
 STRIDE = 150
 """Of all steps at which an extension could be killed, every how manieth is tried; other ones each time."""
 SELECTED = {"method": "dp-means", "initial": 4, "iterations": None}
+
+
+def main_exit(arguments: list[str]) -> int:
+    """Exit code of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    return int(ended.value.code or 0)
+
+
 KINDS = [{}, {"method": "random"}, {"method": "t2i", "iterations": None}, SELECTED]
 
 
@@ -117,9 +126,7 @@ def test_an_extension_that_was_cut_off_goes_on_and_asks_nothing_twice(cut_off, n
 def test_while_it_is_cut_off_it_is_unfinished_and_nothing_else_is_done_to_the_run(cut_off, evolved, capsys):
     (pending,) = pcevolve.audit(cut_off).faults
     assert "an extension is under way; pcevolve extend" in pending
-    with pytest.raises(SystemExit) as ended:
-        main(["audit", str(cut_off)])
-    assert ended.value.code == 9
+    assert main_exit(["audit", str(cut_off)]) == 9
     with pytest.raises(pcevolve.UsageError, match="go on with it first, with --more 2 --strength"):
         pcevolve.extend(cut_off, more=3, quiet=True)
     with pytest.raises(pcevolve.EgressError, match="pcevolve extend goes on with it"):
@@ -144,6 +151,7 @@ def test_what_was_cut_off_while_it_was_published_is_published_and_not_asked_for_
         broken.setattr(extension, step, die)
         with pytest.raises(pcevolve.StoppedError):
             pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    assert step != "publish" or main_exit(["audit", str(tmp_path / "run")]) == 9
     asked = len(native.heard)
     larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     assert len(native.heard) == asked
@@ -165,6 +173,7 @@ def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(evolved, 
         with pytest.raises(pcevolve.StoppedError):
             pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     assert not (tmp_path / "run" / "release").exists()
+    assert main_exit(["audit", str(tmp_path / "run")]) == 9
     larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     assert len(larger.images) == 8
     assert larger.audit()
@@ -210,12 +219,14 @@ def test_killed_at_any_step_it_goes_on_to_the_same_dataset(evolved, tmp_path):
 
 def test_what_somebody_put_into_the_release_is_not_thrown_away(evolved, native, tmp_path):
     result = evolved(method="t2i")
-    (result.dataset / "notes.txt").write_text("mine")
-    asked = len(native.heard)
-    with pytest.raises(pcevolve.UsageError, match=r"notes\.txt is not the run's: the release is made anew"):
-        pcevolve.extend(result.folder, more=1, quiet=True)
-    assert len(native.heard) == asked
-    assert (result.dataset / "notes.txt").read_text() == "mine"
+    for name in ("notes.txt", "what is missing.txt"):
+        (result.dataset / name).write_text("mine")
+        asked = len(native.heard)
+        with pytest.raises(pcevolve.UsageError, match=f"{name} is not the run's: the release is made anew"):
+            pcevolve.extend(result.folder, more=1, quiet=True)
+        assert len(native.heard) == asked
+        assert (result.dataset / name).read_text() == "mine"
+        (result.dataset / name).unlink()
 
 
 def test_a_run_that_is_unfinished_is_not_extended(evolved, tmp_path):

@@ -185,6 +185,37 @@ def test_parquet_of_another_writer_is_not_called_wrong_and_not_called_right(run,
     assert ended.value.code == 8
 
 
+def test_what_can_be_compared_of_an_export_by_another_writer_is(run):
+    (folder,) = export_run(run, ["parquet"])
+    path = folder / "data" / "train-00000-of-00001.parquet"
+    own = exports._writer(path).encode()
+    path.write_bytes(path.read_bytes().replace(b"version " + own, b"version 9" + own[1:]))
+    _appended(folder / "README.md")
+    (folder / "note.txt").write_text("patient 17")
+    assert faults(run) == [
+        "release-parquet/README.md is not what the release gives",
+        "release-parquet/note.txt is not part of the dataset",
+    ]
+
+
+def test_the_writer_of_a_file_is_the_one_named_at_its_end(run):
+    (folder,) = export_run(run, ["parquet"])
+    path = folder / "data" / "train-00000-of-00001.parquet"
+    own = exports._writer(path)
+    path.write_bytes(b"parquet-cpp-arrow version 1.2.3" + path.read_bytes())
+    assert exports._writer(path) == own
+
+
+def test_an_export_that_cannot_be_read_is_a_fault_and_no_crash(run, monkeypatch):
+    export_run(run, ["parquet"])
+
+    def unreadable(path: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(exports, "_writer", unreadable)
+    assert [each for each in faults(run) if "cannot be read: Permission denied" in each]
+
+
 def test_the_command_exports_and_refuses_what_there_is_not(run, capsys):
     with pytest.raises(SystemExit):
         main(["export", str(run), "--format", "webdataset", "--format", "parquet"])

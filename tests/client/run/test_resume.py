@@ -13,6 +13,7 @@ import pytest
 from pcevolve.audit import audit
 from pcevolve.cli.main import main
 from pcevolve.ledger.ledger import Ledger
+from pcevolve.run import execution
 from pcevolve.run.settings import RunSettings
 from support import online
 from support.provider import png
@@ -149,6 +150,21 @@ def test_an_unfinished_run_audits_as_unfinished_with_an_exit_code_of_its_own(cut
     assert line.endswith(f"pcevolve run --resume {cut_off} goes on")
     assert ended(capsys, "run", "--resume", "run")[0] == 0
     assert ended(capsys, "audit", cut_off)[0] == 0
+
+
+def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_goes_on(
+    options, capsys, monkeypatch
+):
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(execution, "publish", die)
+        assert ended(capsys, *options)[0] == 130
+    assert not Path("run/release").exists()
+    assert ended(capsys, "audit", "run")[0] == 9
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    assert ended(capsys, "audit", "run")[0] == 0
 
 
 def test_what_is_broken_in_an_unfinished_run_is_broken(cut_off, capsys):

@@ -157,6 +157,12 @@ FORGERIES: list[Forgery] = of_family(
             instead("release/README.md", lambda path: None),
             "release/README.md is missing",
         ),
+        (
+            "a release that is gone",
+            "control",
+            instead("release", lambda path: None),
+            "and yet there is summary.json, report.html",
+        ),
         *((name, "control", file(path), r"^'.*' belongs to no run") for name, path in BESIDE.items()),
     ],
 ) + of_family(

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from pcevolve.audit.exports import export_findings
 from pcevolve.audit.grammar import grammar_faults
-from pcevolve.audit.pages import page_faults
+from pcevolve.audit.pages import page_faults, preview_faults
 from pcevolve.audit.rebuilt import MOST_ROUNDED, RebuiltRelease
 from pcevolve.audit.receipts import receipt_faults
 from pcevolve.audit.replay import Replay
@@ -24,7 +24,7 @@ from pcevolve.publish import NO_BOUNDARY
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import cut
 from pcevolve.transcript.files import file_faults, irregular_files, kind_of
-from pcevolve.transcript.layout import BODIES, LOG, RELEASE, TRANSCRIPT
+from pcevolve.transcript.layout import BODIES, EXPORTS, LOG, RELEASE, REPORT, SUMMARY, TRANSCRIPT
 from pcevolve.transcript.records import GREETING_SLOT, Answered, Sent
 
 Check: TypeAlias = Callable[[RunReader], Iterable[str]]
@@ -54,11 +54,11 @@ def checked(run: RunReader, load: LoadEncoder) -> list[Finding]:
         for claim, check, count, pending in _claims(run)
     ]
     findings += _boundary(run)
-    settled = run.settled
-    findings += _choices(settled, load)
-    if settled.plan is not None and settled.finished:
-        findings += _rebuilt(RebuiltRelease(settled, settled.plan))
-    return findings
+    findings += _choices(run.settled, load)
+    published = run.published
+    if published.plan is not None and published.finished and _made_of_it(run):
+        return [*findings, *_rebuilt(RebuiltRelease(published, published.plan))]
+    return [*findings, *_preview(published)]
 
 
 def _boundary(run: RunReader) -> list[Finding]:
@@ -112,22 +112,36 @@ def _claims(run: RunReader) -> list[tuple[str, Check, int, str]]:
 
 
 def _end(run: RunReader) -> Finding:
-    """Whether the run came to its end, which anchors that of its record; a run under way has released nothing."""
-    claim = "the run is finished"
-    if run.finished and run.layout.manifest.is_file():
+    """Whether the run came to its end, which anchors that of its record; a run under way has released nothing.
+
+    A closed record without a release may have been cut off there, or somebody may have removed the release: then
+    nothing that was made of it may be left, and in either case the run is not called finished.
+    """
+    claim, made = "the run is finished", _made_of_it(run)
+    there = run.settled.finished and run.layout.manifest.is_file()
+    if there and run.finished and run.published is run.settled:
         return Finding(claim, (), 1)
     end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
     why = f"the run is unfinished: {end}"
-    if run.plan is not None and run.plan.extended and run.settled.finished:
-        last = run.plan.extended[-1]
-        goes_on = f"pcevolve extend {run.layout.root} --more {last.more} --strength {last.strength:g} goes on"
-        return Finding(claim, (), 0, pending=f"an extension is under way; {goes_on}")
-    beyond = [
-        each.name for each in (run.layout.release, run.layout.summary, run.layout.report) if each.exists()
-    ]
-    if beyond:
-        return Finding(claim, (f"{why}, and yet there is {', '.join(beyond)}",), 0)
-    return Finding(claim, (), 0, pending=f"{why}; pcevolve run --resume {run.layout.root} goes on")
+    if made and not there:
+        return Finding(claim, (f"{why}, and yet there is {', '.join(made)}",), 0)
+    if run.plan is not None and run.plan.extended:
+        why = "an extension is under way"
+    return Finding(claim, (), 0, pending=f"{why}; {run.goes_on} goes on")
+
+
+def _made_of_it(run: RunReader) -> list[str]:
+    """What lies in the folder and is made of a record that is closed; links are not followed."""
+    names = (RELEASE, SUMMARY, REPORT, *EXPORTS.values())
+    return [name for name in names if kind_of(run.layout.root / name) is not None]
+
+
+def _preview(run: RunReader) -> list[Finding]:
+    """The one page that a run writes before it releases anything, where there is one."""
+    if kind_of(run.layout.preview) is None:
+        return []
+    faults = _collected(preview_faults(run))
+    return [Finding("the page of the first images is what the record gives, byte for byte", faults, 1)]
 
 
 def _rebuilt(released: RebuiltRelease) -> list[Finding]:
@@ -190,7 +204,8 @@ def _leftovers(run: RunReader) -> set[str]:
     """What a run that was cut off may have stored and not yet put on record; its end removes it."""
     if run.finished or not run.layout.bodies.is_dir():
         return set()
-    return {f"{BODIES}/{path.name}" for path in run.layout.bodies.iterdir() if _is_whole(run, path.name)}
+    stored = {f"{BODIES}/{path.name}" for path in run.layout.bodies.iterdir()} - run.files
+    return {name for name in stored if _is_whole(run, name.removeprefix(f"{BODIES}/"))}
 
 
 def _is_whole(run: RunReader, name: str) -> bool:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pcevolve.audit.rebuilt import RebuiltRelease
 from pcevolve.public.finding import Finding
-from pcevolve.publish import exported
+from pcevolve.publish import card, exported, shard_names
 from pcevolve.transcript.files import file_faults, irregular_files
-from pcevolve.transcript.layout import EXPORTS, Form
+from pcevolve.transcript.layout import CARD, EXPORTS, Form
 
 FOOTER = 100_000
 """Bytes at the end of a Parquet file in which its writer is looked for."""
@@ -33,21 +33,30 @@ def _finding(released: RebuiltRelease, form: Form) -> Finding:
     odd = tuple(irregular_files(released.run.layout.root, EXPORTS[form]))
     if odd:
         return Finding(claim, odd, len(odd))
-    if why := _why_unchecked(released.run.layout.export(form), form):
-        return Finding(claim, (), 0, why)
     try:
-        return Finding(claim, tuple(_faults(released, form)), len(released.files))
+        why = _why_unchecked(released.run.layout.export(form), form)
+        faults = tuple(_faults(released, form, images=not why))
     except OSError as error:
         return Finding(claim, (f"{error.filename} cannot be read: {error.strerror}",), 0)
+    return Finding(claim, faults, 0 if why else len(released.files), why)
 
 
-def _faults(released: RebuiltRelease, form: Form) -> Iterator[str]:
-    """Files that are not what the release gives, are missing, or are no part of the form."""
-    layout, due = released.run.layout, set()
-    for name, expected in exported(
-        form, released.release(), released.files, lambda path: (layout.release / path).read_bytes()
-    ):
-        due.add(name)
+def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[str]:
+    """Files that are not what the release gives, are missing, or are no part of the form.
+
+    Args:
+        released: The release as the record gives it.
+        form: Which one.
+        images: Whether the files with images can be made again; the card always can.
+    """
+    layout, files = released.run.layout, released.files
+    due = {*shard_names(form, len(files)), CARD}
+    made = (
+        exported(form, released.release, files, lambda path: (layout.release / path).read_bytes())
+        if images
+        else [(CARD, card(released.release, len(files), form).encode())]
+    )
+    for name, expected in made:
         path = layout.export(form) / name
         if path.is_file() and path.read_bytes() != expected:
             yield f"{EXPORTS[form]}/{name} is not what the release gives"
@@ -67,8 +76,8 @@ def _why_unchecked(folder: Path, form: Form) -> str:
 
 
 def _writer(path: Path) -> str:
-    """The version that a Parquet file says it was written by; nothing in it is parsed."""
+    """The version that a Parquet file says it was written by, at its very end; nothing in it is parsed."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - FOOTER))
-        found = _WRITER.search(file.read())
-    return found[1].decode() if found else "of no known version"
+        found = _WRITER.findall(file.read())
+    return found[-1].decode() if found else "of no known version"

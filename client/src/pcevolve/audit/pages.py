@@ -39,6 +39,18 @@ def page_faults(released: RebuiltRelease) -> Iterator[str]:
     yield from _same(run.layout.preview, lambda: rendered_preview(run, plan))
 
 
+def preview_faults(run: RunReader) -> Iterator[str]:
+    """What is wrong with the page of the first images of a run that has not released anything."""
+    page, plan = run.layout.preview, run.plan
+    kind = kind_of(page)
+    if kind != KINDS[page.name]:
+        yield f"{page.name} is {KIND_NAMES.get(kind or 0, 'no plain file')}"
+    elif plan is None:
+        yield f"{page.name} shows what no plan on record has asked for"
+    else:
+        yield from _same(page, lambda: rendered_preview(run, plan))
+
+
 def wire_page_finding(run: RunReader, findings: Sequence[Finding]) -> list[Finding]:
     """Whether ``wire.html`` is the page that these findings and the record give; nothing where there is none."""
     page = run.layout.wire_page

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pcevolve.audit.populations import Populations
@@ -53,7 +54,7 @@ class RebuiltRelease:
 
     def faults(self) -> Iterator[str]:
         """Everything in the release that the record does not give."""
-        release = self.release()
+        release = self.release
         yield from self._images(release, appearance_in(self.run.receipts))
         if self.rounded > MOST_ROUNDED:
             where = ", ".join(f"release/{path}" for path in self.off[:5])
@@ -75,8 +76,9 @@ class RebuiltRelease:
 
     def manifest(self) -> Manifest:
         """The manifest that the record and the images give; all of it once ``faults`` was asked for."""
-        return self.release().manifest(self.files, self.unreadable)
+        return self.release.manifest(self.files, self.unreadable)
 
+    @cached_property
     def release(self) -> Release:
         """What the record says was published."""
         due = Populations(self.plan, self.run.outputs).dataset(self.run.receipts)

@@ -62,7 +62,12 @@ class Audit:
     @property
     def unfinished(self) -> bool:
         """Whether nothing is broken, and the run has not come to its end."""
-        return not any(each.faults for each in self.findings) and any(each.pending for each in self.findings)
+        return not self.broken and any(each.pending for each in self.findings)
+
+    @property
+    def broken(self) -> bool:
+        """Whether a claim was looked at and does not hold."""
+        return any(each.faults for each in self.findings)
 
     def write_wire_page(self) -> Path:
         """Write ``wire.html`` from the record and these findings, and return where."""

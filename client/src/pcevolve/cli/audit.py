@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +14,7 @@ from pcevolve.cli.tables import print_table
 from pcevolve.errors import ModelError, printable
 
 if TYPE_CHECKING:
-    from pcevolve.public.finding import Finding
+    from pcevolve.audit import Audit
 
 UNFINISHED = 9
 """Exit code of an audit in which nothing is broken, of a run that has not come to its end."""
@@ -55,23 +54,21 @@ def audit(
         typer.echo(f"page: {audited.write_wire_page()}", err=True)
     else:
         audited.check_wire_page()
-    _verdict(folder, audited.findings, audited.marks, audited.secure or allow_insecure, as_json)
+    _verdict(folder, audited, audited.secure or allow_insecure, as_json)
 
 
-def _verdict(
-    folder: Path, findings: Sequence[Finding], marks: Sequence[str], allowed: bool, as_json: bool
-) -> None:
+def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool) -> None:
     """Print what an audit found, what speaks against the run's privacy first; exit 1 if a claim does not hold."""
-    holds = all(each.holds for each in findings) and allowed
+    holds = all(each.holds for each in audited.findings) and allowed
     if as_json:
-        found = {"marks": list(marks), "holds": holds, "findings": [asdict(each) for each in findings]}
-        typer.echo(json.dumps(found, indent=1))
+        findings = [asdict(each) for each in audited.findings]
+        typer.echo(json.dumps({"marks": audited.marks, "holds": holds, "findings": findings}, indent=1))
     else:
-        for mark in marks:
+        for mark in audited.marks:
             typer.echo(mark)
-        rows = [(each.claim, str(each.checked), each.verdict) for each in findings]
+        rows = [(each.claim, str(each.checked), each.verdict) for each in audited.findings]
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
-    for each in findings:
+    for each in audited.findings:
         for fault in each.faults[:20]:
             typer.echo(f"{each.claim}: NO, {printable(fault)}", err=True)
         if each.pending:
@@ -81,11 +78,11 @@ def _verdict(
     if not allowed:
         typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:
-        raise typer.Exit(_exit_code(findings, allowed))
+        raise typer.Exit(_exit_code(audited, allowed))
 
 
-def _exit_code(findings: Sequence[Finding], allowed: bool) -> int:
+def _exit_code(audited: Audit, allowed: bool) -> int:
     """Of an audit in which not all holds: others where nothing is broken, but something is missing."""
-    if not allowed or any(each.faults for each in findings):
+    if audited.broken or not allowed:
         return 1
-    return UNFINISHED if any(each.pending for each in findings) else ModelError.exit_code
+    return UNFINISHED if audited.unfinished else ModelError.exit_code

@@ -30,6 +30,8 @@ IN_PROCESS = "http://in-process.invalid"
 """What a plan has for the API's address where the generator ran inside the client's own process: no host's name."""
 STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x", "enlarge": "y"}
 
+MOST_EXTENSIONS = 999
+"""Of one run."""
 OPENING = 8
 """Images of each class that are asked for before anything else, so that a person can look at them."""
 
@@ -109,6 +111,11 @@ class Extension(BaseModel):
     more: Annotated[int, Field(ge=1, le=1000)]
     strength: settings.Strength
 
+    @property
+    def options(self) -> str:
+        """The options of ``pcevolve extend`` that ask for just this."""
+        return f"--more {self.more} --strength {self.strength!r}"
+
 
 class PublicPlan(BaseModel):
     """Everything about a run that the provider, an auditor and the reader of the result may see."""
@@ -168,7 +175,9 @@ class PublicPlan(BaseModel):
     # Absent in plans of earlier versions, whose cards have no front matter.
     licence: Annotated[settings.Licence | None, Field(exclude_if=operator.not_)] = None
     # No part of a plan when it is fixed: each was asked for after the dataset was released, and is on record there.
-    extended: Annotated[tuple[Extension, ...], Field(max_length=999, exclude_if=operator.not_)] = ()
+    extended: Annotated[
+        tuple[Extension, ...], Field(max_length=MOST_EXTENSIONS, exclude_if=operator.not_)
+    ] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

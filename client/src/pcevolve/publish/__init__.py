@@ -9,7 +9,7 @@ from __future__ import annotations
 from pcevolve.publish.card import card
 from pcevolve.publish.classifier import classifier
 from pcevolve.publish.dataset import publish
-from pcevolve.publish.exports import export, exported, require_writer
+from pcevolve.publish.exports import export, exported, require_writer, shard_names
 from pcevolve.publish.promises import NO_BOUNDARY, NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks
 from pcevolve.publish.provenance import real_images
 from pcevolve.publish.release import Release, image_paths, released_image
@@ -32,5 +32,6 @@ __all__ = [
     "real_images",
     "released_image",
     "require_writer",
+    "shard_names",
     "write_summary",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -68,17 +69,18 @@ def exported(
 ) -> Iterator[tuple[str, bytes]]:
     """Name and bytes of each file of a form, one after the other."""
     mixed = sorted(images, key=lambda each: hashlib.sha256(each.candidate.encode()).digest())
-    starts = range(0, len(mixed), PER_FILE)
     write = partial(_table, release.plan) if form == "parquet" else partial(_tar, release.plan)
-    for number, start in enumerate(starts):
-        yield _name(form, number, len(starts)), write(mixed[start : start + PER_FILE], read)
+    for number, name in enumerate(shard_names(form, len(mixed))):
+        yield name, write(mixed[number * PER_FILE : (number + 1) * PER_FILE], read)
     yield CARD, card(release, len(images), form).encode()
 
 
-def _name(form: Form, number: int, count: int) -> str:
+def shard_names(form: Form, images: int) -> list[str]:
+    """Names of the files that hold so many images, in order."""
+    count = math.ceil(images / PER_FILE)
     if form == "parquet":
-        return f"data/train-{number:05d}-of-{count:05d}.parquet"
-    return f"data/train-{number:05d}.tar"
+        return [f"data/train-{number:05d}-of-{count:05d}.parquet" for number in range(count)]
+    return [f"data/train-{number:05d}.tar" for number in range(count)]
 
 
 def _label(plan: PublicPlan, image: ReleasedImage) -> int:

@@ -7,7 +7,6 @@ a run is resumed, and goes on where the record ends.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
 from pcevolve.public.options import checked
-from pcevolve.public.plan import Extension, PublicPlan
+from pcevolve.public.plan import MOST_EXTENSIONS, Extension, PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, marks, publish, write_summary
 from pcevolve.run.approval import approve_requests
@@ -163,18 +162,21 @@ def _due(asked: Asked, run: RunReader) -> _Due:
     """A new extension, or the one that was cut off, while it was asked for or while it was published.
 
     Raises:
-        UsageError: Another one was cut off.
+        UsageError: Another one was cut off, or there are as many as a run may have.
     """
     plan = run.require_plan()
     strength = _strength(plan) if asked.strength is None else asked.strength
     wanted = checked(Extension, {"more": asked.more, "strength": strength})
     if not plan.extended or (run.finished and _is_published(run)):
+        if len(plan.extended) == MOST_EXTENSIONS:
+            raise UsageError(
+                f"{asked.folder.root} has been extended {MOST_EXTENSIONS} times, which is all it can be"
+            )
         return _Due(len(plan.extended) + 1, wanted)
     last = plan.extended[-1]
     if last != wanted:
         raise UsageError(
-            f"an extension of {asked.folder.root} was cut off: go on with it first, with --more {last.more} --strength "
-            f"{last.strength:g}"
+            f"an extension of {asked.folder.root} was cut off: go on with it first, with {last.options}"
         )
     return _Due(len(plan.extended), last)
 
@@ -188,11 +190,8 @@ def _strength(plan: PublicPlan) -> float:
 
 def _is_published(run: RunReader) -> bool:
     """Whether release, summary and report are those of the record as it stands; the report is written last."""
-    try:
-        head = json.loads(run.layout.manifest.read_bytes())["transcript"]["head"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return False
-    return head == run.head and run.layout.summary.is_file() and run.layout.report.is_file()
+    pages = run.layout.summary.is_file() and run.layout.report.is_file()
+    return run.released_head == run.head and pages
 
 
 def _require_own_release(run: RunReader) -> None:
@@ -208,7 +207,7 @@ def _require_own_release(run: RunReader) -> None:
     strange = (
         each
         for each in file_faults(run.layout.root, RELEASE, due, "is not the run's")
-        if "missing" not in each
+        if not each.endswith(" is missing")
     )
     for fault in strange:
         raise UsageError(f"{fault}: the release is made anew, so move it elsewhere first")
@@ -216,7 +215,7 @@ def _require_own_release(run: RunReader) -> None:
 
 def _stopped(root: Path, extension: Extension) -> StoppedError:
     """What a person is told who stops an extension."""
-    again = f"pcevolve extend {root} --more {extension.more} --strength {extension.strength:g}"
+    again = f"pcevolve extend {root} {extension.options}"
     return StoppedError("stopped: nothing is spent by an extension", f"to go on where it was: {again}")
 
 
@@ -283,7 +282,7 @@ def _told(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str, str
     forecast = meter.forecast(plan)
     of = "each selected image" if plan.selects else "each image of the last round"
     return {
-        "asked for": f"{extension.more} more variations of {of}, at strength {extension.strength:g}",
+        "asked for": f"{extension.more} more variations of {of}, at strength {extension.strength}",
         "provider": f"{plan.model} at {plan.api}, {forecast.requests} requests for {forecast.images} images",
         "guarantee": "as it was: no private image is asked anything, so nothing is spent",
         "assumed public": "that you ask for more, and for how much",

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from pcevolve.durable import sync_folder
 from pcevolve.errors import TranscriptError
-from pcevolve.public.plan import PublicPlan
+from pcevolve.public.plan import MOST_EXTENSIONS, PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.layout import BODIES, LOG, not_a_run
@@ -101,9 +101,12 @@ def plan_of(entries: Iterable[Entry]) -> PublicPlan | None:
 
 
 def extended_plan_of(entries: Sequence[Entry]) -> PublicPlan | None:
-    """The plan with all that was asked for after its dataset was released; None if no plan is fixed."""
+    """The plan with all that was asked for after its dataset was released; None if no plan is fixed.
+
+    Of more extensions than a run may have, which the grammar of a record has no place for, the first are taken.
+    """
     plan = plan_of(entries)
-    asked = [each.record.extension for each in entries if isinstance(each.record, Extended)]
+    asked = [each.record.extension for each in entries if isinstance(each.record, Extended)][:MOST_EXTENSIONS]
     return plan.extended_by(asked) if plan is not None and asked else plan
 
 

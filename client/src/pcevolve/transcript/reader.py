@@ -140,15 +140,44 @@ class RunReader:
         found = ((each.seq + 1, each.record) for each in self.entries if isinstance(each.record, Finished))
         return next((ClosingLine(line, record) for line, record in found), None)
 
-    @property
+    @cached_property
     def settled(self) -> RunReader:
         """The record up to its last closing line, which is all of it unless an extension is under way.
 
         Of a run that never came to its end it is the record as it stands.
         """
-        places = [place for place, each in enumerate(self.entries, 1) if isinstance(each.record, Finished)]
-        kept = self.entries[: places[-1]] if places else self.entries
-        return replace(self, entries=kept, proven=min(self.proven, len(kept)))
+        return self._up_to(self._closings[-1]) if self._closings else self
+
+    @cached_property
+    def published(self) -> RunReader:
+        """The settled record, or that before its last extension if the release's manifest says that it is of that one.
+
+        An extension that is cut off just behind its closing line leaves the release as it was.
+        """
+        head = self.released_head
+        named = [count for count in self._closings[-2:] if self.entries[count - 1].digest == head]
+        return self._up_to(named[0]) if named else self.settled
+
+    @property
+    def released_head(self) -> str | None:
+        """Digest of the line that the release's manifest names as the last; None where there is none to be read."""
+        try:
+            found = json.loads(self.layout.manifest.read_bytes())["transcript"]["head"]
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return None
+        return found if isinstance(found, str) else None
+
+    @cached_property
+    def _closings(self) -> tuple[int, ...]:
+        """How many lines there are up to each closing line, that line included."""
+        numbered = enumerate(self.entries, 1)
+        return tuple(count for count, each in numbered if isinstance(each.record, Finished))
+
+    def _up_to(self, count: int) -> RunReader:
+        """The first lines of the record; itself if these are all."""
+        if count == len(self.entries):
+            return self
+        return replace(self, entries=self.entries[:count], proven=min(self.proven, count))
 
     @cached_property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -220,15 +249,19 @@ class RunReader:
         except ValidationError as error:
             raise TranscriptError(f"{path.name} is damaged: run pcevolve audit to learn more") from error
 
+    @property
+    def goes_on(self) -> str:
+        """The command that goes on with an unfinished run, or with the last extension of a finished one."""
+        root = self.layout.root
+        if self.plan is not None and self.plan.extended:
+            return f"pcevolve extend {root} {self.plan.extended[-1].options}"
+        return f"pcevolve run --resume {root}"
+
     def _unfinished(self) -> UsageError:
         root = self.layout.root
         if self.plan is not None and self.plan.extended:
-            last = self.plan.extended[-1]
-            return UsageError(
-                f"{root} is being extended: continue with pcevolve extend {root} --more {last.more} --strength "
-                f"{last.strength:g}"
-            )
-        return UsageError(f"{root} holds an unfinished run: continue it with pcevolve run --resume {root}")
+            return UsageError(f"{root} is being extended: continue with {self.goes_on}")
+        return UsageError(f"{root} holds an unfinished run: continue it with {self.goes_on}")
 
 
 def _unproven(log: Path, first: int) -> Iterator[Entry]:
