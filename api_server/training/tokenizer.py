@@ -40,12 +40,7 @@ def build_tokenizer(prompts: Iterable[str], vocabulary: int = 800) -> CLIPTokeni
     trained.train_from_iterator([*(p.lower() for p in prompts), *singles], trainer)
     with TemporaryDirectory() as folder:
         trained.model.save(folder)
-        files = Path(folder)
-        return CLIPTokenizer(
-            vocab=str(files / "vocab.json"),
-            merges=str(files / "merges.txt"),
-            model_max_length=MAX_TOKENS,
-        )
+        return _loaded(Path(folder))
 
 
 def extend_tokenizer(known: CLIPTokenizer, prompts: Iterable[str], vocabulary: int) -> CLIPTokenizer:
@@ -91,8 +86,13 @@ def _from_parts(ids: dict[str, int], merges: list[tuple[str, str]]) -> CLIPToken
         (files / "vocab.json").write_text(json.dumps(ids), encoding="utf-8")
         lines = ["#version: 0.2", *(f"{left} {right}" for left, right in merges)]
         (files / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return CLIPTokenizer(
-            vocab=str(files / "vocab.json"),
-            merges=str(files / "merges.txt"),
-            model_max_length=MAX_TOKENS,
-        )
+        return _loaded(files)
+
+
+def _loaded(folder: Path) -> CLIPTokenizer:
+    """Return the tokenizer whose vocabulary and merges were saved in a folder."""
+    return CLIPTokenizer(
+        vocab=str(folder / "vocab.json"),
+        merges=str(folder / "merges.txt"),
+        model_max_length=MAX_TOKENS,
+    )

@@ -98,8 +98,9 @@ class Material:
         self.tokens = np.load(folder / "tokens.npy")
         groups = np.asarray(json.loads((folder / "groups.json").read_text()))
         names = sorted(set(groups.tolist()))
-        self._rows = [np.flatnonzero((groups == name) & ready) for name in names]
-        self._weights = group_weights(names, shares)
+        rows = [np.flatnonzero((groups == name) & ready) for name in names]
+        self._weights = weights_of_ready(rows, group_weights(names, shares))
+        self._rows = [each for each in rows if each.size]
 
     def batch(self, size: int, empty: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Return latents and token ids of a random batch, some prompts dropped."""
@@ -120,6 +121,21 @@ def group_weights(names: list[str], shares: Shares) -> list[float]:
     weights["glyph"] = (1 - photographs) * shares.glyphs
     weights["drawn"] = (1 - photographs) * (1 - shares.glyphs)
     return [weights[name] for name in names]
+
+
+def weights_of_ready(rows: list[np.ndarray], weights: list[float]) -> list[float]:
+    """Return the shares of the groups that have rows already, which the others' fall to in proportion.
+
+    Args:
+        rows: Of each group, the rows that are encoded.
+        weights: Of each group, its share of a batch.
+    """
+    if all(each.size for each in rows):
+        return weights
+    ready = [weight for each, weight in zip(rows, weights, strict=True) if each.size]
+    if not sum(ready) > 0:
+        raise SystemExit("no row that a batch is made of is encoded yet: let cache_latents.py go on")
+    return [weight / sum(ready) for weight in ready]
 
 
 def noised(

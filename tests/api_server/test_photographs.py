@@ -151,6 +151,30 @@ def test_half_of_a_batch_is_photographs_every_domain_alike(training):
     assert alone == pytest.approx([0.2, 0.8])
 
 
+def test_a_batch_is_of_what_is_encoded_and_the_shares_are_kept_among_that(training, tmp_path):
+    import torch
+
+    train_unet = training("train_unet")
+    latents = np.zeros((4, 4, 16, 16), np.float16)
+    latents[[0, 2]] = np.array([1, 3], np.float16)[:, None, None, None]  # the photographs, which come first
+    np.save(tmp_path / "latents.npy", latents)
+    np.save(tmp_path / "tokens.npy", np.ones((4, 4, 24), np.uint16))
+    (tmp_path / "groups.json").write_text(json.dumps(["bird", "drawn", "flower", "glyph"]))
+
+    def shares(size: int) -> list[float]:
+        material = train_unet.Material(tmp_path, train_unet.Shares(photographs=0.5, glyphs=0.8))
+        drawn, _ = material.batch(size, torch.zeros(24, dtype=torch.int64), rng(1))
+        return [float((drawn[:, 0, 0, 0] == value).float().mean()) for value in (1, 3, 4)]
+
+    assert shares(900) == pytest.approx([0.5, 0.5, 0], abs=0.06)
+    latents[3] = 4
+    np.save(tmp_path / "latents.npy", latents)
+    assert shares(900) == pytest.approx([0.25 / 0.9, 0.25 / 0.9, 0.4 / 0.9], abs=0.06)
+    np.save(tmp_path / "latents.npy", 0 * latents)
+    with pytest.raises(SystemExit, match="no row that a batch is made of is encoded yet"):
+        shares(1)
+
+
 def test_the_rate_is_held_and_falls_only_at_the_end_of_the_budget(training):
     rate = training("runs").held_rate
     held = [rate(1.0, spent, budget_s=3600, cool_s=600) for spent in (300, 1800, 3000)]

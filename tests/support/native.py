@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pcevolve.egress.transport import Outgoing
 from pcevolve_shared import wire
 from support.online import Heard, LocalServer, Reply, said
 from support.provider import SIZE, FakeProvider
 
 
-def native_server(*models: str) -> LocalServer:
-    """An API server whose models, one called ``bundled`` if none are named, answer with noise."""
+def native_server(*models: str, recommended: Mapping[str, object] | None = None) -> LocalServer:
+    """An API server whose models, one called ``bundled`` if none are named, answer with noise.
+
+    Args:
+        models: Their ids.
+        recommended: What each of them announces that it is best asked with.
+    """
     provider = FakeProvider()
-    known = [
-        {"id": each, "base_resolution": {"width": SIZE, "height": SIZE}} for each in models or ("bundled",)
-    ]
+    told = {"base_resolution": {"width": SIZE, "height": SIZE}}
+    told |= {} if recommended is None else {"recommended": dict(recommended)}
+    known = [{"id": each, **told} for each in models or ("bundled",)]
 
     def speak(heard: Heard) -> Reply:
         if heard.path == wire.MODELS:

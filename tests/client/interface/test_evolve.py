@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from pcevolve.cli.main import app
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.run.settings import RunSettings
 from support.folders import events
+from support.native import native_server
 
 
 def planned(run: Path) -> dict:
@@ -30,6 +32,27 @@ def test_a_run_is_paid_for_recorded_and_passes_the_audit(evolved, tmp_path):
     audited = pcevolve.audit(result.folder)
     assert audited, audited.faults
     assert result.audit() == audited
+
+
+def test_a_run_asks_with_what_the_api_announced_in_its_greeting_unless_the_owner_says_otherwise(
+    evolved, tmp_path
+):
+    announced = native_server(
+        recommended={"steps": 4, "guidance": 1.5, "strength_low": 0.6, "strength_high": 0.3}
+    )
+    try:
+        provider = pcevolve.Provider(announced.address)
+        result = evolved(provider=provider, iterations=2)
+        asked = [json.loads(each.body) for each in announced.asked]
+        own = evolved(provider=provider, steps=9, out=tmp_path / "own", method="t2i", iterations=None)
+    finally:
+        announced.close()
+    assert {(each["steps"], each["guidance"]) for each in asked} == {(4, 1.5)}
+    strengths = [each["strength"] for each in asked if "strength" in each]
+    assert strengths == [0.6] * 4
+    assert result.audit()
+    plan = planned(own.folder)
+    assert (plan["steps"], plan["guidance"]) == (9, 1.5)
 
 
 def test_the_images_are_the_released_ones_and_open_as_pixels(evolved):

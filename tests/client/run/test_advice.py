@@ -69,6 +69,11 @@ def test_it_is_read_from_the_list_of_models():
     assert dialect("a1111").advice("m", body) is None
 
 
+def test_strengths_in_the_wrong_order_are_put_into_the_right_one():
+    body = _told(steps=4, guidance=0.0, strength_low=0.9, strength_high=0.5)
+    assert dialect("getimg").advice("m", body) == Advice(4, 0.0, 0.5, 0.9)
+
+
 @pytest.mark.parametrize(
     "wrong", [{"steps": 10**6}, {"guidance": -1.0}, {"strength_low": 2.0}, {"steps": "many"}]
 )

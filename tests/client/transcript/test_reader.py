@@ -10,9 +10,11 @@ import pytest
 from pcevolve.audit import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
 from pcevolve.pages.report import rewritten_report
+from pcevolve.public.plan import Extension
 from pcevolve.run.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
 from pcevolve.transcript.layout import KINDS
+from support.extended import extended_run
 from support.provider import FakeProvider
 from support.runs import SmallRun
 
@@ -93,3 +95,22 @@ def test_a_refusal_and_its_retry_are_two_attempts_at_one_slot(tmp_path: Path):
     assert second.repeats is not None
     assert (second.repeats.usable, second.usable, second.repeats.sent) == (False, True, second.sent)
     assert run.gate._meter.requests == counts.attempts
+
+
+def test_a_record_of_which_nothing_is_cut_is_settled_as_it_is_and_one_that_is_cut_is_cut_once(finished: Path):
+    run = RunReader.strict(finished)
+    assert run.settled is run
+    assert run.published is run
+    extended_run(finished, Extension(more=1, strength=0.5))
+    log = RunLayout(finished).log
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    cut = RunReader.strict(finished)
+    assert cut.settled.entries == run.entries
+    assert cut.settled is cut.settled
+
+
+def test_the_command_that_goes_on_with_an_extension_names_its_strength_to_the_last_digit(finished: Path):
+    assert RunReader.strict(finished).goes_on == f"pcevolve run --resume {finished}"
+    extended_run(finished, Extension(more=1, strength=0.123456789))
+    told = RunReader.strict(finished).goes_on
+    assert told == f"pcevolve extend {finished} --more 1 --strength 0.123456789"

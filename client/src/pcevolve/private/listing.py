@@ -58,6 +58,20 @@ class Listing:
         )
 
 
+def listed(path: Path, label: str | None, strict: bool = True) -> Listing:
+    """List a private folder: all its images as one class where a label for it is given, else its class folders.
+
+    Args:
+        path: The folder.
+        label: Public name of the one class; None where subfolders are the classes.
+        strict: Refuse what a run would; else it is told in ``faults``.
+
+    Raises:
+        DataError: What is wrong, by the names of up to five files, in one line.
+    """
+    return listed_classes(path, strict) if label is None else listed_unlabelled(path, label, strict)
+
+
 def listed_classes(path: Path, strict: bool = True) -> Listing:
     """List a folder of class folders.
 

@@ -280,7 +280,7 @@ class PublicPlan(BaseModel):
                     parent=start // share if iteration else None,
                 )
 
-    def _batches(self, first: int, stop: int, opens: bool) -> Iterator[tuple[int, int]]:
+    def _batches(self, first: int, stop: int, opens: bool = False) -> Iterator[tuple[int, int]]:
         """Index of each batch's first image, and how many it has; one that opens a run has few."""
         while first < stop:
             count = min(self.batch, stop - first, OPENING if opens else stop)
@@ -315,13 +315,13 @@ class PublicPlan(BaseModel):
         for label in self.labels:
             for parent in range(self.candidates):
                 start = parent * extension.more
-                for first in range(start, start + extension.more, self.batch):
+                for first, count in self._batches(start, start + extension.more):
                     yield self._call(
                         "enlarge",
                         self.releases[-1],
                         label,
                         first,
-                        min(self.batch, start + extension.more - first),
+                        count,
                         strength=extension.strength,
                         parent=parent,
                         number=number,
@@ -341,8 +341,7 @@ class PublicPlan(BaseModel):
             for index in range(call.count):
                 start = places[call.label]
                 places[call.label] += copies
-                for first in range(start, start + copies, self.batch):
-                    count = min(self.batch, start + copies - first)
+                for first, count in self._batches(start, start + copies):
                     yield self._call(
                         purpose,
                         iteration,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.errors import DataError
 from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspected
-from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, short
+from pcevolve.private.listing import Listing, listed, short
 from pcevolve.private.units import UnitMap, read_units
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting
@@ -85,11 +85,7 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
         begin: Told how many images there are; what it returns is called after each.
     """
     try:
-        listing = (
-            listed_unlabelled(folder, LABEL, strict=False)
-            if meant.unlabelled
-            else listed_classes(folder, strict=False)
-        )
+        listing = listed(folder, LABEL if meant.unlabelled else None, strict=False)
     except DataError as error:  # nothing can be said of what is in it
         return Checkup((), (str(error),), ())
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from pcevolve.errors import DataError, UsageError
 from pcevolve.methods import AUTO, METHODS
 from pcevolve.private.dataset import PrivateDataset, loaded
-from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, short
+from pcevolve.private.listing import Listing, listed, listed_classes, short
 from pcevolve.private.sources import DigitsSource, FolderSource, parse_source
 from pcevolve.private.subsample import subsampled
 from pcevolve.private.units import UnitMap, read_units, require_unit_size, with_units
@@ -72,11 +72,7 @@ def held(listing: Listing, units: UnitMap | None) -> dict[str, int]:
 
 def _listed(settings: RunSettings, source: FolderSource) -> tuple[Listing, UnitMap | None]:
     """The images by name, and their units where several images are one."""
-    listing = (
-        listed_unlabelled(source.path, settings.domain)
-        if settings.unlabelled
-        else listed_classes(source.path)
-    )
+    listing = listed(source.path, settings.domain if settings.unlabelled else None)
     return listing, read_units(settings.unit_map, listing.names) if settings.unit_map else None
 
 

@@ -155,6 +155,6 @@ def _centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
     for target, label in enumerate(scene.labels):
         if not (private.targets == target).any():
             raise DataError(f"class '{label}' has no private images, so it has no centre: nothing was drawn")
-    shares = private.shares()
+    shares = private.shares
     rows = [private.targets == target for target in range(len(scene.labels))]
     return np.stack([np.average(private.embeddings[row], axis=0, weights=shares[row]) for row in rows])

@@ -67,7 +67,7 @@ def ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
 
 def total_votes(private: PrivateEmbeddings, scene: Scene, block: IntArray, tuples: IntArray) -> FloatArray:
     """V: the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
-    totals, shares = np.zeros(len(tuples)), private.shares()
+    totals, shares = np.zeros(len(tuples)), private.shares
     for row in np.flatnonzero(np.isin(private.targets, block)):
         near = [distances(private.embeddings[[row]], scene.pools[each])[0] for each in block]
         own = int(np.flatnonzero(block == private.targets[row])[0])

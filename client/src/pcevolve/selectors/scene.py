@@ -49,12 +49,9 @@ class PrivateEmbeddings:
     def __len__(self) -> int:
         return len(self.embeddings)
 
+    @cached_property
     def shares(self) -> FloatArray:
         """What each image may add so that a unit's images add 1 in all, float64 ``(images,)``."""
-        return self._shares
-
-    @cached_property
-    def _shares(self) -> FloatArray:
         return unit_shares(self.units)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:

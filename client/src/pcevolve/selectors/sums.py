@@ -173,7 +173,7 @@ def pooled_sum(points: FloatArray, private: PrivateEmbeddings, radius: float) ->
 def _sums(
     points: FloatArray, private: PrivateEmbeddings, groups: IntArray, count: int, radius: float
 ) -> FloatArray:
-    shares = clipped(points, radius * (1 - ROUNDING_SHARE)) * private.shares()[:, None]
+    shares = clipped(points, radius * (1 - ROUNDING_SHARE)) * private.shares[:, None]
     return np.array([[math.fsum(column) for column in shares[groups == group].T] for group in range(count)])
 
 

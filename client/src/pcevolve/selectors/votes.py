@@ -119,7 +119,7 @@ class ExponentialVotes:
 
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""
-        return _counted(cast_votes(private, scene), private.shares(), scene)
+        return _counted(cast_votes(private, scene), private.shares, scene)
 
 
 def cast_votes(private: PrivateEmbeddings, scene: Scene) -> IntArray:

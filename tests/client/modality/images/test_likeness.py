@@ -54,3 +54,17 @@ def test_all_pairs_are_found_whatever_is_compared_at_a_time(monkeypatch):
 
 def test_of_one_image_or_none_there_is_no_pair():
     assert pairs() == pairs(picture(1)) == []
+
+
+def test_an_image_is_compared_with_those_behind_it_alone(monkeypatch):
+    monkeypatch.setattr(likeness, "BLOCK", 2)
+    compared: list[tuple[int, ...]] = []
+    upper = np.triu
+
+    def noted(values: np.ndarray, k: int) -> np.ndarray:
+        compared.append(values.shape)
+        return upper(values, k)
+
+    monkeypatch.setattr(np, "triu", noted)
+    assert pairs(*(picture(seed) for seed in (1, 2, 1, 2, 1))) == [(0, 2), (0, 4), (1, 3), (2, 4)]
+    assert compared == [(2, 5), (2, 3), (1, 1)]

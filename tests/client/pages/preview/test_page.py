@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pcevolve.audit import audit
+from pcevolve.pages import compiled
 from pcevolve.pages.preview import opening_images, write_preview
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
@@ -58,3 +59,7 @@ def test_the_audit_compares_it_with_the_record(tmp_path: Path):
     page.write_bytes(page.read_bytes().replace(b"Is this your domain?", b"This is your domain!"))
     (faults,) = [each.faults for each in audit(tmp_path) if each.faults]
     assert faults[0].startswith("preview.html is not what this version makes of the record")
+
+
+def test_a_template_is_compiled_once():
+    assert compiled("pcevolve.pages.preview") is compiled("pcevolve.pages.preview")

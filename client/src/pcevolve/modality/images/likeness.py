@@ -47,5 +47,6 @@ def alike(sketches: Sequence[Sketch]) -> Iterator[tuple[int, int]]:
     length = np.linalg.norm(values, axis=1, keepdims=True)
     values /= np.where(length > PLAIN * SIDE, length, np.inf)
     for start in range(0, len(values), BLOCK):
-        found = np.argwhere(values[start : start + BLOCK] @ values.T >= ALIKE)
-        yield from ((start + int(one), int(other)) for one, other in found if start + one < other)
+        # An image is compared with those behind it alone.
+        found = np.argwhere(np.triu(values[start : start + BLOCK] @ values[start:].T >= ALIKE, k=1))
+        yield from ((start + int(one), start + int(other)) for one, other in found)

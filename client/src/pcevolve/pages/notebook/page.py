@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-
-from jinja2 import Template
 
 from pcevolve.pages import compiled, picture
 from pcevolve.pages.report import FinishedRun
@@ -45,12 +42,7 @@ def notebook_view(run: FinishedRun) -> str:
         "left_out": max(0, len(run.plan.labels) - ROWS),
         "folder": str(run.record.layout.root),
     }
-    return _template().render(content)
-
-
-@cache
-def _template() -> Template:
-    return compiled(__package__)
+    return compiled(__package__).render(content)
 
 
 def _rows(run: FinishedRun) -> Iterator[Row]:

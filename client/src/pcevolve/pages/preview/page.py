@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
-
-from jinja2 import Template
 
 from pcevolve.durable import write_durably
 from pcevolve.pages import base_style, compiled, inline, own_file, picture
@@ -61,13 +58,7 @@ def rendered_preview(run: RunReader, plan: PublicPlan) -> bytes:
         "host": urlsplit(plan.api).netloc,
         "sheets": sheets,
     }
-    return template().render(content).encode()
-
-
-@cache
-def template() -> Template:
-    """The page's template, compiled on the first call."""
-    return compiled(__package__)
+    return compiled(__package__).render(content).encode()
 
 
 def opening_images(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]:

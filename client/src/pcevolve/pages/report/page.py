@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-
-from jinja2 import Template
 
 import pcevolve
 from pcevolve.durable import write_durably
@@ -69,13 +66,8 @@ def rewritten_report(root: Path) -> Path:
 def render(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> str:
     """Make the page's HTML; every string from the run is escaped."""
     style = inline(base_style(), own_file(__package__, "page.css"))
-    return template().render({"style": style, **_content(run, accuracy)})
-
-
-@cache
-def template() -> Template:
-    """The page's template, compiled on the first call: that takes a fifth of a second."""
-    return compiled(__package__, bytes=size, percent=percent, loss=loss)
+    template = compiled(__package__, bytes=size, percent=percent, loss=loss)
+    return template.render({"style": style, **_content(run, accuracy)})
 
 
 def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-
-from jinja2 import Template
 
 from pcevolve.durable import write_durably
 from pcevolve.pages import base_style, compiled, inline, own_file, size
@@ -54,13 +51,8 @@ def rendered_viewer(
     reasons = Reasons.of(run.traffic)
     gallery = _hung(run.traffic, reasons, Gallery(run.bodies.file, most_picture_bytes))
     content = _assets(gallery) | _verdict(run, findings) | _content(run.traffic, reasons, gallery)
-    return template().render(content).encode()
-
-
-@cache
-def template() -> Template:
-    """The page's template, compiled on the first call."""
-    return compiled(__package__, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
+    template = compiled(__package__, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
+    return template.render(content).encode()
 
 
 def _assets(gallery: Gallery) -> dict[str, Any]:
