@@ -275,6 +275,15 @@ def test_how_much_more_is_bounded(evolved, tmp_path, more, message):
         pcevolve.extend(tmp_path / "run", more=more, quiet=True)
 
 
+def test_a_run_that_was_extended_as_often_as_it_may_be_is_told_to_be(evolved, tmp_path, monkeypatch):
+    evolved(method="t2i")
+    pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    monkeypatch.setattr(extension, "MOST_EXTENSIONS", 1)
+    with pytest.raises(pcevolve.UsageError, match="has been extended 1 times, which is all it can be"):
+        pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    assert pcevolve.load(tmp_path / "run").audit(), "the run is as it was"
+
+
 def test_a_run_of_an_object_in_the_process_is_extended_by_that_object_alone(evolved, native, tmp_path):
     result = evolved(provider=Noise(), method="t2i")
     with pytest.raises(pcevolve.UsageError, match="give that object to pcevolve"):

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS
+from pcevolve.selectors import SELECTORS, PrivateEmbeddings
 from pcevolve.selectors.nearest import nearest
 from pcevolve.selectors.scene import FEW_PRODUCTS, distances, nearest_candidates
 from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes
@@ -136,3 +136,9 @@ def test_draws_of_one_round_differ_from_each_other():
         data, world.scene("add-remove"), (Event("exponential", "1/100", 5),), SeededNoise(1)
     )
     assert len(set(measured["chosen"].ravel().tolist())) > 5
+
+
+def test_what_an_image_may_add_is_computed_once():
+    private = PrivateEmbeddings(np.zeros((3, 2)), np.zeros(3, dtype=np.int64), np.array([0, 0, 1]))
+    assert private.shares is private.shares
+    assert private.shares.tolist() == [0.5, 0.5, 1.0]
