@@ -121,7 +121,20 @@ def test_a_person_without_a_mouse_can_filter(browser: Browser, viewer: Path):
 def test_retries_and_failures_can_be_picked_out(browser: Browser, viewer: Path):
     tab = Tab(browser).open(viewer)
     tab.run("document.getElementById('with-trouble').click()")
-    assert tab.run(f"{SHOWN}.map(step => step.id)") == ["r3", "r4"]
+    assert tab.run(f"{SHOWN}.map(step => step.id)") == ["r4"]
+
+
+def test_a_link_to_an_attempt_that_is_folded_opens_the_fold(browser: Browser, viewer: Path):
+    tab = Tab(browser).open(viewer)
+    choose(tab, "by-round", "2")
+    assert tab.run("document.getElementById('r3').offsetHeight") == 0
+    tab.run("document.getElementById('go').value = 3")
+    tab.run("document.getElementById('go').dispatchEvent(new Event('change'))")
+    visible = (
+        "new Promise(done => setTimeout(() => { const box = document.getElementById('r3')"
+        ".getBoundingClientRect(); done(box.height > 0 && box.top < innerHeight && box.bottom > 0) }, 300))"
+    )
+    assert tab.run(visible) is True
 
 
 def test_a_row_of_retries_is_folded_opens_for_a_link_and_when_trouble_is_asked_for(
@@ -134,7 +147,7 @@ def test_a_row_of_retries_is_folded_opens_for_a_link_and_when_trouble_is_asked_f
     asked: list[Outgoing] = []
     root = paid_run(folder / "busy", small_plan(method="pcevolve"), FakeProvider(meddle))
     tab = Tab(browser).open(page(root))
-    inside = "document.getElementById('r4').offsetHeight > 0 && document.querySelector('.fold').open"
+    inside = "document.getElementById('r4').offsetHeight > 0 && document.querySelector('.again').open"
     assert tab.run(inside) is False
     tab.run("document.getElementById('with-trouble').click()")
     assert tab.run(inside) is True

@@ -104,21 +104,6 @@ def test_a_picture_is_in_the_page_once_however_often_it_is_shown(finished: Make)
     assert "<img" not in content
 
 
-def test_retries_are_told_apart_and_said_to_be_the_same_bytes(finished: Make):
-    asked: list[Outgoing] = []
-
-    def meddle(request: Outgoing) -> Incoming | None:
-        asked.append(request)
-        return Incoming(503, (("Retry-After", "0"),), b'{"error": "busy"}') if len(asked) == 2 else None
-
-    shown = steps(finished(FakeProvider(meddle)))
-    assert "status 503" in shown["r2"].text
-    assert '{"error": "busy"}' in shown["r2"].text
-    assert "attempt 2" in shown["r3"].text
-    assert "The same bytes and headers as #2, sent again." in shown["r3"].text
-    assert "data-trouble" in shown["r3"].elements[0][1]
-
-
 def test_strings_from_anywhere_are_text_not_markup(finished: Make):
     label = "&lt;img src=x onerror=alert(1)&gt;'"  # a label cannot have angle brackets
     honest = FakeProvider()

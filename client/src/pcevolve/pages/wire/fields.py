@@ -51,15 +51,21 @@ class _Pairs(tuple[tuple[str, Any], ...]):
 
 def fields(text: str) -> tuple[list[Field], int]:
     """The fields of a body, and how many more there are; what is neither JSON nor a form is one field."""
+    pairs = leaves(text)
+    shown = [Field(name, tuple(parts(value))) for name, value in pairs[:MOST_FIELDS]]
+    return shown, len(pairs) - len(shown)
+
+
+def leaves(text: str) -> list[tuple[str, str]]:
+    """Name and whole value of each field of a body; images are placeholders in the values."""
     try:
         loaded = json.loads(
             text, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str
         )
-        leaves = list(_leaves("", loaded))
+        found = list(_leaves("", loaded))
     except (ValueError, RecursionError):
-        leaves = _form(text)
-    shown = [Field(name or WHOLE, tuple(_parts(value))) for name, value in leaves[:MOST_FIELDS]]
-    return shown, len(leaves) - len(shown)
+        found = _form(text)
+    return [(name or WHOLE, value) for name, value in found]
 
 
 def cut(text: str, most: int = MOST_CHARACTERS) -> Part:
@@ -90,7 +96,7 @@ def _form(text: str) -> list[tuple[str, str]]:
     return [("; ".join(head.strip().splitlines()), content) for head, _, content in split]
 
 
-def _parts(text: str) -> Iterator[Part]:
+def parts(text: str) -> Iterator[Part]:
     """Text and images in turn: splitting leaves text at even places and digests at odd ones."""
     for place, piece in enumerate(PLACEHOLDER.split(text)):
         if place % 2:

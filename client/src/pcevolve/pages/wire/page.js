@@ -3,7 +3,7 @@
 (() => {
   const find = (id) => document.getElementById(id);
   const steps = [...document.querySelectorAll(".step")];
-  const folds = [...document.querySelectorAll(".fold")];
+  const folds = [...document.querySelectorAll(".again")];
   const choices = { class: find("by-class"), round: find("by-round"), kind: find("by-kind") };
   const needs = { image: find("with-image"), trouble: find("with-trouble") };
 
@@ -13,10 +13,7 @@
 
   const apply = () => {
     for (const step of steps) step.hidden = !wanted(step);
-    for (const fold of folds) {
-      fold.hidden = fold.querySelector(".step:not([hidden])") === null;
-      fold.open = needs.trouble.checked;
-    }
+    for (const fold of folds) fold.open = needs.trouble.checked;
     find("shown").textContent = `${steps.filter((step) => !step.hidden).length} of ${steps.length} shown`;
   };
 
@@ -30,10 +27,11 @@
   const reveal = () => {
     const target = find(decodeURIComponent(location.hash.slice(1)));
     if (target === null) return;
-    const fold = target.closest(".fold:not([open])");
-    if (!target.hidden && fold === null) return;
-    if (target.hidden) reset();
+    const unseen = target.closest(".step")?.hidden ?? false;
+    if (unseen) reset();
+    const fold = target.closest("details:not([open])");
     if (fold !== null) fold.open = true;
+    if (!unseen && fold === null) return;
     target.scrollIntoView();
   };
 
@@ -42,5 +40,6 @@
   find("go").addEventListener("change", () => { location.hash = `r${find("go").value}`; });
   addEventListener("hashchange", reveal);
   reset();
+  reveal();
   find("filters").hidden = false;
 })();

@@ -13,8 +13,8 @@ from pcevolve.durable import write_durably
 from pcevolve.pages import base_style, compiled, inline, own_file, size
 from pcevolve.pages.reasons import Reasons
 from pcevolve.pages.wire.fields import cut, fields
+from pcevolve.pages.wire.folding import Request, folded, grouped
 from pcevolve.pages.wire.gallery import MOST_PICTURE_BYTES, Gallery
-from pcevolve.pages.wire.outline import outline
 from pcevolve.pages.wire.prices import in_words, prices
 from pcevolve.public.figures import loss
 from pcevolve.public.finding import Finding
@@ -22,8 +22,6 @@ from pcevolve.publish import marks
 from pcevolve.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
 
 MOST_FAULTS = 50  # of one finding
-SHORT_ROW = 3
-"""Attempts with the same bytes that are shown one by one."""
 _LINE = re.compile(r"\(line (\d+)\)")
 
 
@@ -50,7 +48,12 @@ def rendered_viewer(
     """The page's bytes, a function of the transcript and of what the audit found; all strings are escaped."""
     reasons = Reasons.of(run.traffic)
     gallery = _hung(run.traffic, reasons, Gallery(run.bodies.file, most_picture_bytes))
-    content = _assets(gallery) | _verdict(run, findings) | _content(run.traffic, reasons, gallery)
+    verdict = _verdict(run, findings)
+    steps = folded(
+        (each for each in run.traffic.steps if isinstance(each, Attempt | RecordedReceipt)),
+        verdict["faults_of"],
+    )
+    content = _assets(gallery) | verdict | _content(run.traffic, reasons, gallery) | _steps(steps)
     template = compiled(__package__, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
     return template.render(content).encode()
 
@@ -86,14 +89,10 @@ def _verdict(run: RunReader, findings: Sequence[Finding]) -> dict[str, Any]:
 
 def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, Any]:
     plan = traffic.plan
-    steps = [each for each in traffic.steps if isinstance(each, Attempt | RecordedReceipt)]
     return {
         "plan": plan,
         "marks": [] if plan is None else marks(plan),
         "budget": None if plan is None else float(plan.budget.epsilon),
-        "steps": steps,
-        "folds": _folds(steps),
-        "outline": outline(traffic.attempts),
         "receipts": traffic.receipts,
         "line_of": {each.receipt: each.line for each in traffic.receipts},
         "carried": reasons.carried,
@@ -106,25 +105,18 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
         "totals": Counts.of(traffic.attempts),
         "kinds": Counts.by_kind(traffic.attempts),
         "hosts": hosts(traffic.attempts),
-        "rounds": _rounds(steps),
     }
 
 
-def _folds(steps: Sequence[Attempt | RecordedReceipt]) -> dict[int, int]:
-    """Attempts between the first and the last of a row with the same bytes: how many, by the number of the first.
-
-    Such a row says nothing new: its last one tells what came of it in the end.
-    """
-    found: dict[int, int] = {}
-    row: list[Attempt] = []
-    for step in (*steps, None):
-        if isinstance(step, Attempt) and row and step.repeats is row[0]:
-            row.append(step)
-            continue
-        if len(row) > SHORT_ROW:
-            found[row[1].number] = len(row) - 2
-        row = [step] if isinstance(step, Attempt) else []
-    return found
+def _steps(steps: Sequence[Request | RecordedReceipt]) -> dict[str, Any]:
+    """What happened in order, each request once; what left in all; and where each iteration begins."""
+    requests = [each for each in steps if isinstance(each, Request)]
+    return {
+        "steps": steps,
+        "requests": len(requests),
+        "groups": grouped(requests),
+        "rounds": _rounds(steps),
+    }
 
 
 def hosts(attempts: Iterable[Attempt]) -> list[str]:
@@ -145,14 +137,14 @@ def _host(url: str) -> str:
         return url
 
 
-def _rounds(steps: Iterable[Attempt | RecordedReceipt]) -> dict[int, str]:
+def _rounds(steps: Iterable[Request | RecordedReceipt]) -> dict[int, str]:
     """Where each iteration begins, for jumping there."""
     anchors: dict[int, str] = {}
     for step in steps:
         if isinstance(step, RecordedReceipt):
             anchors.setdefault(step.receipt.iteration, f"l{step.line}")
-        elif step.call is not None:
-            anchors.setdefault(step.call.iteration, f"r{step.number}")
+        elif step.shown.call is not None:
+            anchors.setdefault(step.shown.call.iteration, f"r{step.shown.number}")
     return anchors
 
 

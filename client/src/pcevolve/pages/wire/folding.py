@@ -1,0 +1,200 @@
+"""Folds what is the same: attempts that left the very same bytes, and requests that differ in a few values alone.
+
+Nothing is left out: what is folded says how much of it there is, and the rest of the page holds every attempt.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pcevolve.pages.wire.fields import MOST_FIELDS, WHOLE, WIDE, Part, leaves, parts
+from pcevolve.transcript import Attempt, RecordedReceipt
+
+MOST_VALUES = 60  # of one field, in the order in which they left
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request, with the attempts that left the very same bytes.
+
+    Attributes:
+        shown: The attempt that stands for all: the last with a usable answer, or the last.
+        again: The others, in order.
+    """
+
+    shown: Attempt
+    again: tuple[Attempt, ...] = ()
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """All of them."""
+        return (self.shown, *self.again)
+
+
+@dataclass(frozen=True)
+class Value:
+    """What stood in a field, and the number of the first request in which it did."""
+
+    parts: tuple[Part, ...]
+    first: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field of several requests.
+
+    Attributes:
+        name: Where it stands, such as ``init_images[0]``.
+        values: What stood there, each once, as many as are shown.
+        different: How many different values there were.
+        span: The least and the greatest, where all are whole numbers.
+    """
+
+    name: str
+    values: tuple[Value, ...]
+    different: int
+    span: tuple[int, int] | None = None
+
+    @property
+    def images(self) -> tuple[Value, ...]:
+        """The values that are one image each."""
+        return tuple(each for each in self.values if len(each.parts) == 1 and each.parts[0].image)
+
+    @property
+    def short(self) -> bool:
+        """Whether its values fit beside each other."""
+        return all(not part.image and len(part.text) <= WIDE for each in self.values for part in each.parts)
+
+    @property
+    def wide(self) -> bool:
+        """Whether it needs a line of its own."""
+        return self.different > 1 or not self.short
+
+
+@dataclass(frozen=True)
+class Group:
+    """Requests of one kind to one address with the same fields.
+
+    Attributes:
+        kind: What they were for.
+        target: Method and address.
+        requests: How many there are.
+        attempts: How often one of them left.
+        bytes_sent: All that left with them, in bytes.
+        body: The fields of their bodies.
+        headers: Their headers.
+        unlisted: Fields of the body that are too many to list.
+    """
+
+    kind: str
+    target: str
+    requests: int
+    attempts: int
+    bytes_sent: int
+    body: tuple[Column, ...]
+    headers: tuple[Column, ...]
+    unlisted: int
+
+    @property
+    def rank(self) -> int:
+        """0 for requests that carried images, 1 for others with a body, 2 for those without."""
+        if not self.body:
+            return 2
+        return int(not any(part.image for each in self.body for value in each.values for part in value.parts))
+
+    @property
+    def same(self) -> list[Column]:
+        """Fields of the body that have one value in all of them."""
+        return [each for each in self.body if each.different == 1]
+
+    @property
+    def differing(self) -> list[Column]:
+        """Fields of the body in which they differ."""
+        return [each for each in self.body if each.different > 1]
+
+
+def folded(
+    steps: Iterable[Attempt | RecordedReceipt], faulty: Container[int]
+) -> list[Request | RecordedReceipt]:
+    """A run's steps in order, with attempts that left the same bytes under the one that stands for them.
+
+    Args:
+        steps: Attempts and receipts.
+        faulty: Lines of the record with a fault: an attempt there stands for itself, and so does what is not proven.
+    """
+    steps = list(steps)
+    alike: dict[int, list[Attempt]] = defaultdict(list)
+    for step in steps:
+        if isinstance(step, Attempt):
+            alone = step.line in faulty or not step.proven
+            alike[step.number if alone or step.repeats is None else step.repeats.number].append(step)
+    standing = {request.shown.number: request for request in map(_request, alike.values())}
+    return [
+        standing[step.number] if isinstance(step, Attempt) else step
+        for step in steps
+        if not isinstance(step, Attempt) or step.number in standing
+    ]
+
+
+def grouped(requests: Iterable[Request]) -> list[Group]:
+    """What left, in groups of requests that have the same fields; those that carried images come first."""
+    groups: dict[tuple[object, ...], list[tuple[Request, list[Pair]]]] = defaultdict(list)
+    for request in requests:
+        sent, pairs = request.shown.sent, _body(request.shown)
+        names = tuple(name for name, _ in pairs), tuple(name for name, _ in sent.headers)
+        groups[request.shown.kind, sent.method, sent.url, names].append((request, pairs))
+    return sorted(map(_group, groups.values()), key=lambda group: group.rank)
+
+
+def _request(attempts: Sequence[Attempt]) -> Request:
+    shown = next((each for each in reversed(attempts) if each.usable), attempts[-1])
+    return Request(shown, tuple(each for each in attempts if each is not shown))
+
+
+def _body(attempt: Attempt) -> list[Pair]:
+    """The fields of a body with their whole values; one for a body that is no text, none for no body."""
+    body = attempt.sent.body
+    if body.text:
+        return leaves(body.text)
+    return [(WHOLE, f"{body.size} bytes that are no text, sha256 {body.sha256}")] if body.size else []
+
+
+def _group(members: Sequence[tuple[Request, list[Pair]]]) -> Group:
+    shown = members[0][0].shown
+    attempts = [attempt for request, _ in members for attempt in request.attempts]
+    numbers = [request.shown.number for request, _ in members]
+    columns = list(_columns(numbers, [pairs[:MOST_FIELDS] for _, pairs in members]))
+    return Group(
+        kind=shown.kind,
+        target=f"{shown.sent.method} {shown.sent.url}",
+        requests=len(members),
+        attempts=len(attempts),
+        bytes_sent=sum(each.sent.wire_bytes for each in attempts),
+        body=tuple(columns),
+        headers=tuple(_columns(numbers, [request.shown.sent.headers for request, _ in members])),
+        unlisted=len(members[0][1]) - len(columns),
+    )
+
+
+def _columns(numbers: Sequence[int], rows: Sequence[Sequence[Pair]]) -> Iterator[Column]:
+    """The fields of requests that have the same ones; values are compared as a whole, however long they are."""
+    for cells in zip(*rows, strict=True):
+        first: dict[str, int] = {}
+        for number, (_, value) in zip(numbers, cells, strict=True):
+            first.setdefault(value, number)
+        values = tuple(
+            Value(tuple(parts(value)), number) for value, number in list(first.items())[:MOST_VALUES]
+        )
+        yield Column(cells[0][0], values, len(first), _span(first))
+
+
+def _span(values: Iterable[str]) -> tuple[int, int] | None:
+    """The least and the greatest of short whole numbers; None if any is something else."""
+    texts = list(values)
+    if not all(each.isascii() and each.isdigit() and len(each) <= 20 for each in texts):
+        return None
+    return min(map(int, texts)), max(map(int, texts))

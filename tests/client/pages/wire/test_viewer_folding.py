@@ -1,0 +1,168 @@
+"""What is the same stands once, what differs is never folded away, and what left comes first."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.pages.wire.fields import MOST_FIELDS, WHOLE
+from pcevolve.pages.wire.folding import MOST_VALUES, Request, folded, grouped
+from pcevolve.transcript import Attempt
+from pcevolve.transcript.bodies import BodyRef
+from pcevolve.transcript.records import Answered, Sent
+from support.forge import Event, forge, rewritten_body
+from support.provider import FakeProvider
+from support.viewer import Page, html, steps
+
+Make = Callable[..., Path]
+DIGEST = "0" * 64
+
+
+def attempt(
+    number: int, body: str, status: int | None = None, repeats: Attempt | None = None, **fields
+) -> Attempt:
+    """A request with this body, and what came of it."""
+    reference = BodyRef(sha256=DIGEST, size=len(body), text=body)
+    sent = Sent(
+        slot="s", method="POST", url="http://h/x", headers=(("a", "b"),), body=reference, wire_bytes=10
+    )
+    came = BodyRef(sha256=DIGEST, size=0, text="")
+    outcome = (
+        None if status is None else Answered(slot="s", status=status, headers=(), body=came, wire_bytes=1)
+    )
+    return Attempt(number, number, sent, None, 1, repeats, fields.get("proven", True), outcome)
+
+
+def busy(times: int) -> FakeProvider:
+    """An API that says so to the first requests for images, and gives an image with its refusal."""
+    asked: list[Outgoing] = []
+
+    def meddle(request: Outgoing) -> Incoming | None:
+        asked.append(request)
+        refused = 2 <= len(asked) < 2 + times
+        return Incoming(503, (("Retry-After", "0"),), b'{"error": "busy"}') if refused else None
+
+    return FakeProvider(meddle)
+
+
+def groups(root: Path) -> list[Page]:
+    parts = re.split(r'(?=<article class="group)', html(root).partition('id="findings"')[0])[1:]
+    return [Page(part) for part in parts]
+
+
+def test_what_left_comes_before_what_was_checked_and_before_any_retry(finished: Make):
+    content = html(finished(busy(3)))
+    assert content.index('id="left"') < content.index('id="findings"') < content.index('id="requests"')
+    assert "status 503" not in Page(content.partition('id="findings"')[0]).text
+
+
+def test_a_request_that_was_refused_first_stands_once_under_its_answer_with_every_refusal_below(
+    finished: Make,
+):
+    root = finished(busy(3))
+    shown = steps(root)
+    assert not {"r2", "r3", "r4"} & shown.keys()
+    request = shown["r5"]
+    assert "prompt A leather texture image" in request.text
+    assert "The same bytes left 3 more times: status 503 … status 503" in request.text
+    assert [each["id"] for tag, each in request.elements if tag == "li" and "id" in each] == [
+        "r2",
+        "r3",
+        "r4",
+    ]
+    assert request.text.count('{"error": "busy"}') == 3
+    assert request.text.count("Retry-After 0") == 3
+    assert "data-trouble" in request.elements[0][1]
+    assert "13 requests, folded" in Page(html(root)).text
+
+
+def test_a_repeated_request_that_the_audit_faults_stands_for_itself():
+    first = attempt(1, "{}", 503)
+    second = attempt(2, "{}", 503, repeats=first)
+    third = attempt(3, "{}", 200, repeats=first)
+    assert folded([first, second, third], ()) == [Request(third, (first, second))]
+    assert folded([first, second, third], {2}) == [Request(second), Request(third, (first,))]
+    unproven = attempt(4, "{}", 200, repeats=first, proven=False)
+    assert folded([first, unproven], ()) == [Request(first), Request(unproven)]
+
+
+def test_requests_are_told_by_what_differs_and_by_what_they_share(finished: Make):
+    varied, created, greeting = groups(finished())
+    assert varied.text.startswith("8 × image-to-image")
+    assert "prompt 2 different values A leather texture image with cut #6 A leather texture" in varied.text
+    assert "image 4 different images" in varied.text
+    assert len(varied.of_class("pic")) == 4
+    assert "They differ in" in created.text
+    assert "n 2 different values 2 #2 1 #3" in created.text
+    assert "All have" in created.text
+    assert "guidance 7.5" in created.text
+    assert "1 × greeting (list of models)" in greeting.text
+    assert "No body." in greeting.text
+    assert re.search(
+        r"\(hidden\) Content-Type application/json Content-Length \d different values", varied.text
+    )
+
+
+def test_a_value_that_the_plan_did_not_give_is_seen_among_those_that_left(finished: Make):
+    root = finished()
+
+    def change(events: list[Event]) -> list[Event]:
+        place = max(index for index, event in enumerate(events) if event["kind"] == "sent")
+        events[place] = rewritten_body(root, events[place], smuggle)
+        return events
+
+    def smuggle(body: bytes) -> bytes:
+        return json.dumps(json.loads(body) | {"negative_prompt": "x" * 3000 + "smuggled"}).encode()
+
+    forge(root, change)
+    varied = groups(root)[0]
+    assert re.search(
+        r"negative_prompt 2 different values empty #\d+ x{2000} and 1,008 more characters", varied.text
+    )
+
+
+def test_values_that_differ_only_far_behind_what_is_shown_count_as_different():
+    long = "x" * 5000
+    (group,) = grouped(
+        Request(attempt(number, json.dumps({"a": long + str(number)}))) for number in range(1, 4)
+    )
+    (column,) = group.differing
+    assert column.different == 3
+
+
+def test_a_field_more_or_in_another_place_is_another_group():
+    bodies = ('{"a": 1, "b": 2}', '{"b": 2, "a": 1}', '{"a": 1, "b": 2, "c": 3}', '{"a": 1, "a": 2}')
+    assert len(grouped(Request(attempt(number, body)) for number, body in enumerate(bodies, 1))) == 4
+
+
+def test_what_is_not_listed_is_counted():
+    wide = json.dumps({f"f{place:04d}": 1 for place in range(MOST_FIELDS + 3)})
+    many = [Request(attempt(number, json.dumps({"a": f"v{number}"}))) for number in range(1, MOST_VALUES + 6)]
+    assert grouped([Request(attempt(1, wide))])[0].unlisted == 3
+    (column,) = grouped(many)[0].body
+    assert (len(column.values), column.different) == (MOST_VALUES, MOST_VALUES + 5)
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from("abc"), st.text(max_size=4) | st.integers(0, 9)), max_size=12)
+)
+def test_every_request_is_in_one_group_and_every_value_is_counted(bodies):
+    requests = [Request(attempt(number, json.dumps(body))) for number, body in enumerate(bodies, 1)]
+    expected = Counter(tuple(body) or (WHOLE,) for body in bodies)
+    values = {
+        names: [len({str(body[name]) for body in bodies if tuple(body) == names}) for name in names]
+        for names in expected
+        if names != (WHOLE,)
+    }
+    found = {tuple(column.name for column in group.body): group for group in grouped(requests)}
+    assert {names: group.requests for names, group in found.items()} == expected
+    for names, different in values.items():
+        assert [column.different for column in found[names].body] == different
+        assert len(found[names].same) == different.count(1)
