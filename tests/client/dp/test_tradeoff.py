@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -45,12 +47,86 @@ def test_randomised_response_attains_the_bound_of_its_pure_loss(value, alpha: fl
     assert found == pytest.approx(min(attained, 1.0), abs=1e-6)
 
 
-@given(st.lists(st.sampled_from(["1/2", "1", "3"]), min_size=1, max_size=4), ALPHAS, st.floats(1e-9, 0.5))
-def test_it_never_exceeds_what_one_epsilon_at_one_delta_allows(values, alpha: float, delta: float):
-    events = [Event("exponential", each) for each in values]
-    grid = 10.0 ** (-math.floor(-4 * math.log10(delta)) / 4)  # the accountants are asked on a grid of deltas
-    loss = epsilon(events, grid)
-    assert most_true_positives(events, alpha) <= min(math.exp(loss) * alpha + grid, 1.0) * (1 + 1e-9)
+kinds = st.sampled_from(["exponential", "permute-and-flip", "gaussian"])
+histories = st.lists(
+    st.builds(Event, kinds, st.sampled_from(["1/2", "1", "3"]), st.integers(1, 9)), min_size=1, max_size=3
+)
+
+
+@given(histories, ALPHAS, st.floats(1e-9, 0.5))
+def test_it_never_exceeds_what_any_epsilon_at_any_delta_allows(events, alpha: float, delta: float):
+    loss = epsilon(events, delta)
+    few, many = math.exp(loss) * alpha + delta, 1 - math.exp(-loss) * (1 - delta - alpha)
+    assert most_true_positives(events, alpha) <= min(few, many, 1.0) + 1e-6
+
+
+def best_attack(truth: list[float], neighbour: list[float], alpha: float) -> float:
+    """True positives of the likelihood-ratio test between two distributions over the same outcomes (Neyman-Pearson)."""
+    found = 0.0
+    pairs = zip(truth, neighbour, strict=True)
+    for right, wrong in sorted(pairs, key=lambda pair: pair[1] / pair[0]):
+        share = min(1.0, alpha / wrong)
+        found, alpha = found + share * right, alpha - share * wrong
+    return found
+
+
+@given(st.fractions(min_value="1/10", max_value=3), st.integers(1, 7), ALPHAS)
+def test_the_best_test_of_every_sequence_of_randomised_responses_attains_the_bound(value, count, alpha):
+    keep = 1 / (1 + math.exp(-float(value)))
+    outcomes = list(itertools.product((keep, 1 - keep), repeat=count))
+    truth = [math.prod(each) for each in outcomes]
+    neighbour = [math.prod(1 - one for one in each) for each in outcomes]
+    found = most_true_positives([Event("permute-and-flip", str(value), count)], alpha)
+    attained = best_attack(truth, neighbour, alpha)
+    assert attained <= found
+    assert found == pytest.approx(attained, abs=1e-8)
+
+
+def choices(rate: float, scores: tuple[float, ...], count: int) -> list[float]:
+    """Probability of every sequence of draws by the exponential mechanism."""
+    weights = [math.exp(rate * each) for each in scores]
+    one = [each / sum(weights) for each in weights]
+    return [math.prod(each) for each in itertools.product(one, repeat=count)]
+
+
+@pytest.mark.parametrize("candidates", [2, 3])
+@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("eta", ["1/4", "1", "5/2"])
+def test_no_attack_on_the_exponential_mechanism_exceeds_the_bound(eta: str, count: int, candidates: int):
+    """The one vote of a unit goes from the first candidate to the last: the whole bounded range is used."""
+    rate = float(Fraction(eta)) / 2
+    scores = (1.0, *([0.0] * (candidates - 1)))
+    for alpha in (0.01, 0.05, 0.2):
+        truth, neighbour = choices(rate, scores, count), choices(rate, scores[::-1], count)
+        attack = best_attack(truth, neighbour, alpha)
+        assert attack <= most_true_positives([Event("exponential", eta, count)], alpha)
+
+
+def test_one_draw_of_a_bounded_range_attains_the_bound_and_a_mechanism_that_is_30_percent_off_breaks_it():
+    """Of the two outcomes the rarer one has probability α: no test of one such draw is better."""
+    alpha, eta = 0.05, 1.0
+    odds = alpha / (1 - alpha) * math.exp(eta)
+    found = most_true_positives([Event("exponential", "1")], alpha)
+    assert odds / (1 + odds) <= found == pytest.approx(odds / (1 + odds), rel=0.01)
+    off = alpha / (1 - alpha) * math.exp(eta / 0.7)
+    assert off / (1 + off) > found
+
+
+def test_a_mixture_of_noise_and_draws_is_bounded_too():
+    draws, alpha = 200_000, 0.05
+    random = np.random.default_rng(3)
+    keep = 1 / (1 + math.exp(-1))
+
+    def losses(used: bool) -> np.ndarray:
+        """Log-likelihood ratios of Gaussian noise of multiplier 1 and one randomised response with ε = 1."""
+        noisy = used + random.normal(size=draws)
+        said = random.random(draws) < (keep if used else 1 - keep)
+        return noisy - 0.5 + np.where(said, 1.0, -1.0)
+
+    attack = float((losses(True) > np.quantile(losses(False), 1 - alpha)).mean())
+    bound = most_true_positives([*gaussian(1.0), Event("permute-and-flip", "1")], alpha)
+    assert attack <= bound <= attack + 0.12
+    assert bound > most_true_positives(gaussian(1.0), alpha)
 
 
 @given(ALPHAS)

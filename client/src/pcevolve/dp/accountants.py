@@ -211,6 +211,16 @@ _RHO: dict[MechanismName, Callable[[Fraction], Fraction]] = {
 }
 
 
+def renyi_divergences(spent: Iterable[Event], orders: FloatArray) -> FloatArray:
+    """Renyi divergences between neighbouring datasets of all events together, rounded up.
+
+    Args:
+        spent: The events, with noise of some width where they are Gaussian.
+        orders: float64, α - 1 > 0.
+    """
+    return sum((event.count * _renyi(event, orders) for event in spent), np.zeros_like(orders))
+
+
 def _renyi(event: Event, orders: FloatArray) -> FloatArray:
     """Renyi divergence of one event, rounded up; ``orders`` holds α - 1, which is exact near α = 1."""
     if event.mechanism == "exponential":
@@ -227,9 +237,8 @@ def _renyi(event: Event, orders: FloatArray) -> FloatArray:
 
 def _converted(spent: tuple[Event, ...], delta: float, orders: FloatArray) -> FloatArray:
     """ε that each order proves, rounded up."""
-    renyi = sum((event.count * _renyi(event, orders) for event in spent), np.zeros_like(orders))
     terms = (
-        renyi,
+        renyi_divergences(spent, orders),
         np.log(orders) - np.log1p(orders),
         -math.log(delta) / orders,
         -np.log1p(orders) / orders,
