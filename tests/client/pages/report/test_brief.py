@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.pages.report.brief import Brief, _days
 from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.privacy import Event
-from pcevolve.public.plan import IN_PROCESS, PublicPlan
+from pcevolve.public.plan import IN_PROCESS, Earlier, PublicPlan
 from pcevolve.transcript import RunReader
 from support.runs import small_plan
 
@@ -47,7 +50,7 @@ def test_a_run_that_sent_no_image_says_so(finished: Make):
 
 def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
     exact = 100 * stats.norm.cdf(stats.norm.ppf(0.05) + 0.5)
-    (share,) = re.findall(r"at most (\d+) of 100", brief_of(finished(), PAID).odds)
+    (share,) = re.findall(r"at most (\d+) of 100", brief_of(finished(), PAID).odds.words)
     assert exact <= int(share) < exact + 1
     assert int(share) >= 100 * most_true_positives(PAID, 0.05)
 
@@ -55,22 +58,57 @@ def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"relation": "replace-one"}, "whether one given image was used and not another given one."),
-        ({"relation": "add-remove"}, "whether one given image was used. If"),
-        ({"unit": "patient", "relation": "add-remove"}, "one given patient was used. If"),
+        (
+            {"relation": "replace-one"},
+            "whether one given image was used, or another in its place, and says yes",
+        ),
+        ({"relation": "add-remove"}, "whether one given image was used, and says yes in 5 of 100"),
+        ({"unit": "patient", "relation": "add-remove"}, "one given patient's images were used, and says yes"),
+        (
+            {"unit": "patient", "relation": "replace-one"},
+            "one given patient's images were used, or another in its place, and",
+        ),
     ],
 )
 def test_the_odds_are_about_the_neighbours_of_the_promise(
     finished: Make, changes: dict[str, object], words: str
 ):
-    assert words in brief_of(finished(), PAID, **changes).odds
+    assert words in brief_of(finished(), PAID, **changes).odds.words
 
 
-@pytest.mark.parametrize(("changes", "events"), [({"noise": "INSECURE-seeded"}, PAID), ({}, [])])
-def test_where_nothing_is_promised_or_paid_there_are_no_odds(
-    finished: Make, changes: dict[str, object], events
+@pytest.mark.parametrize(
+    ("changes", "events", "words"),
+    [
+        ({"noise": "INSECURE-seeded"}, PAID, "No bound."),
+        ({"noise": "INSECURE-seeded"}, [], "No bound."),
+        ({}, [], "Nothing: no private image was looked at."),
+        ({"api": IN_PROCESS}, [], "Nobody can tell."),
+    ],
+)
+def test_where_nothing_is_promised_or_paid_there_is_no_figure(
+    finished: Make, changes: dict[str, object], events, words: str
 ):
-    assert brief_of(finished(), events, **changes).odds == ""
+    found = brief_of(finished(), events, **changes).odds
+    assert (found.short, found.together) == (words, "")
+    assert not re.search(r"\d", found.words)
+
+
+def test_the_odds_hang_on_the_generator_where_there_was_no_boundary(finished: Make):
+    root = finished()
+    found = brief_of(root, PAID, api=IN_PROCESS).odds.words
+    assert found.endswith("That holds only if the generator looked at nothing but what it was asked.")
+    assert "generator" not in brief_of(root, PAID).odds.words
+
+
+def test_earlier_releases_to_the_provider_are_added_for_whom_all_of_them_concern(finished: Make):
+    exact = 100 * stats.norm.cdf(stats.norm.ppf(0.05) + math.hypot(0.5, 1))
+    earlier = Earlier(releases=2, events=(Event("gaussian", "1"),))
+    root = finished()
+    found = brief_of(root, PAID, earlier=earlier).odds
+    assert found.together == f"For it the figure is {math.ceil(exact)} of 100."
+    assert found.short == brief_of(root, PAID).odds.short
+    for unknown in (Earlier(), Earlier(releases=2, events=None)):
+        assert brief_of(root, PAID, earlier=unknown).odds.together == ""
 
 
 def test_without_a_boundary_nothing_is_said_to_have_stayed(finished: Make):
@@ -97,6 +135,18 @@ def test_dates_are_the_providers_and_what_is_none_is_passed_over():
     (day,) = _days([("Date", said), ("date", "yesterday"), ("Expires", "Mon, 01 Jan 2001 00:00:00 GMT")])
     assert day.date().isoformat() == "2026-11-22"
     assert _days([("date", "Sun, 99 Nov 2026 23:59:00 GMT")]) == []
+
+
+def test_the_zone_of_the_machine_that_makes_the_page_does_not_count(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        (unzoned,) = _days([("Date", "Sun, 22 Nov 2026 23:59:00 -0000")])
+        (zoned,) = _days([("Date", "Mon, 23 Nov 2026 08:59:00 +0900")])
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert unzoned == zoned == datetime(2026, 11, 22, 23, 59, tzinfo=UTC)
 
 
 def test_a_plan_of_any_kind_has_a_brief():

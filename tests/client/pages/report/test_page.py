@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -16,12 +17,15 @@ import pytest
 from PIL import Image
 
 from pcevolve.audit import audit
+from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.pages.report import AccuracyPoint, rewritten_report, write_report
+from pcevolve.privacy import Event
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
-from support.forge import Event, forge, rewritten_body
+from support.forge import Event as RecordedEvent
+from support.forge import forge, rewritten_body
 from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun
 
@@ -89,6 +93,21 @@ def test_it_says_what_was_promised_and_spent(finished: Make):
 def test_a_promise_with_a_delta_does_not_leave_it_out(finished: Make):
     text = page(finished(method="dp-means", delta=1e-5)).text
     assert "a factor of e ε = 22,027 and, besides, by δ = 1e-05." in text
+
+
+def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_record(finished: Make):
+    events = [Event("exponential", "5/2", 4)]
+    share = math.ceil(100 * most_true_positives(events, 0.05))
+    text = page(finished()).text
+    assert f"Right in at most {share} of 100; guessing is right in 5." in text
+    assert text.index("What left") < text.index("What an attacker can tell") < text.index("Privacy loss ε")
+
+
+def test_the_owners_own_page_leads_to_the_wire_page_of_its_run(finished: Make):
+    root = finished()
+    own = write_report(RunReader.strict(root), POINTS, root / "private" / "report.html")
+    (link,) = [each["href"] for each in Page(own).all("a") if each["href"] != "#assumed"]
+    assert (own.parent / link).resolve() == (root / "wire.html").resolve()
 
 
 def test_a_control_promises_that_nothing_depends_on_the_private_data(finished: Make):
@@ -228,7 +247,7 @@ def test_an_honest_run_has_no_banner(finished: Make):
 def test_an_image_that_no_receipt_names_is_told_instead_of_a_reassurance(finished: Make):
     root = finished()
 
-    def change(events: list[Event]) -> list[Event]:
+    def change(events: list[RecordedEvent]) -> list[RecordedEvent]:
         place = max(index for index, event in enumerate(events) if event["kind"] == "sent")
         events[place] = rewritten_body(root, events[place], smuggle)
         return events
@@ -246,7 +265,7 @@ def test_an_image_that_no_receipt_names_is_told_instead_of_a_reassurance(finishe
 def test_a_request_outside_the_plan_is_listed_as_such(finished: Make):
     root = finished()
 
-    def change(events: list[Event]) -> list[Event]:
+    def change(events: list[RecordedEvent]) -> list[RecordedEvent]:
         return [{**event, "slot": "more"} if event.get("slot") == "hello" else event for event in events]
 
     forge(root, change)

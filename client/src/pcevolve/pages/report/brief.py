@@ -14,8 +14,26 @@ from pcevolve.privacy import Event
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import Attempt
 
-FALSE_ALARMS = 0.05
-"""How often an attacker may take a unit for used that was not."""
+_IMAGE = "image"
+"""What a unit is called that is one image."""
+_ALARMS = 5
+"""In how many of 100 an attacker may take a unit for used that was not."""
+
+
+@dataclass(frozen=True)
+class Odds:
+    """What an attacker can tell, in words.
+
+    Attributes:
+        short: The figure.
+        words: What it is a figure of.
+        together: The figure for a unit that is in all releases to the provider that the ledger knew; empty where there
+            were none before, or they cannot be added up.
+    """
+
+    short: str
+    words: str = ""
+    together: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,14 +43,14 @@ class Brief:
     Attributes:
         left: What was sent.
         stayed: What was not.
-        odds: What an attacker can tell; empty where nothing is promised.
+        odds: What an attacker can tell.
         assumptions: On what that rests.
         when: When the requests were answered, as the provider's answers say.
     """
 
     left: str
     stayed: str
-    odds: str
+    odds: Odds
     assumptions: tuple[str, ...]
     when: str
 
@@ -70,36 +88,56 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
         return "This cannot be said: images are on record for whose leaving there is no reason."
     if not looked:
         return "Everything private: no private image was looked at."
-    noisy = (
-        "the noisy releases that are priced below"
-        if plan.secure
-        else "the releases below, which protect nobody,"
-    )
+    noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
-        "Private images, file names, embeddings, and whatever else was computed from private images. Of all that only "
-        f"{noisy} can be seen, in which of the provider's images were chosen."
+        "Private images, file names, embeddings, and whatever else was computed from private images, but for the "
+        f"{noisy} that are priced below. The provider sees of them which of its images were chosen; dataset and record "
+        "hold them as numbers too."
     )
 
 
-def _odds(plan: PublicPlan, paid: list[Event]) -> str:
+def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     """The privacy loss as an attacker's odds."""
-    if not (plan.secure and paid):
-        return ""
-    share = ceil(100 * most_true_positives(paid, FALSE_ALARMS))
-    alarms = round(100 * FALSE_ALARMS)
-    other = " and not another given one" if plan.relation == "replace-one" else ""
-    return (
-        f"Suppose that somebody knows everything else and must decide whether one given {plan.unit} was used{other}. "
-        f"If they may be wrong in {alarms} of 100 cases where it was not, they are right in at most {share} of 100 "
-        f"where it was. Guessing is right in {alarms}."
+    if not plan.secure:
+        return Odds(
+            "No bound.", "The noise came from a seed: whoever knows the seed can be right every time."
+        )
+    if not paid:
+        nobody = "Nobody can tell." if plan.in_process else "Nothing: no private image was looked at."
+        return Odds(nobody)
+    unit = f"one given {plan.unit}" + ("" if plan.unit == _IMAGE else "'s images")
+    verb = "was" if plan.unit == _IMAGE else "were"
+    other = ", or another in its place" if plan.relation == "replace-one" else ""
+    words = (
+        f"Suppose that somebody knows everything else, has to decide whether {unit} {verb} used{other}, and says yes "
+        f"in {_ALARMS} of 100 cases where it is not so. Then they say yes in at most {_right(paid)} of 100 where it is."
     )
+    trust = (
+        " That holds only if the generator looked at nothing but what it was asked."
+        if plan.in_process
+        else ""
+    )
+    short = f"Right in at most {_right(paid)} of 100; guessing is right in {_ALARMS}."
+    return Odds(short, words + trust, _together(plan, paid))
+
+
+def _together(plan: PublicPlan, paid: list[Event]) -> str:
+    """The figure with what the ledger knew of earlier releases to the provider, for a unit that is in all of them."""
+    if not plan.earlier.releases or plan.earlier.events is None:
+        return ""
+    return f"For it the figure is {_right([*plan.earlier.events, *paid])} of 100."
+
+
+def _right(paid: Iterable[Event]) -> int:
+    """In how many of 100 an attacker can be right, rounded up."""
+    return ceil(100 * most_true_positives(paid, _ALARMS / 100))
 
 
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
     """Three sentences; the whole list stands further down."""
     counted = (
         "What is protected is one image: whoever is in several of them is protected less."
-        if plan.unit == "image"
+        if plan.unit == _IMAGE
         else f"The owner's list says rightly which images belong to one {plan.unit}."
     )
     return (
@@ -125,7 +163,9 @@ def _days(headers: Iterable[tuple[str, str]]) -> list[datetime]:
     for name, value in headers:
         if name.lower() == "date":
             try:
-                found.append(parsedate_to_datetime(value).astimezone(UTC))
+                day = parsedate_to_datetime(value)
+                # "-0000" is UTC of an unknown place; a machine's own zone would make another page of the same record.
+                found.append(day.astimezone(UTC) if day.tzinfo else day.replace(tzinfo=UTC))
             except (ValueError, TypeError, OverflowError):
                 continue
     return found

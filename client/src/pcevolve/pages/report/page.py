@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.public.figures import factor, loss
 from pcevolve.publish import in_all, real_images
 from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.transcript.layout import WIRE_PAGE
 
 RELATIONS = {
     "replace-one": "one {unit} is exchanged for any other",
@@ -45,7 +47,8 @@ def write_report(run: RunReader, accuracy: Sequence[AccuracyPoint] = (), page: P
         TranscriptError: Its manifest is damaged.
     """
     page = page or run.layout.report
-    write_durably(page, render(FinishedRun.of(run), accuracy).encode())
+    wire_page = os.path.relpath(run.layout.wire_page, page.parent)
+    write_durably(page, render(FinishedRun.of(run), accuracy, wire_page).encode())
     return page
 
 
@@ -63,11 +66,17 @@ def rewritten_report(root: Path) -> Path:
     return write_report(RunReader.strict(root))
 
 
-def render(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> str:
-    """Make the page's HTML; every string from the run is escaped."""
+def render(run: FinishedRun, accuracy: Sequence[AccuracyPoint], wire_page: str = WIRE_PAGE) -> str:
+    """Make the page's HTML; every string from the run is escaped.
+
+    Args:
+        run: What it is about.
+        accuracy: As for ``write_report``.
+        wire_page: Where the page about all that left will lie, seen from this one.
+    """
     style = inline(base_style(), own_file(__package__, "page.css"))
     template = compiled(__package__, bytes=size, percent=percent, loss=loss)
-    return template.render({"style": style, **_content(run, accuracy)})
+    return template.render({"style": style, "wire_page": wire_page, **_content(run, accuracy)})
 
 
 def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
