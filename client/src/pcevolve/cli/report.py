@@ -1,4 +1,4 @@
-"""``pcevolve report``: the page about a finished run."""
+"""``pcevolve report``: the pages about a finished run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pcevolve.cli.options import RunFolder, require_run
 
 
 def report(folder: RunFolder) -> None:
-    """Write the page about a finished run anew."""
+    """Write the pages about a finished run anew: the report, and its preview if it has one."""
     require_run(folder)
-    from pcevolve.pages.report import rewritten_report
+    from pcevolve.pages.anew import pages_anew
 
-    typer.echo(rewritten_report(folder))
+    for page in pages_anew(folder):
+        typer.echo(page)
