@@ -1,0 +1,81 @@
+"""Report and preview in a real browser: they fetch nothing, fit any window, and the first screen says what matters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pcevolve.pages.preview import write_preview
+from pcevolve.pages.report import AccuracyPoint, write_report
+from pcevolve.transcript import RunReader
+from support.browser import Browser, Tab
+from support.paid import paid_run
+from support.runs import small_plan
+
+HOSTILE = '"><script>document.title="owned"</script>' + "x" * 60
+POINTS = [AccuracyPoint(name, t, 0.3 + t / 10, 0.01) for name in ("ours", "control") for t in range(3)]
+
+
+@pytest.fixture(scope="session")
+def pages(folder: Path) -> dict[str, Path]:
+    """A run with hostile words, and its pages."""
+    plan = small_plan(method="pcevolve", domain=HOSTILE, labels=("cut", "y" * 60), in_turns=True)
+    run = RunReader.strict(paid_run(folder / "pages", plan))
+    own = run.layout.root / "private" / "report.html"
+    own.parent.mkdir(exist_ok=True)
+    return {
+        "report": write_report(run),
+        "own": write_report(run, POINTS, own),
+        "preview": write_preview(run),
+    }
+
+
+@pytest.mark.parametrize("name", ["report", "own", "preview"])
+def test_a_page_fetches_nothing_runs_nothing_and_shows_its_pictures(
+    browser: Browser, pages: dict[str, Path], name: str
+):
+    tab = Tab(browser).open(pages[name])
+    assert tab.fetched == [pages[name].as_uri()]
+    assert tab.complaints == []
+    assert tab.run("document.scripts.length") == 0
+    assert tab.run("document.images.length") > 0
+    assert tab.run("[...document.images].every(image => image.naturalWidth > 0)") is True
+    assert tab.run("document.title") != "owned"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", ["report", "own", "preview"])
+def test_nothing_sticks_out_sideways(
+    browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool
+):
+    tab = Tab(browser, width=width, dark=dark).open(pages[name])
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    wide = (
+        "[...document.querySelectorAll('main *')].filter(each =>"
+        " !each.closest('.scroll') && each.getBoundingClientRect().right > innerWidth)"
+    )
+    assert tab.run(f"{wide}.map(each => each.outerHTML.slice(0, 200))") == []
+
+
+def test_the_first_screen_says_what_left_what_did_not_and_what_an_attacker_can_tell(
+    browser: Browser, folder: Path
+):
+    run = RunReader.strict(paid_run(folder / "first", small_plan(method="pcevolve")))
+    tab = Tab(browser, width=1280, height=800).open(write_report(run))
+    seen = "[...document.querySelectorAll('.brief dt')].filter(each => each.getBoundingClientRect().bottom < 800)"
+    assert tab.run(f"{seen}.map(each => each.textContent)") == [
+        "What left",
+        "What did not leave",
+        "What an attacker can tell",
+        "What that rests on",
+        "When",
+        "Whether it is so",
+    ]
+
+
+def test_a_preview_s_pictures_fill_their_squares(browser: Browser, pages: dict[str, Path]):
+    tab = Tab(browser, width=400).open(pages["preview"])
+    sides = "[...document.querySelectorAll('.tiles img')].map(each => each.getBoundingClientRect())"
+    assert tab.run(f"{sides}.every(box => Math.abs(box.width - box.height) < 1)") is True
