@@ -161,3 +161,19 @@ def test_the_best_attack_on_real_draws_comes_close_and_noise_that_is_30_percent_
     slack = 4 * math.sqrt(bound * (1 - bound) / draws)
     assert (right <= bound + slack) == holds
     assert right >= bound - slack
+
+
+@given(
+    st.lists(
+        st.builds(
+            Event,
+            kinds,
+            st.sampled_from(["0", "1/" + "9" * 300, "1/1000000", "7", "1000", "9" * 300]),
+            st.sampled_from([1, 3, 10**9]),
+        ),
+        max_size=4,
+    ),
+    st.floats(1e-9, 1 - 1e-9),
+)
+def test_whatever_a_record_claims_the_answer_is_a_share_that_is_no_less_than_guessing(events, alpha: float):
+    assert alpha <= most_true_positives(events, alpha) <= 1
