@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
-from pcevolve.public.usefulness import FAR, NEAR, TOLD_APART, Assessment
+from pcevolve.public.usefulness import ALIKE, FAR, NEAR, TOLD_APART, Assessment
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.means import Means, aims_of
-from pcevolve.selectors.usefulness import distance, room, separation
+from pcevolve.selectors.usefulness import agreement, distance, room, separation
 
 CLASSES, SHOTS, WIDTH = 3, 10, 24
 EVENTS = (Event("gaussian", "3/2"), Event("gaussian", "3/4"))
@@ -88,27 +88,48 @@ def test_candidates_that_are_all_the_same_tell_no_classes_apart():
     assert separation(measured, scene, EVENTS) == 0.0
 
 
+def test_agreement_is_the_cosine_between_the_ways_in_which_classes_differ():
+    measured = Means().measure(private_of(1, 12.0), scene_of(1, 12.0), EVENTS, SeededNoise(1))
+    aims = aims_of(measured)
+    shift = np.linspace(-3, 3, aims.shape[1])
+    spread = [np.stack([aim + each for each in (0.1, -0.1, np.nan)]) for aim in aims]
+    assert agreement(measured, spread) == 1.0
+    assert agreement(measured, [shift + 0.2 * rows for rows in spread]) == 1.0
+    assert agreement(measured, [shift - 0.2 * rows for rows in spread]) == -1.0
+    assert agreement(measured, [spread[0]] * CLASSES) == 0.0
+    random = np.random.default_rng(1).normal(size=(CLASSES, 5, aims.shape[1]))
+    assert abs(agreement(measured, list(random)) or 0) < 0.7
+    # a class without images does not count, and one class differs from nothing
+    assert agreement(measured, [spread[0] * np.nan, *spread[1:]]) == 1.0
+    assert agreement(measured, [spread[0], *(rows * np.nan for rows in spread[1:])]) is None
+
+
 @pytest.mark.parametrize(
-    ("separation", "distance", "word"),
+    ("separation", "distance", "alike", "word"),
     [
-        (9.0, NEAR, "useful"),
-        (None, NEAR, "useful"),
-        (9.0, NEAR + 0.01, "doubtful"),
-        (TOLD_APART - 0.01, 0.5, "doubtful"),
-        (9.0, FAR, "doubtful"),
-        (9.0, FAR + 0.01, "not useful"),
-        (0.0, FAR + 0.01, "not useful"),
+        (9.0, NEAR, ALIKE, "useful"),
+        (None, NEAR, None, "useful"),
+        (9.0, NEAR + 0.01, 1.0, "doubtful"),
+        (9.0, 0.5, ALIKE - 0.01, "doubtful"),
+        (TOLD_APART - 0.01, 0.5, 1.0, "doubtful"),
+        (9.0, FAR, 1.0, "doubtful"),
+        (9.0, FAR + 0.01, 1.0, "not useful"),
+        (0.0, FAR + 0.01, -1.0, "not useful"),
     ],
 )
-def test_the_word_follows_from_two_bounds(separation: float | None, distance: float, word: str):
-    found = Assessment(separation=separation, distance=distance)
+def test_the_word_follows_from_the_bounds(
+    separation: float | None, distance: float, alike: float | None, word: str
+):
+    found = Assessment(separation=separation, distance=distance, agreement=alike)
     assert found.word == word
     assert f"{distance:.2f} clip radii" in found.reason
+    assert ("cosine" in found.reason) == (alike is not None)
     assert found.advice
 
 
 def test_the_advice_names_what_is_missing():
     assert "lessen the noise" in Assessment(separation=0.0, distance=0.5).advice
+    assert "class names that say" in Assessment(separation=9.0, distance=0.5, agreement=0.1).advice
     assert "draws your domain better" in Assessment(separation=9.0, distance=1.0).advice
     assert "epsilon is not what is missing" in Assessment(separation=0.0, distance=1.5).advice
     assert (
@@ -118,7 +139,11 @@ def test_the_advice_names_what_is_missing():
 
 
 def test_numbers_that_are_none_are_no_assessment():
-    for values in ({"separation": float("nan"), "distance": 1}, {"separation": 1, "distance": -1}):
+    for values in (
+        {"separation": float("nan"), "distance": 1},
+        {"separation": 1, "distance": -1},
+        {"separation": 1, "distance": 1, "agreement": 1.01},
+    ):
         with pytest.raises(ValidationError):
             Assessment(**values)
 
@@ -126,17 +151,20 @@ def test_numbers_that_are_none_are_no_assessment():
 @pytest.mark.parametrize(
     ("recorded", "bits"),
     [
-        ((1.5, 0.75), 0),
-        ((1.51, 0.74), 4),
-        ((1.52, 0.75), None),
-        ((1.5, 0.7500001), None),
-        ((None, 0.75), None),
-        ((1.5, 0.77), None),
+        ((1.5, 0.75, 0.5), 0),
+        ((1.51, 0.74, 0.49), 5),
+        ((1.52, 0.75, 0.5), None),
+        ((1.5, 0.7500001, 0.5), None),
+        ((None, 0.75, 0.5), None),
+        ((1.5, 0.77, 0.5), None),
+        ((1.5, 0.75, 0.52), None),
+        ((1.5, 0.75, None), None),
     ],
 )
 def test_an_assessment_on_record_is_what_was_found_but_for_rounding(recorded, bits):
-    found = Assessment(separation=1.5, distance=0.75)
-    assert room(Assessment(separation=recorded[0], distance=recorded[1]), found) == bits
+    found = Assessment(separation=1.5, distance=0.75, agreement=0.5)
+    written = Assessment(separation=recorded[0], distance=recorded[1], agreement=recorded[2])
+    assert room(written, found) == bits
     assert room(None, found) is None
     assert room(found, None) is None
     assert room(None, None) == 0

@@ -1,4 +1,4 @@
-"""What a finished run tells about its dataset's use: two numbers out of what was released, and a word for them.
+"""What a finished run tells about its dataset's use: three numbers out of what was released, and a word for them.
 
 Post-processing of released numbers and public images, so it costs nothing and anybody may see it. The bounds were set
 on private sets whose truth is known (docs/results/usefulness.md), which also says how often the words are right.
@@ -14,10 +14,16 @@ TOLD_APART = 2.0
 """Standard deviations above which released classes surely differ."""
 NEAR, FAR = 0.9, 1.1
 """Clip radii: images up to ``NEAR`` from what was released are of the domain, beyond ``FAR`` of another."""
+ALIKE = 0.8
+"""Cosine from which the dataset's classes differ as the released ones do."""
 DIGITS = 2
 """Decimals on record: what is finer differs between machines."""
 
 Word = Literal["useful", "doubtful", "not useful"]
+
+
+def _absent(value: object) -> bool:
+    return value is None
 
 
 class Assessment(BaseModel):
@@ -27,12 +33,15 @@ class Assessment(BaseModel):
         separation: By how many standard deviations of the noise the released class means differ from each other, all
             coordinates together; None where there is one class.
         distance: Mean distance of the dataset's images to where their class was released to be, in clip radii.
+        agreement: Cosine between how the dataset's class means differ from each other and how the released ones do;
+            None where fewer than two classes have images, and on record by earlier versions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     separation: float | None
     distance: Annotated[float, Field(ge=0)]
+    agreement: Annotated[float | None, Field(ge=-1, le=1, exclude_if=_absent)] = None
 
     @property
     def word(self) -> Word:
@@ -43,7 +52,12 @@ class Assessment(BaseModel):
         """
         if self.distance > FAR:
             return "not useful"
-        return "doubtful" if self._hidden or self.distance > NEAR else "useful"
+        return "doubtful" if self._hidden or self._unlike or self.distance > NEAR else "useful"
+
+    @property
+    def _unlike(self) -> bool:
+        """Whether the dataset's classes differ in other ways than the released ones."""
+        return self.agreement is not None and self.agreement < ALIKE
 
     @property
     def _hidden(self) -> bool:
@@ -59,22 +73,31 @@ class Assessment(BaseModel):
             else f"released classes are {self.separation:.1f} standard deviations of the noise apart "
             f"({TOLD_APART:g} tell them apart)"
         )
+        alike = (
+            ""
+            if self.agreement is None
+            else f"; their classes differ as the released ones do by a cosine of {self.agreement:.2f} "
+            f"(alike: from {ALIKE:g})"
+        )
         return (
             f"{apart}; the images lie {self.distance:.2f} clip radii from what was released about their class "
-            f"(near: up to {NEAR:g}, another domain: from {FAR:g})"
+            f"(near: up to {NEAR:g}, another domain: from {FAR:g}){alike}"
         )
 
     @property
     def advice(self) -> str:
         """What to do next, in a sentence without its full stop."""
         if self.word == "doubtful":
-            return f"{_TEST}; {_LESS_NOISE if self._hidden else _NEARER}"
+            return (
+                f"{_TEST}; {_LESS_NOISE if self._hidden else _NEARER if self.distance > NEAR else _TELLING}"
+            )
         return _TEST if self.word == "useful" else _OTHER_PROVIDER
 
 
 _TEST = "test it on held-out data of your own before you rely on it"
 _LESS_NOISE = "more images per class or a larger epsilon lessen the noise"
 _NEARER = "a provider that draws your domain better brings the images nearer"
+_TELLING = "class names that say what images show, or a provider that knows them, make its classes differ as yours do"
 _OTHER_PROVIDER = (
     "this provider does not draw what was released about your classes: another model, or a library of public images of "
     "your domain, may; epsilon is not what is missing"

@@ -18,7 +18,7 @@ from pcevolve.encoders.frames import PublicFrame
 from pcevolve.selectors.coarse import coarse, is_coarse, power_below
 
 CANDIDATES_SHARE = 1 / 3
-"""What candidates count for beside public images: enough to see a domain that they show (decision 27)."""
+"""What candidates count for beside public images: enough to see a domain that they show (decision 28)."""
 MOST_AXES = 16
 """Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
 STEP = 2.0**-9

@@ -18,6 +18,8 @@ from pcevolve.selectors.means import aims_of
 from pcevolve.selectors.scene import Measurement, Scene, joined_scenes
 from pcevolve.selectors.sums import CentreFirst
 
+ROOM = 5
+"""Bits in three numbers that each may be one of three values."""
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
 
 
@@ -49,7 +51,11 @@ def assessment(
     far = distance(measured, scene, points)
     if far is None:
         return None
-    return Assessment(separation=separation(measured, scene, last.events), distance=far)
+    return Assessment(
+        separation=separation(measured, scene, last.events),
+        distance=far,
+        agreement=agreement(measured, points),
+    )
 
 
 def separation(measured: Measurement, scene: Scene, events: Events) -> float | None:
@@ -94,15 +100,38 @@ def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) 
     return round(float(np.mean(gaps)) / scene.coordinates.radius, DIGITS) if gaps else None
 
 
+def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | None:
+    """Cosine between the deviations of a dataset's class means from their centre and those that were released.
+
+    Args:
+        measured: Released around a centre.
+        points: As for ``distance``; a class without images does not count.
+
+    Returns:
+        In [-1, 1]; 0 where all means are the same, None where fewer than two classes have images.
+    """
+    seen = [target for target, rows in enumerate(points) if np.isfinite(rows).any()]
+    if len(seen) < 2:
+        return None
+    made = np.stack([np.nanmean(points[target], axis=0) for target in seen])
+    own, theirs = (rows - rows.mean(axis=0) for rows in (made, aims_of(measured)[seen]))
+    scale = float(np.linalg.norm(own) * np.linalg.norm(theirs))
+    return round(float((own * theirs).sum()) / scale, DIGITS) if scale else 0.0
+
+
 def room(recorded: Assessment | None, found: Assessment | None) -> int | None:
     """Bits that rounding leaves to whoever wrote an assessment down; None if it is not what was found."""
     if recorded is None or found is None:
         return 0 if recorded == found else None
     if recorded == found:
         return 0
-    pairs = ((recorded.separation, found.separation), (recorded.distance, found.distance))
+    pairs = (
+        (recorded.separation, found.separation),
+        (recorded.distance, found.distance),
+        (recorded.agreement, found.agreement),
+    )
     near = all(_a_step_apart(theirs, ours) for theirs, ours in pairs)
-    return 4 if near else None
+    return ROOM if near else None
 
 
 def _a_step_apart(theirs: float | None, ours: float | None) -> bool:

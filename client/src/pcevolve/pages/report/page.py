@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from jinja2 import Template
+
 import pcevolve
 from pcevolve.durable import write_durably
 from pcevolve.methods import method
@@ -75,8 +77,12 @@ def render(run: FinishedRun, accuracy: Sequence[AccuracyPoint], wire_page: str =
         wire_page: Where the page about all that left will lie, seen from this one.
     """
     style = inline(base_style(), own_file(__package__, "page.css"))
-    template = compiled(__package__, bytes=size, percent=percent, loss=loss)
-    return template.render({"style": style, "wire_page": wire_page, **_content(run, accuracy)})
+    return template().render({"style": style, "wire_page": wire_page, **_content(run, accuracy)})
+
+
+def template() -> Template:
+    """The page's template."""
+    return compiled(__package__, bytes=size, percent=percent, loss=loss)
 
 
 def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from jinja2 import Template
+
 from pcevolve.durable import write_durably
 from pcevolve.pages import base_style, compiled, inline, own_file, size
 from pcevolve.pages.reasons import Reasons
@@ -54,8 +56,12 @@ def rendered_viewer(
         verdict["faults_of"],
     )
     content = _assets(gallery) | verdict | _content(run.traffic, reasons, gallery) | _steps(steps)
-    template = compiled(__package__, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
-    return template.render(content).encode()
+    return template().render(content).encode()
+
+
+def template() -> Template:
+    """The page's template."""
+    return compiled(__package__, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
 
 
 def _assets(gallery: Gallery) -> dict[str, Any]:
