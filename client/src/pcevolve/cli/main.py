@@ -68,7 +68,7 @@ COMMANDS = {
         "pcevolve.cli.encoders:fetch_encoder",
         "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",
     ),
-    "report": ("pcevolve.cli.report:report", "Write the page about a finished run anew."),
+    "report": ("pcevolve.cli.report:report", "Write the pages about a finished run anew."),
 }
 """Where each command is, and what it does: the first sentence of its own help."""
 

@@ -8,7 +8,10 @@ from pcevolve.cli.options import RunFolder, require_run
 
 
 def report(folder: RunFolder) -> None:
-    """Write the pages about a finished run anew: the report, and its preview if it has one."""
+    """Write the pages about a finished run anew.
+
+    These are the report, and its preview if it has one.
+    """
     require_run(folder)
     from pcevolve.pages.anew import pages_anew
 
