@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -71,6 +71,7 @@ def best_attack(truth: list[float], neighbour: list[float], alpha: float) -> flo
 
 
 @given(st.fractions(min_value="1/10", max_value=3), st.integers(1, 7), ALPHAS)
+@example(Fraction(24451, 9320), 7, 0.5)  # where the bound on all of them is nearly 1
 def test_the_best_test_of_every_sequence_of_randomised_responses_attains_the_bound(value, count, alpha):
     keep = 1 / (1 + math.exp(-float(value)))
     outcomes = list(itertools.product((keep, 1 - keep), repeat=count))

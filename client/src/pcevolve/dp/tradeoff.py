@@ -104,7 +104,7 @@ def _renyi(spent: tuple[Event, ...], alpha: float) -> float:
     while (middle := (low + high) / 2) not in (low, high):
         forbidden = _exceeds(middle, alpha, allowed) or _exceeds(alpha, middle, allowed)
         low, high = (low, middle) if forbidden else (middle, high)
-    return high
+    return high * (1 + ROUNDING_SHARE) + ROUNDING_SHARE
 
 
 def _exceeds(first: float, second: float, allowed: FloatArray) -> bool:
