@@ -1,4 +1,4 @@
-"""The demonstration over several seeds: what ``pcevolve`` is worth beside ``random`` and text-to-image alone.
+"""The demonstration over several seeds: what ``dp-means`` is worth beside ``random`` and text-to-image alone.
 
     .venv/bin/pcevolve-server serve &
     .venv/bin/python benchmarks/demo_seeds.py --seeds 6 --out runs/demo-seeds --json
@@ -22,7 +22,7 @@ from pcevolve.run.execution import execute
 from pcevolve.run.scoring import Scores
 from pcevolve.run.settings import RunSettings
 
-METHODS = ("pcevolve", "random")
+METHODS = ("dp-means", "random")
 
 
 def measure(seed: int, method: str, out: Path, api: str, changes: dict[str, object]) -> tuple[float, float]:
