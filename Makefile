@@ -25,11 +25,11 @@ install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcev
 demo: install  ## Run the main job end to end and print a summary (at most 5 minutes; smaller where the machine is slow)
 	$(BIN)/pcevolve demo --out runs/demo
 
-test: install $(MITM)/.installed  ## Run every test (about 12 minutes on 2 cores)
+test: install $(MITM)/.installed  ## Run every test (6 to 12 minutes on 2 cores)
 	$(BIN)/pytest $(PARALLEL) -m "not alone"
 	$(BIN)/pytest -m alone tests/flood
 
-test-fast: install  ## Run what starts no process, runs no network and draws few numbers (about 2 minutes on 2 cores)
+test-fast: install  ## Run what starts no process, runs no network and draws few numbers (1 to 2 minutes on 2 cores)
 	$(BIN)/pytest $(PARALLEL) --fast
 
 test-nightly: install $(MITM)/.installed  ## Run every test, with many more examples of each property
