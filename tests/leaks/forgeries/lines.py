@@ -284,6 +284,14 @@ def _finer(assessment: Event) -> None:
 ASSESSMENTS: list[tuple[str, str, Act, str]] = [
     ("a dataset that is called nearer than it is", "as-is", _assessed(distance=0.5), USE),
     ("classes that are called further apart", "framed", _assessed(separation=99.0), USE),
+    ("classes that are called more alike than they are", "framed", _assessed(agreement=1.0), USE),
+    (
+        "an agreement left out",
+        "matched",
+        edited("finished", lambda event: event["assessment"].pop("agreement")),
+        USE,
+    ),
+    ("an agreement that no cosine has", "framed", _assessed(agreement=1.5), DAMAGED),
     (
         "digits after the second",
         "matched",

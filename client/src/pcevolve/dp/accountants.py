@@ -156,10 +156,7 @@ class GaussianAccountant:
             return math.inf if spent else 0.0
         if any(event.mechanism != "gaussian" for event in spent):
             return math.inf
-        mu = math.sqrt(above(sum((event.count / event.value**2 for event in spent), Fraction(0)))) * (
-            1 + ROUNDING_SHARE
-        )
-        return gaussian_epsilon(mu, delta)
+        return gaussian_epsilon(gaussian_mu(spent), delta)
 
 
 PURE, ZCDP, RDP, GDP = PureAccountant(), ZcdpAccountant(), RenyiAccountant(), GaussianAccountant()
@@ -209,6 +206,16 @@ _RHO: dict[MechanismName, Callable[[Fraction], Fraction]] = {
     "permute-and-flip": lambda pure: pure**2 / 2,
     "gaussian": lambda multiplier: 1 / (2 * multiplier**2),
 }
+
+
+def gaussian_mu(spent: Iterable[Event]) -> float:
+    """The μ of μ-GDP of Gaussian events together, rounded up.
+
+    Args:
+        spent: Gaussian events alone, with noise of some width.
+    """
+    total = sum((event.count / event.value**2 for event in spent), Fraction(0))
+    return math.sqrt(above(total)) * (1 + ROUNDING_SHARE)
 
 
 def renyi_divergences(spent: Iterable[Event], orders: FloatArray) -> FloatArray:

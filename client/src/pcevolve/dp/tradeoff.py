@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from fractions import Fraction
 
 import numpy as np
 
-from pcevolve.dp.accountants import above, merged, pure_epsilon, renyi_divergences
+from pcevolve.dp.accountants import above, gaussian_mu, merged, pure_epsilon, renyi_divergences
 from pcevolve.dp.curves import ROUNDING_SHARE, FloatArray
 from pcevolve.privacy import Event
 
@@ -60,9 +59,7 @@ def _gaussian(spent: tuple[Event, ...], alpha: float) -> float:
         return 1.0
     from scipy.special import ndtr, ndtri  # slow to load, and not needed to refuse a command
 
-    total = sum((event.count / event.value**2 for event in spent), Fraction(0))
-    mu = math.sqrt(above(total)) * (1 + ROUNDING_SHARE)
-    return float(ndtr(ndtri(alpha) + mu)) * (1 + ROUNDING_SHARE) + ROUNDING_SHARE
+    return float(ndtr(ndtri(alpha) + gaussian_mu(spent))) * (1 + ROUNDING_SHARE) + ROUNDING_SHARE
 
 
 def _pure(spent: tuple[Event, ...], alpha: float) -> float:
