@@ -15,7 +15,7 @@ PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.tom
 # Without bytecode every process compiles its imports anew: seconds, and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test lint lock docs docs-options lock-docs bench-selectors clean
+.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test lint lock docs docs-options lock-docs bench-selectors bench-server clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -56,6 +56,9 @@ lint: install  ## Style, types, import contracts
 
 bench-selectors: install  ## Compare all selectors on real images (hours; resumes) and write docs/results/selectors.*
 	$(BIN)/python -m benchmarks.selectors
+
+bench-server: install  ## The API server under load against the pipeline behind it (20 minutes) and write docs/results/server.*
+	$(BIN)/python -m benchmarks.server --out docs/results
 
 docs-options: install  ## Write docs/options.md from the declarations of the options
 	$(BIN)/python -m pcevolve.cli.reference > docs/options.md

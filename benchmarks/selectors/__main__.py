@@ -54,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 STARTED = time.monotonic()
+NEIGHBOURS = 5
+"""Trials that one process takes at once: those of one draw share pictures, and two at a time would make them twice."""
 
 
 def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -126,7 +128,7 @@ def _results(jobs: list[Any], processes: int) -> Iterator[dict | None]:
         yield from map(one, jobs)
     elif jobs:
         with multiprocessing.get_context("spawn").Pool(processes, prepare) as pool:
-            yield from pool.imap_unordered(one, jobs)
+            yield from pool.imap_unordered(one, jobs, chunksize=NEIGHBOURS)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from benchmarks.private_sets import available
 from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
-from benchmarks.split import SETS
+from benchmarks.split import LOOKED_AT_ONCE, SETS
 
 DEVELOPMENT = "digits:3,5,8"
 """Where every ε and every K are tried."""
 WORLDS = tuple(SETS)
+BY_WEIGHT = tuple(sorted(SETS, key=lambda world: SETS[world].role != LOOKED_AT_ONCE))
+"""Those that nothing was chosen on come first."""
 EPSILONS = ("1", "2", "4", "8", "10", "20")
 SHOTS = (1, 2, 5, 10, 20)
 METHODS = ("pcevolve", "pcevolve-gm", "pe", "pe-em", "jvem", "dp-means")
@@ -23,35 +25,26 @@ def trials(grid: str, seeds: int) -> list[Trial]:
     if grid == "small":
         few = ("t2i", "dp-means")
         return [_trial(DEVELOPMENT, method, "10", 10, 0, candidates=2) for method in few]
-    here, every = [world for world in WORLDS if available(world)], range(seeds)
-    found = [trial for world in here for seed in every for trial in _core(world, seed)]
-    found += [
-        trial
-        for seed in every
-        for world in here
-        for trial in (*_ablations(world, seed), *_controls(world, seed))
-    ]
+    here, every = [world for world in BY_WEIGHT if available(world)], range(seeds)
+    found = [trial for seed in every for world in here for trial in _core(world, seed)]
+    found += [trial for seed in every for world in here for trial in _ablations(world, seed)]
     for methods in (SWEPT, METHODS):
         found += [trial for seed in every for trial in _sweeps(seed, methods)]
     return list(dict.fromkeys(found))
 
 
 def _core(world: str, seed: int) -> list[Trial]:
-    """The methods that have to be told apart, at one ε and K."""
-    return [
-        _trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed)
-        for name in ("t2i", "dp-means", "pe", "pcevolve")
+    """What has to be told apart, at one ε and K: methods in the same appearance, the control, and yardsticks."""
+    named: list[tuple[str, dict[str, object]]] = [
+        *((name, {}) for name in ("t2i", "dp-means", "pe", "pcevolve")),
+        *((name, {"appearance": "matched"}) for name in ("pe", "pcevolve")),
+        *((name, {}) for name in ("random", "shots", NEAREST_MEAN, RANDOM_PHASE)),
     ]
-
-
-def _controls(world: str, seed: int) -> list[Trial]:
-    """The uniform draw, and on the development data all other methods."""
-    names = ("random", *METHODS) if world == DEVELOPMENT else ("random",)
-    return [_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for name in names]
+    return [_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **more) for name, more in named]
 
 
 def _ablations(world: str, seed: int) -> list[Trial]:
-    """What the parts of the default method are worth, and what needs no privacy at all."""
+    """What the parts of the default method are worth, and on the development data all other methods."""
     parts: tuple[dict[str, object], ...] = (
         {"noise": False},
         {"appearance": "as-is"},
@@ -59,9 +52,7 @@ def _ablations(world: str, seed: int) -> list[Trial]:
         {"initial": 1, "appearance": "matched"},
     )
     found = [_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **part) for part in parts]
-    for name in ("pe", "pcevolve"):  # what the appearance is worth to other methods
-        found.append(_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed, appearance="matched"))
-    others = ("shots", NEAREST_MEAN, RANDOM_PHASE)
+    others = METHODS if world == DEVELOPMENT else ()
     return [*found, *(_trial(world, each, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for each in others)]
 
 

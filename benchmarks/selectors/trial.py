@@ -138,6 +138,27 @@ def _without_images(trial: Trial, private: PrivateDataset) -> dict[str, object]:
 def _evolved(
     trial: Trial, private: PrivateDataset, shared: Path
 ) -> tuple[list[Image.Image | None], list[int], dict[str, object]]:
+    lent = trial.appearance == "matched" and not methods.METHODS[trial.method].delta
+    own = dataclasses.replace(trial, appearance="as-is") if lent else trial
+    evolved, generator, made = _run(own, private, shared)
+    look = appearance_in(_run(lender(trial), private, shared)[0].receipts if lent else evolved.receipts)
+    pictures, targets = [], []
+    for target, label in enumerate(private.labels):
+        for each in evolved.dataset[label]:
+            pictures.append(developed(generator.received(each.digest), look))
+            targets.append(target)
+    best = _best_tenth_mass(trial, evolved, generator)
+    return pictures, targets, {**made, "best_tenth": best}
+
+
+def lender(trial: Trial) -> Trial:
+    """The run whose released appearance a method of pure ε-DP is lent, at no charge: it cannot pay for its own."""
+    return dataclasses.replace(trial, method="dp-means", initial=1, iterations=None)
+
+
+def _run(
+    trial: Trial, private: PrivateDataset, shared: Path
+) -> tuple[Evolved, LocalGenerator, dict[str, object]]:
     plan, method = _plan(trial, private.labels)
     generator = LocalGenerator(plan, model(), shared)
     noise: Noise = SeededNoise(trial.seed) if trial.noise else NoNoise(trial.seed)
@@ -162,13 +183,7 @@ def _evolved(
         )
         evolved = evolve(plan, generator, judge, watch)
         ledger.close()
-    pictures, targets = [], []
-    for target, label in enumerate(plan.labels):
-        for each in evolved.dataset[label]:
-            pictures.append(developed(generator.received(each.digest), appearance_in(evolved.receipts)))
-            targets.append(target)
-    best = _best_tenth_mass(trial, evolved, generator)
-    return pictures, targets, {"images": watch.images, "iterations": plan.iterations, "best_tenth": best}
+    return evolved, generator, {"images": watch.images, "iterations": plan.iterations}
 
 
 def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:

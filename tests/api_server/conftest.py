@@ -2,6 +2,7 @@
 
 import pytest
 
+from pcevolve_server.settings import Batching
 from support.served import FakeGenerator, served, wait_until
 from support.tiny_model import load, tiny_pipeline
 
@@ -16,7 +17,7 @@ def tiny_model(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def generator(tiny_model):
-    return load(model=str(tiny_model), threads=1)
+    return load(model=str(tiny_model), threads=1, batching=Batching.MERGE)  # as diffusers runs it
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from PIL import Image
@@ -15,7 +16,7 @@ from pcevolve_server.app import create_app
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.logs import JsonFormatter, TerminalFormatter
 from pcevolve_server.safety import SafeGenerator
-from pcevolve_server.settings import Settings
+from pcevolve_server.settings import Key, Settings
 from pcevolve_shared import images, limits, wire
 
 KEY = "correct-horse-battery-staple"
@@ -134,7 +135,7 @@ def test_the_balance_counts_images(client):
 )
 def test_without_the_key_nothing_is_answered(serve, fake, key):
     headers = {} if key is None else {"Authorization": key.encode("latin-1")}
-    with serve(fake, api_key=KEY) as client:
+    with serve(fake, keys=(Key(KEY),)) as client:
         for path in (wire.MODELS, wire.BALANCE, wire.METRICS, "/nowhere"):
             assert "Bearer KEY" in error_in(client.get(path, headers=headers), 401, "invalid_api_key")
         for path in GENERATING:
@@ -143,7 +144,7 @@ def test_without_the_key_nothing_is_answered(serve, fake, key):
 
 
 def test_with_the_key_everything_is_answered_and_health_needs_none(serve, fake):
-    with serve(fake, api_key=KEY) as client:
+    with serve(fake, keys=(Key(KEY),)) as client:
         assert client.get(wire.HEALTH).json() == {"status": "ok"}
         assert client.get("/docs").status_code == 200
         headers = {"Authorization": f"bearer {KEY}"}
@@ -155,7 +156,7 @@ def test_the_key_is_asked_for_before_the_body_is_read(serve, fake):
         yield b"{"
         raise AssertionError("the body was read")
 
-    with serve(fake, api_key=KEY) as client:
+    with serve(fake, keys=(Key(KEY),)) as client:
         # The test transport reads a body lazily, so reading it would raise.
         error_in(client.post(wire.TEXT_TO_IMAGE, content=body()), 401, "invalid_api_key")
 
@@ -261,16 +262,59 @@ def test_unknown_routes_and_methods_answer_in_the_same_shape(client):
 
 
 def test_a_full_queue_answers_429_with_retry_after(serve, fake, wait):
-    with serve(fake, queue_limit=1) as client:
+    with serve(fake, queue_steps=1) as client:
         fake.gate.clear()
-        first = threading.Thread(target=client.post, args=(wire.TEXT_TO_IMAGE,), kwargs={"json": ASK})
-        first.start()
+        ask = {"target": client.post, "args": (wire.TEXT_TO_IMAGE,), "kwargs": {"json": ASK}}
+        running, waiting = threading.Thread(**ask), threading.Thread(**ask)
+        running.start()
         wait(lambda: fake.batches)
+        waiting.start()
+        wait(lambda: "pcevolve_queue_images 1.0" in client.get(wire.METRICS).text)
         response = client.post(wire.TEXT_TO_IMAGE, json=ASK)
         fake.gate.set()
-        first.join()
+        running.join()
+        waiting.join()
         error_in(response, 429, "queue_full")
         assert int(response.headers["Retry-After"]) >= 1
+
+
+def test_keys_take_turns_at_the_model(serve, fake, wait):
+    keys = (Key(KEY, "greedy"), Key("another" + KEY, "modest"))
+    with serve(fake, keys=keys, max_batch=2) as client, ThreadPoolExecutor() as callers:
+
+        def ask(key, **body):
+            headers = {"Authorization": f"Bearer {key.secret}"}
+            return callers.submit(client.post, wire.TEXT_TO_IMAGE, json=ASK | body, headers=headers)
+
+        def queued(images):
+            text = client.get(wire.METRICS, headers={"Authorization": f"Bearer {KEY}"}).text
+            return f"pcevolve_queue_images {images}.0" in text
+
+        fake.gate.clear()
+        asked = [ask(keys[0], seed=0, n=2)]
+        wait(lambda: fake.batches)
+        asked.append(ask(keys[0], seed=10, n=6))
+        wait(lambda: queued(6))
+        asked.append(ask(keys[1], seed=77))
+        wait(lambda: queued(7))
+        fake.gate.set()
+        assert [each.result().status_code for each in asked] == [200, 200, 200]
+    assert [[task.seed for task in batch] for batch in fake.batches[:3]] == [[0, 1], [10, 11], [77]]
+
+
+def test_a_server_told_to_stop_serves_on_and_then_tells_the_rest(serve, fake, wait):
+    with serve(fake, shutdown_seconds=2) as client, ThreadPoolExecutor() as callers:
+        fake.gate.clear()
+        asked = [
+            callers.submit(client.post, wire.TEXT_TO_IMAGE, json=ASK | {"seed": seed}) for seed in (1, 2)
+        ]
+        wait(lambda: fake.batches)
+        client.app.state.host.drain()
+        wait(lambda: client.get("/readyz").json() == {"status": "stopping"})
+        assert not any(each.done() for each in asked)  # there is a second left
+        for each in asked:
+            error_in(each.result(), 503, "stopping")
+            assert each.result().headers["Retry-After"] == "5"
 
 
 def test_a_caller_who_hangs_up_leaves_the_queue(client, fake, wait):
@@ -424,7 +468,7 @@ def log():
 def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fake, log):
     image = picture_text()
     headers = {"Authorization": f"Bearer {KEY}"}
-    with serve(fake, api_key=KEY) as client:
+    with serve(fake, keys=(Key(KEY),)) as client:
         for prompt in ("SECRET", "explode"):
             body = ASK | {"prompt": prompt, "negative_prompt": "SECRET", "image": image}
             client.post(wire.IMAGE_TO_IMAGE, json=body, headers=headers)

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pcevolve_server.batcher import Batcher
-from pcevolve_server.errors import BusyError, GenerationError, NotReadyError
+from pcevolve_server.errors import BusyError, DeadlineError, GenerationError, NotReadyError
 from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.settings import Batching
+from pcevolve_server.settings import Batching, ModelSettings, Settings
 
 RECIPE = Recipe(width=8, height=8)
 
@@ -29,11 +29,12 @@ def batches_of(generator):
 
 def running(scenario, generator, **options):
     """Run ``scenario(batcher)`` on an event loop of its own."""
-    options = {"max_batch": 4, "batching": Batching.MERGE, "queue_limit": 8} | options
+    settings = Settings(model=ModelSettings(batching=options.pop("batching", Batching.MERGE)), max_batch=4)
+    settings = dataclasses.replace(settings, **options)
 
     async def run():
         with ThreadPoolExecutor(max_workers=1) as executor:
-            batcher = Batcher(generator, executor, Metrics(), **options)
+            batcher = Batcher(generator, executor, Metrics(), settings)
             try:
                 return await asyncio.wait_for(scenario(batcher), 20)
             finally:
@@ -44,12 +45,13 @@ def running(scenario, generator, **options):
 
 
 async def behind_a_running_batch(batcher, generator, *requests):
-    """Submit ``requests`` while the model is held up by another, then let go."""
+    """Submit ``requests``, tasks or a caller and tasks, while the model is held up by another, then let go."""
     generator.gate.clear()
     first = asyncio.create_task(batcher.submit(tasks(99, steps=1)))
     while not generator.batches:
         await asyncio.sleep(0.001)
-    waiting = [asyncio.create_task(batcher.submit(request)) for request in requests]
+    named = [each if isinstance(each, tuple) else ("", each) for each in requests]
+    waiting = [asyncio.create_task(batcher.submit(asked, caller)) for caller, asked in named]
     await asyncio.sleep(0.02)
     generator.gate.set()
     await first
@@ -69,24 +71,122 @@ def test_merging_fills_a_batch_with_requests_of_the_same_recipe(fake):
     assert batches_of(fake) == [[99], [1, 3, 4, 5], [2]]
 
 
-def test_chunks_are_never_torn_to_fill_a_batch(fake):
+def test_a_batch_is_filled_with_parts_of_requests(fake):
     requests = [tasks(1, 2, 3), tasks(4, 5), tasks(6)]
-    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake)
-    assert batches_of(fake) == [[99], [1, 2, 3, 6], [4, 5]]
+    results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake)
+    assert [seeds_of(result) for result in results] == [[1, 2, 3], [4, 5], [6]]
+    assert batches_of(fake) == [[99], [1, 2, 3, 4], [5, 6]]
 
 
-def test_exact_batching_runs_each_chunk_alone(fake):
+def test_exact_batching_runs_each_chunk_alone_where_companions_would_show(fake):
     requests = [tasks(1), tasks(2), tasks(*range(3, 8))]
     running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, batching=Batching.EXACT)
     assert batches_of(fake) == [[99], [1], [2], [3, 4, 5, 6], [7]]
 
 
+def test_exact_batching_shares_runs_where_companions_do_not_show(fake):
+    fake.companions = 4
+    requests = [tasks(1), tasks(2), tasks(*range(3, 8))]
+    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, batching=Batching.EXACT)
+    assert batches_of(fake) == [[99], [1, 2, 3, 4], [5, 6, 7]]
+
+
+def test_requests_that_arrive_together_share_a_run_on_an_idle_model(fake):
+    async def scenario(batcher):
+        await asyncio.gather(*(batcher.submit(tasks(seed)) for seed in (1, 2, 3)))
+
+    running(scenario, fake)
+    assert batches_of(fake) == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize("batching", list(Batching))
+def test_a_single_image_waits_for_about_one_batch_of_another_key(fake, batching):
+    requests = [
+        ("greedy", tasks(*range(8), steps=3)),
+        ("greedy", tasks(*range(8, 16), steps=3)),
+        ("modest", tasks(77)),
+    ]
+    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, batching=batching)
+    assert batches_of(fake)[:3] == [[99], [0, 1, 2, 3], [77]]
+    assert [seed for batch in batches_of(fake)[3:] for seed in batch] == list(range(4, 16))
+
+
+def test_room_beside_a_key_in_turn_is_for_others_of_the_same_recipe(fake):
+    requests = [("one", tasks(1, 2, 3)), ("two", tasks(4, 5)), ("three", tasks(6))]
+    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake)
+    assert batches_of(fake) == [[99], [1, 2, 3, 4], [5, 6]]
+
+
 def test_a_full_queue_refuses_and_says_when_to_come_back(fake):
-    requests = [tasks(1), tasks(2), tasks(3)]
-    results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, queue_limit=3)
-    assert seeds_of(results[0]) == [1]
+    requests = [tasks(1, steps=2), tasks(2, steps=2), tasks(3)]
+    results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, queue_steps=4)
+    assert [seeds_of(result) for result in results[:2]] == [[1], [2]]
     assert isinstance(results[2], BusyError)
     assert results[2].retry_after_seconds >= 1
+
+
+def test_a_request_longer_than_the_queue_is_taken_when_nothing_waits(fake):
+    pictures = running(lambda batcher: batcher.submit(tasks(*range(9))), fake, queue_steps=1)
+    assert len(pictures) == 9
+
+
+def test_one_key_cannot_fill_the_queue_for_others(fake):
+    requests = [("greedy", tasks(1, 2, steps=5)), ("greedy", tasks(3)), ("modest", tasks(4))]
+    results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, key_steps=10)
+    assert isinstance(results[1], BusyError)
+    assert "this key" in str(results[1])
+    assert [seeds_of(results[place]) for place in (0, 2)] == [[1, 2], [4]]
+
+
+def test_work_counts_a_variations_share_of_the_steps():
+    assert [tasks(1, steps=10, strength=strength)[0].recipe.runs for strength in (None, 0.55, 0.01)] == [
+        10,
+        6,
+        1,
+    ]
+
+
+def test_what_takes_too_long_is_refused_and_leaves_the_queue(fake):
+    async def scenario(batcher):
+        fake.gate.clear()
+        with pytest.raises(DeadlineError, match=r"within 0\.1 seconds"):
+            await batcher.submit(tasks(1))
+        fake.gate.set()
+        return await batcher.submit(tasks(2))
+
+    assert seeds_of(running(scenario, fake, deadline_seconds=0.1)) == [2]
+
+
+def test_a_run_that_nobody_waits_for_ends_before_it_is_done(fake):
+    async def scenario(batcher):
+        fake.gate.clear()
+        given_up = asyncio.create_task(batcher.submit(tasks(1)))
+        while not fake.batches:
+            await asyncio.sleep(0.001)
+        given_up.cancel()
+        # The gate stays shut: the model is free again only because the run was given up.
+        for _ in range(500):
+            if batcher.idle:
+                return
+            await asyncio.sleep(0.01)
+        pytest.fail("the run went on")
+
+    running(scenario, fake)
+
+
+def test_a_refusing_batcher_tells_whoever_waits_and_whoever_is_served(fake):
+    async def scenario(batcher):
+        fake.gate.clear()
+        asked = [asyncio.create_task(batcher.submit(tasks(seed, steps=seed))) for seed in (1, 2)]
+        while not fake.batches:
+            await asyncio.sleep(0.001)
+        batcher.refuse()
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    refused = running(scenario, fake)
+    assert [(type(each), each.code, each.retry_after_seconds) for each in refused] == 2 * [
+        (NotReadyError, "stopping", 5)
+    ]
 
 
 def test_a_failing_batch_fails_its_requests_and_no_other(fake):

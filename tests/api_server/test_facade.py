@@ -9,6 +9,7 @@ from PIL import Image
 from pcevolve_server import forms
 from pcevolve_server.errors import InvalidRequestError
 from pcevolve_server.safety import SafeGenerator
+from pcevolve_server.settings import Key
 from pcevolve_shared import images, limits, wire
 
 KEY = "correct-horse-battery-staple"
@@ -72,7 +73,7 @@ def test_what_is_absent_is_the_models_own(client, fake):
 
 @pytest.mark.parametrize("path", [wire.OPENAI_GENERATIONS, wire.OPENAI_EDITS])
 def test_without_the_key_nothing_is_answered(serve, fake, path):
-    with serve(fake, api_key=KEY) as client:
+    with serve(fake, keys=(Key(KEY),)) as client:
         refused(client.post(path, json=ASK), 401, "invalid_api_key")
     assert fake.batches == []
 

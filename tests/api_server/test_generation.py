@@ -62,7 +62,6 @@ def test_different_seeds_and_prompts_give_different_images(generator):
 
 
 def test_an_image_is_the_same_to_the_bit_in_any_batch_of_one_size(generator):
-    # One thread: see the next test for what a change of the batch's size does.
     alone = pixels(generator.create(tasks(3, 1, 2, 4)))[0]
     others = [*tasks(9, prompt="dog"), *tasks(3), *tasks(8, 7, prompt="hat")]
     assert (pixels(generator.create(others))[1] == alone).all()

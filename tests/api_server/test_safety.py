@@ -18,7 +18,7 @@ class Painter:
     def __init__(self):
         self.seeds = []
 
-    def create(self, tasks):
+    def create(self, tasks, unwanted=None):
         self.seeds.append([task.seed for task in tasks])
         return [Picture(Image.new("RGB", (8, 8), (task.seed % 256, 0, 0)), cut_tokens=2) for task in tasks]
 

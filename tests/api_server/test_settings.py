@@ -3,7 +3,7 @@
 import pytest
 
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.settings import Settings, is_loopback, read_api_key
+from pcevolve_server.settings import Key, Settings, is_loopback, read_keys
 
 KEY = "k" * 16
 
@@ -11,24 +11,24 @@ KEY = "k" * 16
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
 def test_no_key_is_needed_where_only_this_machine_can_knock(host):
     assert is_loopback(host)
-    assert Settings(host=host).api_key == ""
+    assert Settings(host=host).keys == ()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.org", "127.0.0.1.example.org", ""])
 def test_any_other_address_needs_a_key(host):
     with pytest.raises(SettingsError, match=r"refusing to listen on .* without an API key"):
         Settings(host=host)
-    assert Settings(host=host, api_key=KEY).host == host
+    assert Settings(host=host, keys=(Key(KEY),)).host == host
 
 
 @pytest.mark.parametrize("key", ["short", "ключ" * 8])
 def test_a_weak_key_is_refused(key):
     with pytest.raises(SettingsError, match="at least 16 ASCII characters"):
-        Settings(api_key=key)
+        Settings(keys=(Key(key),))
 
 
 def test_the_key_is_not_in_the_repr():
-    assert KEY not in repr(Settings(api_key=KEY))
+    assert KEY not in repr(Settings(keys=(Key(KEY),)))
 
 
 def key_file(tmp_path, text=KEY + "\n", mode=0o600):
@@ -39,23 +39,45 @@ def key_file(tmp_path, text=KEY + "\n", mode=0o600):
 
 
 def test_the_key_comes_from_the_environment_or_a_private_file(tmp_path):
-    assert read_api_key(None, KEY) == KEY
-    assert read_api_key(key_file(tmp_path), "") == KEY
+    assert read_keys(None, KEY) == (Key(KEY),)
+    assert read_keys(key_file(tmp_path), "") == (Key(KEY),)
+    assert read_keys(None, "") == ()
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
 def test_a_key_file_that_others_can_reach_is_refused(tmp_path, mode):
     with pytest.raises(SettingsError, match="chmod 600"):
-        read_api_key(key_file(tmp_path, mode=mode), "")
+        read_keys(key_file(tmp_path, mode=mode), "")
 
 
 def test_a_missing_or_empty_key_file_is_refused(tmp_path):
     with pytest.raises(SettingsError, match=r"cannot read the API key file .*FileNotFoundError"):
-        read_api_key(tmp_path / "none", "")
+        read_keys(tmp_path / "none", "")
     with pytest.raises(SettingsError, match="is empty"):
-        read_api_key(key_file(tmp_path, text="\n"), "")
+        read_keys(key_file(tmp_path, text="\n"), "")
 
 
-def test_two_keys_are_one_too_many(tmp_path):
+def test_a_file_may_hold_several_keys_with_names(tmp_path):
+    text = f"# who may ask\nclinic {KEY}\n\n  lab-2 {KEY[::-1]}2\n{KEY}3\n"
+    names = [key.name for key in read_keys(key_file(tmp_path, text=text), "")]
+    assert names == ["clinic", "lab-2", "default"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (f"clinic {KEY}\nclinic {KEY}2", "a name or a key twice"),
+        (f"clinic {KEY}\nlab {KEY}", "a name or a key twice"),
+        (f"the clinic {KEY}", "more than a name and a key"),
+        ("clinic short", "at least 16"),
+        (f"cli/nic {KEY}", "letters, digits"),
+    ],
+)
+def test_keys_that_cannot_be_told_apart_or_can_be_guessed_are_refused(tmp_path, text, complaint):
+    with pytest.raises(SettingsError, match=complaint):
+        read_keys(key_file(tmp_path, text=text), "")
+
+
+def test_a_key_and_a_file_are_one_too_many(tmp_path):
     with pytest.raises(SettingsError, match="choose one"):
-        read_api_key(key_file(tmp_path), KEY)
+        read_keys(key_file(tmp_path), KEY)

@@ -21,5 +21,5 @@ def start(tmp_path: Path) -> Iterator[Start]:
 @pytest.fixture(scope="package")
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightServer]:
     """A server with a key, for all tests that leave it alive."""
-    with running(tmp_path_factory.mktemp("locked"), api_key=KEY) as server:
+    with running(tmp_path_factory.mktemp("locked"), keys=[KEY]) as server:
         yield server

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from PIL import Image
 
 from pcevolve_server import logs, server
-from pcevolve_server.generator import Picture, Task
-from pcevolve_server.settings import Settings
+from pcevolve_server.generator import Picture, Task, Unwanted, wanted
+from pcevolve_server.settings import Key, Settings
 from pcevolve_shared.wire import ModelInfo, Resolution
 
 
@@ -29,7 +29,9 @@ class Painter:
         max_images=64,
     )
 
-    def create(self, tasks: Sequence[Task]) -> list[Picture]:
+    companions = 64
+
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Paint."""
         return [Picture(Image.new("RGB", (task.recipe.width, task.recipe.height), "navy")) for task in tasks]
 
@@ -39,7 +41,8 @@ class Painter:
 if __name__ == "__main__":
     logs.configure("info")
     given = json.loads(sys.argv[1])
+    keys = tuple(map(Key, given.pop("keys", ())))
     server.run(
-        Settings(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}),
+        Settings(keys=keys, **{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}),
         lambda _: Painter(),
     )

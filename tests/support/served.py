@@ -9,13 +9,16 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from pcevolve_server.app import create_app
-from pcevolve_server.generator import Picture, Task
+from pcevolve_server.errors import AbandonedError
+from pcevolve_server.generator import Picture, Task, Unwanted, wanted
 from pcevolve_server.settings import Settings
 from pcevolve_shared.wire import ModelInfo, Resolution
 
 
 class FakeGenerator:
     """Paints a plain colour out of the seed; waits at ``gate`` and keeps its batches."""
+
+    companions = 1
 
     def __init__(self, adapters=()):
         self.info = ModelInfo(
@@ -32,9 +35,11 @@ class FakeGenerator:
         self.gate.set()
         self.batches = []
 
-    def create(self, tasks: Sequence[Task]):
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted):
         self.batches.append(list(tasks))
-        assert self.gate.wait(20)
+        while not self.gate.wait(0.01):
+            if unwanted():
+                raise AbandonedError("nobody waits for these images any more")
         return [self.paint(task) for task in tasks]
 
     vary = create

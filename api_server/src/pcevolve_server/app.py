@@ -86,8 +86,8 @@ def create_app(
 
 def _callers(settings: Settings) -> list[Middleware]:
     """Who is let in: with a key, those who know it; without one, those who asked for this machine by its name."""
-    if settings.api_key:
-        return [Middleware(Authenticated, api_key=settings.api_key)]
+    if settings.keys:
+        return [Middleware(Authenticated, keys=settings.keys)]
     return [Middleware(HostChecked, allowed=frozenset(map(host_name, settings.allowed_hosts)))]
 
 

@@ -1,149 +1,153 @@
-"""One queue before one model: bounded, first come first served, batches of equal recipes.
+"""One model behind one queue: callers take turns, batches of equal recipes, one at a time.
 
 The queue lives on the event loop and needs no lock; only finished batches go to the model's thread.
 """
 
 import asyncio
-import math
 import time
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 
-from pcevolve_server.errors import BusyError, GenerationError, NotReadyError, RequestError
-from pcevolve_server.generator import Generator, Picture, Recipe, Task, generate
+from pcevolve_server.errors import AbandonedError, DeadlineError, GenerationError, NotReadyError, RequestError
+from pcevolve_server.generator import Generator, Picture, Task, generate
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.settings import Batching
+from pcevolve_server.settings import Batching, Settings
+from pcevolve_server.waiting import Chunk, Waiting
 
-_MAX_RETRY_SECONDS = 600
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Consecutive tasks of one request; always run together."""
-
-    tasks: Sequence[Task]
-    future: asyncio.Future[list[Picture]]
-
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe (steps, size, strength and so on) that all tasks of the chunk share."""
-        return self.tasks[0].recipe
+_GATHERING = 0.004
+"""Seconds that a batch with room waits for company; again as long as some came."""
+_MOST_GATHERING = 0.04
 
 
 class Batcher:
     """Runs requests on the model, one batch at a time.
 
-    A request is cut into chunks of ``max_batch`` at places that depend on nothing but its own length.
-    Under ``exact`` each chunk runs alone, so the same request gives the same bytes whatever else is
-    going on; under ``merge`` chunks of equal recipes fill a batch together, which is faster for many
-    small requests and moves an image by floating-point rounding.
+    Where a picture is the same to the bit in any batch, and under ``merge``, images of equal recipes fill a batch
+    whoever asked for them. Elsewhere a request is cut into chunks of ``max_batch`` at places that depend on nothing but
+    its own length, and each runs alone, so that the same request gives the same bytes whatever else is going on.
     """
 
     def __init__(
-        self,
-        generator: Generator,
-        executor: Executor,
-        metrics: Metrics,
-        *,
-        max_batch: int,
-        batching: Batching,
-        queue_limit: int,
+        self, generator: Generator, executor: Executor, metrics: Metrics, settings: Settings
     ) -> None:
         self._generator, self._executor, self._metrics = generator, executor, metrics
-        self._max_batch, self._batching, self._queue_limit = max_batch, batching, queue_limit
-        self._chunks: deque[Chunk] = deque()
-        self._requests = 0
+        self._settings = settings
+        loose = settings.model.batching is Batching.MERGE
+        self._merges = loose or generator.companions > 1
+        self._most = settings.max_batch if loose or not self._merges else generator.companions
+        self._chunk_size = 1 if self._merges else self._most
+        self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
-        self._seconds_per_image = 1.0
+        self._seconds_each = 0.0
         self._stopping = False
+        self._running: list[Chunk] = []
         self._worker = asyncio.create_task(self._work())
 
-    async def submit(self, tasks: Sequence[Task]) -> list[Picture]:
+    async def submit(self, tasks: Sequence[Task], caller: str = "") -> list[Picture]:
         """Return the pictures of one request's tasks, in their order.
 
-        Cancelling the caller takes out of the queue whatever has not begun.
+        Cancelling the caller takes out of the queue whatever has not begun, and ends a batch that nobody wants any more
+        after its current step.
 
         Raises:
-            BusyError: The queue is full; nothing was queued.
+            BusyError: Too much waits; nothing was queued.
+            DeadlineError: It took too long.
             GenerationError: The model failed on a batch with one of the tasks.
             NotReadyError: The server began to stop.
         """
         if self._stopping:
-            raise NotReadyError("the server is stopping", code="stopping", retry_after_seconds=5)
-        if self._requests >= self._queue_limit:
-            raise BusyError("the queue is full", retry_after_seconds=self._wait_seconds())
-        chunks = [self._chunk(tasks[start : start + self._max_batch]) for start in self._starts(len(tasks))]
-        self._chunks.extend(chunks)
-        self._count(+1)
+            raise _stopping()
+        chunks = self._chunks(tasks, caller)
+        self._waiting.add(chunks, self._seconds_each)
+        self._count()
         self._arrived.set()
         try:
-            return [picture for chunk in chunks for picture in await chunk.future]
+            async with asyncio.timeout(self._settings.deadline_seconds or None):
+                return [picture for chunk in chunks for picture in await chunk.future]
+        except TimeoutError as error:
+            seconds = self._settings.deadline_seconds
+            raise DeadlineError(f"not done within {seconds:g} seconds", retry_after_seconds=5) from error
         finally:
-            self._count(-1)
             for chunk in chunks:
                 chunk.future.cancel()
+            self._count()
 
-    async def close(self) -> None:
-        """Let the running batch finish and refuse the rest."""
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs and nothing waits."""
+        return not self._running and not self._waiting.images
+
+    def refuse(self, running: bool = True) -> None:
+        """Refuse whatever waits, and everything from now on.
+
+        Args:
+            running: Also what runs, which ends after its current step.
+        """
         self._stopping = True
         self._arrived.set()
-        await self._worker
-        for chunk in self._chunks:
+        for chunk in (*self._waiting.drain(), *(self._running if running else ())):
             if not chunk.future.done():
-                chunk.future.set_exception(NotReadyError("the server is stopping", code="stopping"))
+                chunk.future.set_exception(_stopping())
 
-    def _starts(self, count: int) -> range:
-        return range(0, count, self._max_batch)
+    async def close(self) -> None:
+        """Refuse what waits, and let the running batch finish."""
+        self.refuse(running=False)
+        await self._worker
 
-    def _chunk(self, tasks: Sequence[Task]) -> Chunk:
-        return Chunk(tasks, asyncio.get_running_loop().create_future())
+    def _chunks(self, tasks: Sequence[Task], caller: str) -> list[Chunk]:
+        loop, size = asyncio.get_running_loop(), self._chunk_size
+        return [
+            Chunk(caller, tasks[start : start + size], loop.create_future())
+            for start in range(0, len(tasks), size)
+        ]
 
-    def _count(self, change: int) -> None:
-        self._requests += change
-        self._metrics.waiting.set(self._requests)
-
-    def _wait_seconds(self) -> int:
-        images = sum(len(chunk.tasks) for chunk in self._chunks)
-        return min(max(1, math.ceil(images * self._seconds_per_image)), _MAX_RETRY_SECONDS)
+    def _count(self) -> None:
+        self._metrics.waiting.set(self._waiting.images)
 
     async def _work(self) -> None:
         while not self._stopping:
             await self._arrived.wait()
-            batch = [] if self._stopping else self._next_batch()
-            if batch:
-                await self._run(batch)
+            await self._gather()
+            self._running = self._waiting.take(self._most, self._merges)
+            if self._running:
+                await self._run(self._running)
+                self._running = []
             else:
                 self._arrived.clear()
+            self._count()
 
-    def _next_batch(self) -> list[Chunk]:
-        """Take the oldest chunk off the queue and, when merging, those that fit beside it."""
-        batch: list[Chunk] = []
-        free = self._max_batch
-        for chunk in list(self._chunks):
-            if chunk.future.done():
-                self._chunks.remove(chunk)
-            elif len(chunk.tasks) <= free and (not batch or chunk.recipe == batch[0].recipe):
-                self._chunks.remove(chunk)
-                batch.append(chunk)
-                free -= len(chunk.tasks)
-                if self._batching is Batching.EXACT:
-                    break
-        return batch
+    async def _gather(self) -> None:
+        """Wait a little for a batch to fill, for as long as more comes."""
+        until, seen = time.monotonic() + _MOST_GATHERING, 0
+        while self._merges and seen < (now := self._waiting.images) < self._most:
+            if self._stopping or time.monotonic() > until:
+                return
+            seen = now
+            await asyncio.sleep(_GATHERING)
 
     async def _run(self, batch: list[Chunk]) -> None:
         tasks = [task for chunk in batch for task in chunk.tasks]
         started = time.monotonic()
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(self._executor, generate, self._generator, tasks)
+
+        def unwanted() -> bool:
+            return all(chunk.future.done() for chunk in batch)
+
+        work = loop.run_in_executor(self._executor, generate, self._generator, tasks, unwanted)
         # gather hands over whatever the model raised; the worker has to outlive it.
         (outcome,) = await asyncio.gather(asyncio.shield(work), return_exceptions=True)
+        if isinstance(outcome, AbandonedError):
+            return
         seconds = time.monotonic() - started
-        self._seconds_per_image += 0.3 * (seconds / len(tasks) - self._seconds_per_image)
+        each = seconds / sum(chunk.work for chunk in batch)
+        self._seconds_each += (0.3 if self._seconds_each else 1.0) * (each - self._seconds_each)
         self._metrics.batches.observe(len(tasks))
         self._metrics.seconds.observe(seconds)
         _deliver(batch, outcome)
+
+
+def _stopping() -> NotReadyError:
+    return NotReadyError("the server is stopping", code="stopping", retry_after_seconds=5)
 
 
 def _deliver(batch: list[Chunk], outcome: list[Picture] | BaseException) -> None:

@@ -15,7 +15,7 @@ from pcevolve_server.settings import (
     Precision,
     SafetyPolicy,
     Settings,
-    read_api_key,
+    read_keys,
 )
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -63,7 +63,9 @@ def serve(
     api_key_file: options.ApiKeyFile = None,
     max_batch: options.MaxBatch = 16,
     batching: options.BatchingMode = Batching.EXACT,
-    queue_limit: options.QueueLimit = 64,
+    queue_steps: options.QueueSteps = 200_000,
+    key_steps: options.KeySteps = 100_000,
+    deadline_seconds: options.DeadlineSeconds = 3600,
     max_pixels: options.MaxPixels = 2048 * 2048,
     max_connections: options.MaxConnections = 256,
     header_seconds: options.HeaderSeconds = 10,
@@ -77,12 +79,13 @@ def serve(
     loading = ModelSettings(
         model=model, model_id=model_id, device=device, precision=precision, scheduler=scheduler,
         adapter=ip_adapter, adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
-        offline=offline, allow_pickle=allow_pickle, threads=threads, library_cache=library_cache,
+        offline=offline, allow_pickle=allow_pickle, threads=threads, batching=batching, library_cache=library_cache,
     )  # fmt: skip
     settings = Settings(
         model=loading, host=host, port=port,
-        api_key=read_api_key(api_key_file, os.environ.get(API_KEY_VARIABLE, "")),
-        max_batch=max_batch, batching=batching, queue_limit=queue_limit, max_pixels=max_pixels,
+        keys=read_keys(api_key_file, os.environ.get(API_KEY_VARIABLE, "")),
+        max_batch=max_batch, queue_steps=queue_steps, key_steps=key_steps,
+        deadline_seconds=deadline_seconds, max_pixels=max_pixels,
         max_connections=max_connections, header_seconds=header_seconds, body_seconds=body_seconds,
         max_buffered_mib=max_buffered_mib, allowed_hosts=tuple(allowed_host),
         default_steps=default_steps, default_guidance=default_guidance, shutdown_seconds=shutdown_seconds,

@@ -18,6 +18,7 @@
         ├── BusyError              429  with Retry-After
         ├── GenerationError        500
         ├── NotReadyError          503  loading or stopping, with Retry-After
+        ├── DeadlineError          503  not done in the time that a request may take
         ├── CrowdedError           503  too many connections, with Retry-After
         └── AbandonedError         499  the caller hung up; never sent
 
@@ -132,6 +133,12 @@ class NotReadyError(RequestError):
     """The model is loading, or the server is stopping."""
 
     status, type, default_code = 503, "server_error", "not_ready"
+
+
+class DeadlineError(RequestError):
+    """The images were not done in the time that a request may take."""
+
+    status, type, default_code = 503, "server_error", "deadline"
 
 
 class CrowdedError(RequestError):

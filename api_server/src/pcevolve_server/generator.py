@@ -1,7 +1,8 @@
 """What the server asks of a model: two verbs over batches; imports no model library."""
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -29,6 +30,11 @@ class Recipe:
     scheduler: str | None = None
     strength: float | None = None
     adapter_scale: float | None = None
+
+    @property
+    def runs(self) -> int:
+        """Runs of the denoiser for an image, about: what a place in the queue costs."""
+        return max(1, math.ceil(self.steps * (1 if self.strength is None else self.strength)))
 
 
 @dataclass(frozen=True)
@@ -60,26 +66,43 @@ class Picture:
     cut_tokens: int = 0
 
 
+Unwanted = Callable[[], bool]
+"""Whether nobody waits for a batch any more; asked between its steps."""
+
+
+def wanted() -> bool:
+    """Whatever happens."""
+    return False
+
+
 class Generator(Protocol):
     """A text-to-image and image-to-image model; used from one thread only.
 
-    A task's picture depends on that task alone, up to floating-point rounding when the size of the batch
-    changes; for batches of one size it is the same to the bit, whatever else is in them.
+    A task's picture depends on that task alone, up to floating-point rounding when the size of the batch changes
+    beyond ``companions``; for batches of one size it is the same to the bit, whatever else is in them.
     """
 
     @property
     def info(self) -> ModelInfo:
         """What the model can do: its name, sizes, schedulers and adapters."""
 
-    def create(self, tasks: Sequence[Task]) -> list[Picture]:
-        """Make images from prompts; the tasks share one recipe and the answer keeps their order."""
+    @property
+    def companions(self) -> int:
+        """Images in a run that do not show in each other's bits, of any number up to this one; 1 if they do show."""
 
-    def vary(self, tasks: Sequence[Task]) -> list[Picture]:
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Make images from prompts; the tasks share one recipe and the answer keeps their order.
+
+        Raises:
+            AbandonedError: It was not wanted any more.
+        """
+
+    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make variations of the tasks' images; otherwise as :meth:`create`."""
 
 
-def generate(generator: Generator, tasks: Sequence[Task]) -> list[Picture]:
+def generate(generator: Generator, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
     """Run one batch with the verb that its recipe calls for."""
     if tasks[0].recipe.strength is None:
-        return generator.create(tasks)
-    return generator.vary(tasks)
+        return generator.create(tasks, unwanted)
+    return generator.vary(tasks, unwanted)

@@ -12,6 +12,8 @@ from pcevolve_server.settings import Settings
 from pcevolve_shared.wire import ModelInfo
 
 _LOADING_RETRY_SECONDS = 5
+_ANSWERING_SECONDS = 1.0
+"""Before the end of the grace period: those who are refused have to be told in time."""
 
 
 class Host:
@@ -39,6 +41,7 @@ class Host:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         self._opening: asyncio.Task[None] | None = None
         self._serving: tuple[ModelInfo, Batcher] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._status = "loading"
 
     @property
@@ -66,7 +69,20 @@ class Host:
 
     def start(self) -> None:
         """Begin to load; returns at once."""
+        self._loop = asyncio.get_running_loop()
         self._opening = asyncio.create_task(self._open())
+
+    def drain(self) -> None:
+        """Go on with what was asked for, and refuse the rest just before the process gives up; from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._drain)
+
+    def _drain(self) -> None:
+        self._status = "stopping"
+        self._metrics.ready.set(0)
+        if self._serving is not None and self._loop is not None:
+            left = max(0.0, self._settings.shutdown_seconds - _ANSWERING_SECONDS)
+            self._loop.call_later(left, self._serving[1].refuse)
 
     async def stop(self) -> None:
         """Finish the running batch, refuse what waits, and let the thread go."""
@@ -86,14 +102,7 @@ class Host:
             self._status = "failed"
             self._on_failure(outcome)
             return
-        batcher = Batcher(
-            outcome,
-            self._executor,
-            self._metrics,
-            max_batch=self._settings.max_batch,
-            batching=self._settings.batching,
-            queue_limit=self._settings.queue_limit,
-        )
+        batcher = Batcher(outcome, self._executor, self._metrics, self._settings)
         self._serving = outcome.info, batcher
         self._status = "ready"
         self._metrics.ready.set(1)

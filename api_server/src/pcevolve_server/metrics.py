@@ -26,7 +26,7 @@ class Metrics:
         self.rejected = Counter(
             "pcevolve_images_rejected", "Images refused by the safety checker.", registry=registry
         )
-        self.waiting = Gauge("pcevolve_queue_requests", "Requests waiting for the model.", registry=registry)
+        self.waiting = Gauge("pcevolve_queue_images", "Images waiting for the model.", registry=registry)
         self.batches = Histogram(
             "pcevolve_batch_images", "Images per model run.", buckets=_BATCH_BUCKETS, registry=registry
         )

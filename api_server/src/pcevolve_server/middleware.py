@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pcevolve_server.errors import AuthenticationError, HostError, RequestError
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.settings import is_loopback
+from pcevolve_server.settings import Key, is_loopback
 from pcevolve_shared import limits, wire
 
 logger = logging.getLogger(__name__)
@@ -61,6 +61,12 @@ def request_id_of(request: Request) -> str:
     """Return the id that :class:`Observed` gave the request."""
     identity: str = request.state.request_id
     return identity
+
+
+def caller_of(request: Request) -> str:
+    """Return the name of the key that the request came with; empty where none is asked for."""
+    name: str = getattr(request.state, "caller", "")
+    return name
 
 
 def announces_body(scope: Scope) -> bool:
@@ -133,21 +139,27 @@ class Authenticated:
     """Lets nobody in without the key, before a byte of the body is read."""
 
     app: ASGIApp
-    api_key: str
+    keys: tuple[Key, ...]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the app serve a request with the key or to an open route; answer others with 401."""
-        if scope["type"] != "http" or scope["path"] in OPEN_ROUTES or self._admits(Headers(scope=scope)):
+        caller = self._caller(Headers(scope=scope)) if scope["type"] == "http" else None
+        if caller is not None:
+            scope["state"]["caller"] = caller
+        if caller is not None or scope["type"] != "http" or scope["path"] in OPEN_ROUTES:
             await self.app(scope, receive, send)
             return
         error = AuthenticationError("missing or wrong API key: send it as 'Authorization: Bearer KEY'")
         await error_response(scope["state"]["request_id"], error)(scope, receive, send)
 
-    def _admits(self, headers: Headers) -> bool:
-        scheme, _, key = headers.get("Authorization", "").partition(" ")
-        # Constant time, so that the time to refuse does not spell the key out.
-        same = hmac.compare_digest(key.strip().encode("latin-1", "replace"), self.api_key.encode("ascii"))
-        return same and scheme.lower() == "bearer"
+    def _caller(self, headers: Headers) -> str | None:
+        """The name of the key that was sent, if it is one."""
+        scheme, _, sent = headers.get("Authorization", "").partition(" ")
+        given = sent.strip().encode("latin-1", "replace")
+        # Constant time, and all of them, so that the time to refuse does not spell a key out.
+        same = [hmac.compare_digest(given, key.secret.encode("ascii")) for key in self.keys]
+        names = [key.name for key, is_it in zip(self.keys, same, strict=True) if is_it]
+        return names[0] if names and scheme.lower() == "bearer" else None
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,10 @@ Port = Annotated[
     int, Option(envvar=_PREFIX + "PORT", min=0, max=65535, help="0 picks a free one and logs it.")
 ]
 ApiKeyFile = Annotated[
-    Path | None, Option(envvar=_PREFIX + "API_KEY_FILE", help="File with the API key, mode 0600.")
+    Path | None,
+    Option(
+        envvar=_PREFIX + "API_KEY_FILE", help="File with a key, or names and keys, one in a line; mode 0600."
+    ),
 ]
 MaxBatch = Annotated[
     int, Option(envvar=_PREFIX + "MAX_BATCH", min=1, max=limits.MAX_BATCH, help="Images per model run.")
@@ -108,12 +111,20 @@ BatchingMode = Annotated[
     Batching,
     Option(
         envvar=_PREFIX + "BATCHING",
-        help="exact: one request per run, the same request gives the same bytes;"
-        " merge: requests share runs, faster, equal up to rounding.",
+        help="exact: the same request gives the same bytes, whoever else asks; small models on a processor share"
+        " runs all the same, others run each request alone; merge: requests share runs, equal up to rounding.",
     ),
 ]
-QueueLimit = Annotated[
-    int, Option(envvar=_PREFIX + "QUEUE_LIMIT", min=1, max=4096, help="Waiting requests, then 429.")
+QueueSteps = Annotated[
+    int,
+    Option(envvar=_PREFIX + "QUEUE_STEPS", min=1, max=10**9, help="Images times steps that wait, then 429."),
+]
+KeySteps = Annotated[int, Option(envvar=_PREFIX + "KEY_STEPS", min=1, max=10**9, help="The same of one key.")]
+DeadlineSeconds = Annotated[
+    float,
+    Option(
+        envvar=_PREFIX + "DEADLINE_SECONDS", min=0, max=10**6, help="For an answer, then 503; 0: no limit."
+    ),
 ]
 MaxPixels = Annotated[
     int, Option(envvar=_PREFIX + "MAX_PIXELS", min=64, max=_MOST_PIXELS, help="Of one image.")

@@ -16,7 +16,7 @@ from pcevolve_server.facade import EditFields, GenerationFields
 from pcevolve_server.host import Host
 from pcevolve_server.json_bodies import BoundedRoute
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.middleware import request_id_of
+from pcevolve_server.middleware import caller_of, request_id_of
 from pcevolve_server.service import Answer, Service
 from pcevolve_shared import wire
 from pcevolve_shared.wire import (
@@ -68,25 +68,27 @@ _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data":
 @_json.post(wire.TEXT_TO_IMAGE, **_GENERATES)
 async def text_to_image(request: Request, body: TextToImageRequest, service: ServiceDep) -> Response:
     """Make images from a prompt."""
-    return await _answered(request, service.text_to_image(body))
+    return await _answered(request, service.text_to_image(body, caller_of(request)))
 
 
 @_json.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
 async def image_to_image(request: Request, body: ImageToImageRequest, service: ServiceDep) -> Response:
     """Make variations of an image."""
-    return await _answered(request, service.image_to_image(body))
+    return await _answered(request, service.image_to_image(body, caller_of(request)))
 
 
 @_json.post(wire.IP_ADAPTER, **_GENERATES)
 async def ip_adapter(request: Request, body: IpAdapterRequest, service: ServiceDep) -> Response:
     """Make variations of an image that is also part of the prompt."""
-    return await _answered(request, service.image_to_image(body))
+    return await _answered(request, service.image_to_image(body, caller_of(request)))
 
 
 @_json.post(wire.OPENAI_GENERATIONS, **_FACADE)
 async def openai_generations(request: Request, body: GenerationFields, service: ServiceDep) -> Response:
     """Make images from a prompt, asked for as OpenAI's Images API does."""
-    return await _answered(request, service.text_to_image(facade.text_to_image(body), facade.answer))
+    return await _answered(
+        request, service.text_to_image(facade.text_to_image(body), caller_of(request), facade.answer)
+    )
 
 
 @router.post(wire.OPENAI_EDITS, openapi_extra=_EDIT_BODY, **_FACADE)
@@ -94,7 +96,7 @@ async def openai_edits(request: Request, service: ServiceDep) -> Response:
     """Make variations of an image, asked for as OpenAI's Images API does: a form."""
     kind, form = request.headers.get("Content-Type", ""), await request.body()
     body = await run_in_threadpool(facade.image_to_image, kind, form)
-    return await _answered(request, service.image_to_image(body, facade.answer))
+    return await _answered(request, service.image_to_image(body, caller_of(request), facade.answer))
 
 
 @router.get(wire.MODELS)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from PIL import Image
 
-from pcevolve_server.generator import Generator, Picture, Task, generate
+from pcevolve_server.generator import Generator, Picture, Task, Unwanted, generate, wanted
 from pcevolve_shared.wire import ModelInfo
 
 
@@ -35,20 +35,25 @@ class SafeGenerator:
         """What the model behind the checker can do."""
         return self.inner.info
 
-    def create(self, tasks: Sequence[Task]) -> list[Picture]:
+    @property
+    def companions(self) -> int:
+        """As of the model behind the checker, which looks at each image for itself."""
+        return self.inner.companions
+
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make pictures from prompts; one that was flagged on every try has no image."""
-        return self._checked(tasks)
+        return self._checked(tasks, unwanted)
 
-    def vary(self, tasks: Sequence[Task]) -> list[Picture]:
+    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make variations of the tasks' images; one that was flagged on every try has no image."""
-        return self._checked(tasks)
+        return self._checked(tasks, unwanted)
 
-    def _checked(self, tasks: Sequence[Task]) -> list[Picture]:
+    def _checked(self, tasks: Sequence[Task], unwanted: Unwanted) -> list[Picture]:
         pictures = [Picture(image=None) for _ in tasks]
         open_places = list(range(len(tasks)))
         for attempt in range(self.retries + 1):
             tries = [tasks[place].retried(attempt) if attempt else tasks[place] for place in open_places]
-            made = generate(self.inner, tries)
+            made = generate(self.inner, tries, unwanted)
             flags = self.checker.flagged([picture.image for picture in made if picture.image is not None])
             for place, picture, flag in zip(open_places, made, flags, strict=True):
                 pictures[place] = Picture(None, picture.cut_tokens) if flag else picture

@@ -26,6 +26,7 @@ class _Process:
 
     def __init__(self) -> None:
         self.server: uvicorn.Server | None = None
+        self.on_stop: Callable[[], None] = lambda: None
         self.failure: BaseException | None = None
 
     def fail(self, failure: BaseException) -> None:
@@ -41,6 +42,7 @@ class _Process:
     def stop(self, *_: object) -> None:
         if self.server is not None:
             self.server.should_exit = True
+        self.on_stop()
 
 
 def run(settings: Settings, load: Load | None = None) -> None:
@@ -62,6 +64,7 @@ def run(settings: Settings, load: Load | None = None) -> None:
         process.fail,
         lambda info: _say_ready(listener, info),
     )
+    process.on_stop = app.state.host.drain
     process.server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -79,7 +82,7 @@ def run(settings: Settings, load: Load | None = None) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, process.stop)
     host, port = listener.getsockname()[:2]
-    logger.info("listening", extra={"host": host, "port": port, "auth": bool(settings.api_key)})
+    logger.info("listening", extra={"host": host, "port": port, "auth": bool(settings.keys)})
     process.server.run(sockets=[listener])
     if process.failure is not None:
         raise _explained(process.failure)

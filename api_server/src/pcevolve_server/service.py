@@ -64,15 +64,19 @@ class Service:
         """Images generated since the start."""
         return self._images
 
-    async def text_to_image(self, body: TextToImageRequest, spelled: Spelling = native) -> Answer:
+    async def text_to_image(
+        self, body: TextToImageRequest, caller: str, spelled: Spelling = native
+    ) -> Answer:
         """Make images from a prompt; sides absent from the body are the model's own."""
         self._check_model(body)
         base = self._host.info.base_resolution
         width = body.width if "width" in body.model_fields_set else base.width
         height = body.height if "height" in body.model_fields_set else base.height
-        return await self._answer(body, self._recipe(body, width, height), None, spelled)
+        return await self._answer(body, caller, self._recipe(body, width, height), None, spelled)
 
-    async def image_to_image(self, body: ImageToImageRequest, spelled: Spelling = native) -> Answer:
+    async def image_to_image(
+        self, body: ImageToImageRequest, caller: str, spelled: Spelling = native
+    ) -> Answer:
         """Make variations of the request's image."""
         self._check_model(body)
         image = await run_in_threadpool(self._image, body.image)
@@ -82,7 +86,7 @@ class Service:
             raise InvalidRequestError(f"image: needs at least {multiple} x {multiple} pixels")
         scale = self._adapter_scale(body) if isinstance(body, IpAdapterRequest) else None
         recipe = self._recipe(body, width, height, strength=body.strength, adapter_scale=scale)
-        return await self._answer(body, recipe, image, spelled)
+        return await self._answer(body, caller, recipe, image, spelled)
 
     def _check_model(self, body: GenerationRequest) -> None:
         info = self._host.info
@@ -140,12 +144,17 @@ class Service:
             raise InvalidRequestError(f"image: {error}", code="invalid_image") from error
 
     async def _answer(
-        self, body: GenerationRequest, recipe: Recipe, image: Image.Image | None, spelled: Spelling
+        self,
+        body: GenerationRequest,
+        caller: str,
+        recipe: Recipe,
+        image: Image.Image | None,
+        spelled: Spelling,
     ) -> Answer:
         first = secrets.randbits(32) if body.seed is None else body.seed
         seeds = [wire.seed_of(first, index) for index in range(body.n)]
         tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image) for seed in seeds]
-        pictures = await self._host.batcher.submit(tasks)
+        pictures = await self._host.batcher.submit(tasks, caller)
         answer = await run_in_threadpool(_render, body, seeds, pictures, spelled)
         self._images += len(pictures)
         self._metrics.images.inc(len(pictures))

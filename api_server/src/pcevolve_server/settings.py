@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,6 +12,8 @@ from pcevolve_server.errors import SettingsError
 
 API_KEY_VARIABLE = "PCEVOLVE_SERVER_API_KEY"
 MIN_KEY_CHARS = 16
+_LONGEST_KEY_FILE = 2**20
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class SafetyPolicy(StrEnum):
@@ -46,6 +49,7 @@ class ModelSettings:
         model_id: What callers write in ``model``; empty: ``model``, or a directory's name.
         adapter: Directory or hub id of an IP-Adapter; empty: none.
         threads: CPU threads of the model; 0: the library's choice.
+        batching: Whether images that share a model run may differ by rounding for it.
         library_cache: Directory for the indexes of libraries; empty: the user's cache directory.
     """
 
@@ -61,7 +65,32 @@ class ModelSettings:
     offline: bool = False
     allow_pickle: bool = False
     threads: int = 0
+    batching: Batching = Batching.EXACT
     library_cache: str = ""
+
+
+@dataclass(frozen=True)
+class Key:
+    """Who may use the server.
+
+    Attributes:
+        secret: What they send.
+        name: What logs call them; keys of different names take turns at the model.
+    """
+
+    secret: str = field(repr=False)
+    name: str = "default"
+
+    def __post_init__(self) -> None:
+        """Refuse what can be guessed.
+
+        Raises:
+            SettingsError: Too short.
+        """
+        if len(self.secret) < MIN_KEY_CHARS or not self.secret.isascii():
+            raise SettingsError(f"an API key must have at least {MIN_KEY_CHARS} ASCII characters")
+        if not _NAME.fullmatch(self.name):
+            raise SettingsError("an API key's name has 1 to 64 letters, digits, '.', '_' or '-'")
 
 
 @dataclass(frozen=True)
@@ -69,7 +98,11 @@ class Settings:
     """Everything about one server process.
 
     Attributes:
-        queue_limit: Requests that may wait; the next one is answered 429.
+        keys: Whom to answer; empty: anybody, on loopback alone.
+        max_batch: Images per model run.
+        queue_steps: Images times steps that may wait before the next request is answered 429.
+        key_steps: The same of one key.
+        deadline_seconds: From a request's last byte to its answer; 0: as long as it takes.
         max_pixels: Of one image, asked for or sent.
         max_connections: Open at a time.
         header_seconds: From a request's first byte, or from the connection's start, to the end of its head.
@@ -82,10 +115,11 @@ class Settings:
     model: ModelSettings = ModelSettings()
     host: str = "127.0.0.1"
     port: int = 8000
-    api_key: str = field(default="", repr=False)
+    keys: tuple[Key, ...] = ()
     max_batch: int = 16
-    batching: Batching = Batching.EXACT
-    queue_limit: int = 64
+    queue_steps: int = 200_000
+    key_steps: int = 100_000
+    deadline_seconds: float = 3600
     max_pixels: int = 2048 * 2048
     max_connections: int = 256
     header_seconds: float = 10
@@ -102,9 +136,7 @@ class Settings:
         Raises:
             SettingsError: Anyone on the network could use the server, or the key can be guessed.
         """
-        if self.api_key and (len(self.api_key) < MIN_KEY_CHARS or not self.api_key.isascii()):
-            raise SettingsError(f"the API key must have at least {MIN_KEY_CHARS} ASCII characters")
-        if not self.api_key and not is_loopback(self.host):
+        if not self.keys and not is_loopback(self.host):
             raise SettingsError(
                 f"refusing to listen on {self.host} without an API key: set {API_KEY_VARIABLE} or"
                 " --api-key-file, or bind to 127.0.0.1"
@@ -121,24 +153,44 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def read_api_key(path: Path | None, environment: str) -> str:
-    """Return the key from ``path`` if given, else from the environment's value.
+def read_keys(path: Path | None, environment: str) -> tuple[Key, ...]:
+    """Return the keys in ``path`` if given, else the one in the environment's value, if any.
+
+    A line of the file is a key, or a name and a key; empty lines and those that begin with # are skipped.
 
     Raises:
-        SettingsError: Both are given, or the file is missing, empty or readable by others.
+        SettingsError: Both are given, a key or its name is unfit or twice there, or the file is missing, empty or
+            readable by others.
     """
     if path is None:
-        return environment.strip()
+        return (Key(environment.strip()),) if environment.strip() else ()
     if environment:
         raise SettingsError(f"both {API_KEY_VARIABLE} and --api-key-file are set: choose one")
+    lines = (line.split() for line in _secret_text(path).splitlines())
+    keys = tuple(_key(words) for words in lines if words and not words[0].startswith("#"))
+    if not keys:
+        raise SettingsError(f"the API key file {path} is empty")
+    if any(len({getattr(key, each) for key in keys}) < len(keys) for each in ("name", "secret")):
+        raise SettingsError(f"the API key file {path} has a name or a key twice: 'NAME KEY' in each line")
+    return keys
+
+
+def _key(words: list[str]) -> Key:
+    match words:
+        case [secret]:
+            return Key(secret)
+        case [name, secret]:
+            return Key(secret, name)
+    raise SettingsError("a line of the API key file holds more than a name and a key")
+
+
+def _secret_text(path: Path) -> str:
     try:
         with path.open(encoding="ascii") as file:
             status = os.fstat(file.fileno())
-            key = file.read(4096).strip()
+            text = file.read(_LONGEST_KEY_FILE)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read the API key file {path}: {type(error).__name__}") from error
     if stat.S_IMODE(status.st_mode) & 0o077:
         raise SettingsError(f"the API key file {path} is accessible to others: chmod 600 it")
-    if not key:
-        raise SettingsError(f"the API key file {path} is empty")
-    return key
+    return text

@@ -17,12 +17,15 @@ class ModelChecker:
     feature_extractor: Any
 
     def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
-        """Return for each image whether the checker refuses it."""
+        """Return for each image whether the checker refuses it; one by one, so that companions do not matter."""
+        return [self._flagged(image) for image in images]
+
+    def _flagged(self, image: Image.Image) -> bool:
         weights = next(self.safety_checker.parameters())
-        features = self.feature_extractor(list(images), return_tensors="pt").pixel_values
+        features = self.feature_extractor([image], return_tensors="pt").pixel_values
         with torch.inference_mode():
             _, flags = self.safety_checker(
-                images=np.stack([np.asarray(image, dtype=np.float32) / 255 for image in images]),
+                images=np.asarray(image, dtype=np.float32)[None] / 255,
                 clip_input=features.to(device=weights.device, dtype=weights.dtype),
             )
-        return [bool(flag) for flag in flags]
+        return bool(flags[0])

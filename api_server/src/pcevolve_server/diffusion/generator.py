@@ -1,7 +1,7 @@
 """Text-to-image and image-to-image through diffusers pipelines on one set of weights."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,11 @@ from PIL import Image
 
 from pcevolve_server.diffusion import schedulers
 from pcevolve_server.diffusion.adapter import Adapter
+from pcevolve_server.diffusion.encodings import Prompt, latents_of
 from pcevolve_server.diffusion.prompts import cut_tokens
-from pcevolve_server.errors import GenerationError
-from pcevolve_server.generator import Picture, Task
+from pcevolve_server.diffusion.steady import IMAGES, Steady
+from pcevolve_server.errors import AbandonedError, GenerationError
+from pcevolve_server.generator import Picture, Task, Unwanted, wanted
 from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
@@ -32,6 +34,8 @@ class DiffusionGenerator:
         image_to_image: A pipeline made from the same components.
         scheduler: The model's own; never run, only copied.
         adapter: ``None`` if no IP-Adapter is loaded.
+        steady: What makes the pipelines' denoiser independent of the batch; ``None`` if nothing does.
+        encoded: What makes an embedding of a prompt; ``None`` if the pipelines have to.
     """
 
     info: ModelInfo
@@ -39,8 +43,15 @@ class DiffusionGenerator:
     image_to_image: DiffusionPipeline
     scheduler: SchedulerMixin
     adapter: Adapter | None = None
+    steady: Steady | None = None
+    encoded: Prompt | None = None
 
-    def create(self, tasks: Sequence[Task]) -> list[Picture]:
+    @property
+    def companions(self) -> int:
+        """A full piece of the denoiser's, where nothing but the denoiser runs on several images at once."""
+        return IMAGES if self.steady is not None and self.encoded is not None else 1
+
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
         recipe = tasks[0].recipe
         scheduler = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
@@ -49,10 +60,11 @@ class DiffusionGenerator:
             scheduler,
             tasks,
             {"num_inference_steps": recipe.steps, "width": recipe.width, "height": recipe.height},
+            unwanted,
         )
         return self._pictures(tasks, arrays)
 
-    def vary(self, tasks: Sequence[Task]) -> list[Picture]:
+    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make variations: strength 0 is the input, 1 is a creation that ignores it.
 
         In between, the input is noised to exactly that share of the schedule. A scheduler without a
@@ -61,28 +73,21 @@ class DiffusionGenerator:
         recipe = tasks[0].recipe
         # A pipeline gives one image prompt to its whole batch.
         if recipe.adapter_scale is not None and any(task.image is not tasks[0].image for task in tasks):
-            return [picture for task in tasks for picture in self.vary([task])]
+            return [picture for task in tasks for picture in self.vary([task], unwanted)]
         scheduler = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
         levels = schedulers.levels(scheduler, recipe.steps)
         kept = round((1.0 if recipe.strength is None else recipe.strength) * levels)
         if kept == 0:
             return [self._picture(task, _input_of(task)) for task in tasks]
         if kept == levels:
-            return self.create(tasks)
+            return self.create(tasks, unwanted)
         if not schedulers.has_noise_schedule(scheduler):
-            return self._vary(tasks, scheduler, strength=kept / levels, steps=recipe.steps)
-        steps = schedulers.run_steps(kept / levels, recipe.steps)
-        return self._vary(tasks, schedulers.begun_at(scheduler, kept), strength=1.0, steps=steps)
-
-    def _vary(
-        self, tasks: Sequence[Task], scheduler: SchedulerMixin, *, strength: float, steps: int
-    ) -> list[Picture]:
-        arguments = {
-            "image": [_input_of(task) for task in tasks],
-            "strength": strength,
-            "num_inference_steps": steps,
-        }
-        return self._pictures(tasks, self._run(self.image_to_image, scheduler, tasks, arguments))
+            arguments = {"strength": kept / levels, "num_inference_steps": recipe.steps}
+        else:
+            steps = schedulers.run_steps(kept / levels, recipe.steps)
+            arguments = {"strength": 1.0, "num_inference_steps": steps}
+            scheduler = schedulers.begun_at(scheduler, kept)
+        return self._pictures(tasks, self._run(self.image_to_image, scheduler, tasks, arguments, unwanted))
 
     def _run(
         self,
@@ -90,18 +95,23 @@ class DiffusionGenerator:
         scheduler: SchedulerMixin,
         tasks: Sequence[Task],
         arguments: dict[str, Any],
+        unwanted: Unwanted,
     ) -> np.ndarray:
         """Return float ``(tasks, height, width, 3)`` in [0, 1]."""
         recipe = tasks[0].recipe
         pipeline.scheduler = scheduler
+        if self.steady is not None:
+            self.steady.guided = recipe.guidance > 1
         adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
+        generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
         with torch.inference_mode():
             output = pipeline(
-                prompt=[task.prompt for task in tasks],
-                negative_prompt=[task.negative_prompt for task in tasks],
+                **self._prompts(tasks),
+                **(self._inputs(tasks, generators) if pipeline is self.image_to_image else {}),
                 guidance_scale=recipe.guidance,
-                generator=[torch.Generator("cpu").manual_seed(task.seed) for task in tasks],
+                generator=generators,
                 output_type="np",
+                callback_on_step_end=_ending(unwanted),
                 **adapted,
                 **arguments,
             )
@@ -109,6 +119,22 @@ class DiffusionGenerator:
         if not np.isfinite(arrays).all():
             raise GenerationError("the model's output is not finite", code="not_finite")
         return arrays
+
+    def _prompts(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        """Embeddings, or the texts for pipelines that have to make them."""
+        positive, negative = [task.prompt for task in tasks], [task.negative_prompt for task in tasks]
+        if self.encoded is None:
+            return {"prompt": positive, "negative_prompt": negative}
+        return {
+            "prompt_embeds": torch.cat([self.encoded(each) for each in positive]),
+            "negative_prompt_embeds": torch.cat([self.encoded(each) for each in negative]),
+        }
+
+    def _inputs(self, tasks: Sequence[Task], generators: Sequence[torch.Generator]) -> dict[str, Any]:
+        """Latents of the tasks' images, or the images for pipelines that have to make them."""
+        images = [_input_of(task) for task in tasks]
+        latents = latents_of(self.image_to_image, images, generators)
+        return {"image": images if latents is None else latents}
 
     def _pictures(self, tasks: Sequence[Task], arrays: np.ndarray) -> list[Picture]:
         pixels = (arrays * 255).round().astype(np.uint8)
@@ -121,6 +147,19 @@ class DiffusionGenerator:
         tokenizers = [getattr(self.text_to_image, name, None) for name in names]
         cut = cut_tokens([tokenizer for tokenizer in tokenizers if tokenizer is not None], task.prompt)
         return Picture(image, cut)
+
+
+def _ending(unwanted: Unwanted) -> Callable[..., dict[str, Any]]:
+    """What a pipeline calls after each step; it ends a run that nobody waits for."""
+
+    def after_step(
+        pipeline: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]
+    ) -> dict[str, Any]:
+        if unwanted():
+            raise AbandonedError("nobody waits for these images any more")
+        return tensors
+
+    return after_step
 
 
 def _input_of(task: Task) -> Image.Image:

@@ -13,11 +13,13 @@ from pcevolve_server import sources
 from pcevolve_server.diffusion import precision, presets, schedulers
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.checker import ModelChecker
+from pcevolve_server.diffusion.encodings import prompts_of
 from pcevolve_server.diffusion.generator import DiffusionGenerator
+from pcevolve_server.diffusion.steady import steady
 from pcevolve_server.errors import InvalidRequestError, ModelLoadError
 from pcevolve_server.generator import Generator
 from pcevolve_server.safety import SafeGenerator
-from pcevolve_server.settings import ModelSettings, SafetyPolicy
+from pcevolve_server.settings import Batching, ModelSettings, SafetyPolicy
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo, Pipeline, Resolution
 
@@ -161,10 +163,11 @@ def _generator(
         logger.warning("strength is rounded to whole steps: the scheduler has no discrete noise schedule")
     image_to_image.set_progress_bar_config(disable=True)
     info = _info(settings, pipeline, adapter, scheduler)
-    base = info.base_resolution
-    if base.width * base.height > _SLICED_DECODING_PIXELS and hasattr(pipeline.vae, "enable_slicing"):
+    same = None if settings.batching is Batching.MERGE else steady(_denoiser(pipeline))
+    large = info.base_resolution.width * info.base_resolution.height > _SLICED_DECODING_PIXELS
+    if (large or same is not None) and hasattr(pipeline.vae, "enable_slicing"):
         pipeline.vae.enable_slicing()
-    return DiffusionGenerator(info, pipeline, image_to_image, scheduler, adapter)
+    return DiffusionGenerator(info, pipeline, image_to_image, scheduler, adapter, same, prompts_of(pipeline))
 
 
 def _info(

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from pcevolve_server.diffusion.nested import changed
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.settings import Precision
 
@@ -45,11 +46,4 @@ def lower(denoiser: nn.Module, dtype: torch.dtype) -> None:
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - whatever a pipeline hands to a denoiser
-    """All floating-point tensors in tuples, lists and dictionaries."""
-    if isinstance(value, torch.Tensor):
-        return value.to(dtype) if value.is_floating_point() else value
-    if isinstance(value, dict):
-        return type(value)({name: _cast(each, dtype) for name, each in value.items()})
-    if isinstance(value, tuple | list):
-        return type(value)(_cast(each, dtype) for each in value)
-    return value
+    return changed(value, lambda each: each.to(dtype) if each.is_floating_point() else each)

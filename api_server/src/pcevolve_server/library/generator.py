@@ -1,19 +1,20 @@
 """Text-to-image and image-to-image out of a collection: what is answered is an image of it, at the size asked for."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from pcevolve_server.errors import GenerationError
-from pcevolve_server.generator import Picture, Recipe, Task
+from pcevolve_server.errors import AbandonedError, GenerationError
+from pcevolve_server.generator import Picture, Recipe, Task, Unwanted, wanted
 from pcevolve_server.library.collection import Collection
 from pcevolve_server.library.embedding import Codes
 from pcevolve_server.library.neighbours import Neighbours
 from pcevolve_server.library.words import Fits, Weights, drawn
+from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo
 
 _LOOKED_AT = 8  # nearest images that may be the very one that was posted
@@ -51,11 +52,19 @@ class LibraryGenerator:
     fits: Fits
     _weights: dict[tuple[str, str, float], Weights] = field(default_factory=dict, repr=False)
 
-    def create(self, tasks: Sequence[Task]) -> list[Picture]:
-        """Draw an image for each task by how well it fits the prompt (``WordIndex.weights``)."""
-        return [self._picture(drawn(self._fitting(task), task.seed), task.recipe) for task in tasks]
+    @property
+    def companions(self) -> int:
+        """As many as may be asked for: each task is drawn for itself."""
+        return limits.MAX_BATCH
 
-    def vary(self, tasks: Sequence[Task]) -> list[Picture]:
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Draw an image for each task by how well it fits the prompt (``WordIndex.weights``)."""
+        return [self._created(task) for task in _while(tasks, unwanted)]
+
+    def _created(self, task: Task) -> Picture:
+        return self._picture(drawn(self._fitting(task), task.seed), task.recipe)
+
+    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Draw neighbours of the tasks' images: strength 0 is the nearest, 1 a creation that ignores the image.
 
         Between them, images are ranked by their distance from the posted one. With the prompt's weights, the largest of
@@ -64,14 +73,14 @@ class LibraryGenerator:
         from any strength to the next the same factor. The posted image is not its own variation.
         """
         origins: dict[str, Origin] = {}
-        return [self._varied(task, origins) for task in tasks]
+        return [self._varied(task, origins) for task in _while(tasks, unwanted)]
 
     def _varied(self, task: Task, origins: dict[str, Origin]) -> Picture:
         strength, image = task.recipe.strength, task.image
         if strength is None or image is None:
             raise GenerationError("a variation without an image")
         if strength == 1:
-            return self.create([task])[0]
+            return self._created(task)
         key = hashlib.sha256(repr(image.size).encode() + image.tobytes()).hexdigest()
         if key not in origins:
             origins[key] = self._origin(image, task.recipe)
@@ -131,6 +140,14 @@ class LibraryGenerator:
 
     def _sized(self, place: int, recipe: Recipe) -> Image.Image:
         return covering(self.collection.read(place), recipe.width, recipe.height)
+
+
+def _while(tasks: Sequence[Task], unwanted: Unwanted) -> Iterator[Task]:
+    """The tasks, as long as somebody waits for them."""
+    for task in tasks:
+        if unwanted():
+            raise AbandonedError("nobody waits for these images any more")
+        yield task
 
 
 def covering(image: Image.Image, width: int, height: int) -> Image.Image:

@@ -1,0 +1,123 @@
+"""What waits for the model: bounded by work, not by requests, and shared fairly between callers."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pcevolve_server.errors import BusyError
+from pcevolve_server.generator import Picture, Recipe, Task
+
+_MAX_RETRY_SECONDS = 600
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive tasks of one request; always run together.
+
+    Attributes:
+        caller: Whose request it is.
+    """
+
+    caller: str
+    tasks: Sequence[Task]
+    future: asyncio.Future[list[Picture]]
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe (steps, size, strength and so on) that all tasks of the chunk share."""
+        return self.tasks[0].recipe
+
+    @property
+    def work(self) -> int:
+        """Images times runs of the denoiser."""
+        return len(self.tasks) * self.recipe.runs
+
+
+class Waiting:
+    """Chunks by caller, each caller's in the order of arrival; callers take turns.
+
+    Attributes:
+        most: Work, as of ``Chunk.work``, that may wait before another request is refused.
+        most_each: The same of one caller.
+    """
+
+    def __init__(self, most: int, most_each: int) -> None:
+        self.most, self.most_each = most, most_each
+        self._callers: dict[str, deque[Chunk]] = {}
+        """In the order of their turns."""
+
+    def work(self, caller: str | None = None) -> int:
+        """Work that waits, of one caller or of all."""
+        lines = self._callers.values() if caller is None else [self._callers.get(caller, deque())]
+        return sum(chunk.work for line in lines for chunk in line if not chunk.future.done())
+
+    @property
+    def images(self) -> int:
+        """Images that wait."""
+        return sum(len(chunk.tasks) for line in self._callers.values() for chunk in line)
+
+    def add(self, chunks: Sequence[Chunk], seconds_each: float) -> None:
+        """Let a request's chunks wait: while less than the bounds waits, however long the request itself is.
+
+        Args:
+            chunks: Of one request.
+            seconds_each: How long a unit of work takes.
+
+        Raises:
+            BusyError: Too much waits already; nothing was added.
+        """
+        caller = chunks[0].caller
+        all_work, own = self.work(), self.work(caller)
+        seconds = min(max(1, math.ceil(all_work * seconds_each)), _MAX_RETRY_SECONDS)
+        if all_work >= self.most:
+            raise BusyError("the queue is full", retry_after_seconds=seconds)
+        if own >= self.most_each:
+            message = f"this key's requests already fill its part of the queue, {self.most_each} image steps"
+            raise BusyError(message, retry_after_seconds=seconds)
+        self._callers.setdefault(caller, deque()).extend(chunks)
+
+    def take(self, most: int, merges: bool) -> list[Chunk]:
+        """The next batch: the oldest chunk of whose turn it is, and what fits beside it.
+
+        Args:
+            most: Images in a batch.
+            merges: Whether chunks of equal recipes may share a batch; the first caller's come before others'.
+        """
+        self._forget(lambda chunk: chunk.future.done())
+        first = next(iter(self._callers), None)
+        if first is None:
+            return []
+        batch: list[Chunk] = []
+        free = most
+        for chunk in list(self._in_turn()):
+            if len(chunk.tasks) <= free and (not batch or chunk.recipe == batch[0].recipe):
+                batch.append(chunk)
+                free -= len(chunk.tasks)
+            if not merges or not free:
+                break
+        taken = set(batch)
+        self._forget(lambda chunk: chunk in taken)
+        if first in self._callers:
+            self._callers[first] = self._callers.pop(first)  # to the end of the turns
+        return batch
+
+    def drain(self) -> list[Chunk]:
+        """Take everything that still waits."""
+        left = list(self._in_turn())
+        self._callers.clear()
+        return left
+
+    def _in_turn(self) -> Iterator[Chunk]:
+        for line in self._callers.values():
+            yield from line
+
+    def _forget(self, unwanted: Callable[[Chunk], bool]) -> None:
+        kept = {
+            caller: deque(chunk for chunk in line if not unwanted(chunk))
+            for caller, line in self._callers.items()
+        }
+        self._callers = {caller: line for caller, line in kept.items() if line}

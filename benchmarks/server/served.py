@@ -1,0 +1,122 @@
+"""The API server as a process, and clients that ask it for one image at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psutil
+from PIL import Image
+
+from pcevolve_shared import wire
+
+PROMPT, STEPS, GUIDANCE, SIDE, STRENGTH = "A printed glyph image with digit 3", 10, 5.0, 64, 0.6
+VERBS = {"t2i": wire.TEXT_TO_IMAGE, "i2i": wire.IMAGE_TO_IMAGE}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one load cost.
+
+    Attributes:
+        processor: Seconds of the server per image.
+        wall: Seconds per image.
+        p50: Seconds to an answer, median.
+        p99: The same, for all but the slowest hundredth.
+        mib: Memory of the server after it.
+    """
+
+    processor: float
+    wall: float
+    p50: float
+    p99: float
+    mib: float
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server.
+
+    Attributes:
+        url: Where it answers.
+        process: Itself.
+    """
+
+    url: str
+    process: psutil.Process
+
+    def loaded(self, verb: str, clients: int, images: int) -> Cell:
+        """Let ``clients`` ask one after the other until ``images`` were made."""
+        before, started = self._processor(), time.perf_counter()
+        waits = sorted(asyncio.run(self._asked(verb, clients, images)))
+        wall, processor = time.perf_counter() - started, self._processor() - before
+        mib = self.process.memory_info().rss / 2**20
+        p99 = waits[min(len(waits) - 1, int(0.99 * len(waits)))]
+        return Cell(processor / images, wall / images, waits[len(waits) // 2], p99, mib)
+
+    def _processor(self) -> float:
+        times = self.process.cpu_times()
+        return float(times.user + times.system)
+
+    async def _asked(self, verb: str, clients: int, images: int) -> list[float]:
+        left, waits = iter(range(images)), []
+        limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
+        async with httpx.AsyncClient(base_url=self.url, timeout=600, limits=limits) as client:
+
+            async def ask() -> None:
+                for seed in left:
+                    started = time.perf_counter()
+                    answer = await client.post(VERBS[verb], json=asked(verb, seed))
+                    answer.raise_for_status()
+                    waits.append(time.perf_counter() - started)
+
+            await asyncio.gather(*(ask() for _ in range(clients)))
+        return waits
+
+
+def asked(verb: str, seed: int) -> dict[str, object]:
+    """The body of a request for one image."""
+    body: dict[str, object] = {
+        "model": "bundled",
+        "prompt": PROMPT,
+        "steps": STEPS,
+        "guidance": GUIDANCE,
+        "seed": seed,
+    }
+    if verb == "t2i":
+        return body | {"width": SIDE, "height": SIDE}
+    return body | {"strength": STRENGTH, "image": prototype(seed // 4)}
+
+
+def prototype(number: int) -> str:
+    """An image to vary, base64 of a PNG."""
+    buffer = io.BytesIO()
+    Image.linear_gradient("L").resize((SIDE, SIDE)).rotate(30 * number).convert("RGB").save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+@contextmanager
+def serving(mode: str, threads: int) -> Iterator[Server]:
+    """A server of the bundled model."""
+    command = [Path(sys.executable).with_name("pcevolve-server"), "serve", "--offline", "--port", "0"]
+    command += ["--device", "cpu", "--threads", str(threads), "--batching", mode]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            lines = (json.loads(line) for line in process.stderr if line.startswith("{"))
+            url = next(line["url"] for line in lines if "url" in line)
+            with httpx.Client(base_url=url) as client:
+                client.get(wire.READY).raise_for_status()
+            yield Server(url, psutil.Process(process.pid))
+        finally:
+            process.terminate()
