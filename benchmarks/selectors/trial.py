@@ -122,7 +122,7 @@ def measure(trial: Trial, shared: Path) -> dict[str, object]:
         extra = NO_CALLS
     else:
         pictures, targets, extra = _evolved(trial, private, shared)
-    found = _scores(trial, pictures, np.array(targets, dtype=np.int64))
+    found = scores(trial, pictures, np.array(targets, dtype=np.int64))
     return {**dataclasses.asdict(trial), **found, **extra, "seconds": round(time.monotonic() - started, 1)}
 
 
@@ -159,10 +159,22 @@ def lender(trial: Trial) -> Trial:
 def _run(
     trial: Trial, private: PrivateDataset, shared: Path
 ) -> tuple[Evolved, LocalGenerator, dict[str, object]]:
-    plan, method = _plan(trial, private.labels)
-    generator = LocalGenerator(plan, model(), shared)
+    plan, method = planned(trial, private.labels)
+    generator, watch = LocalGenerator(plan, model(), shared), Watch()
     noise: Noise = SeededNoise(trial.seed) if trial.noise else NoNoise(trial.seed)
-    watch = Watch()
+    evolved = ran(plan, method, private, generator, noise, watch)
+    return evolved, generator, {"images": watch.images, "iterations": plan.iterations}
+
+
+def ran(
+    plan: PublicPlan,
+    method: Method,
+    private: PrivateDataset,
+    generator: LocalGenerator,
+    noise: Noise,
+    watch: Watch,
+) -> Evolved:
+    """A whole run of a plan, with a ledger of its own."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.sqlite")
         account = ledger.account(
@@ -183,10 +195,11 @@ def _run(
         )
         evolved = evolve(plan, generator, judge, watch)
         ledger.close()
-    return evolved, generator, {"images": watch.images, "iterations": plan.iterations}
+    return evolved
 
 
-def _plan(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
+def planned(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
+    """The plan of a trial, and its method."""
     budget = Budget(Fraction(trial.epsilon), trial.delta)
     scope = Scope(
         relation="replace-one",
@@ -254,7 +267,8 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
     return float(np.mean(shares))
 
 
-def _scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray) -> dict[str, object]:
+def scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray) -> dict[str, object]:
+    """Every judge's verdict on a dataset, and its distances on the voter."""
     held_out = held_out_records(trial.world, trial.shots, trial.seed)
     seen = {name: look(pictures) for name, look in judges(trial.encoder).items()}
     verdicts = []

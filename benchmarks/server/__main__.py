@@ -27,7 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
     given = _given(arguments)
     rows = list(_smoke() if given.smoke else _full(given.turns))
-    result = {"machine": machine(), "rows": rows, **headline(rows)}
+    result = {
+        "machine": machine(),
+        "turns": 1 if given.smoke else given.turns,
+        "rows": rows,
+        **headline(rows),
+    }
     if given.out:
         from benchmarks.server.page import write
 

@@ -116,7 +116,7 @@ def test_the_adapter_endpoint_says_so_when_there_is_none(client):
 
 
 def test_models_are_listed_and_both_names_are_understood(client):
-    (info,) = wire.ModelList.model_validate_json(client.get(wire.MODELS).content).root
+    (info,) = wire.ModelList.model_validate_json(client.get(wire.MODELS).content).data
     assert (info.base_resolution.width, info.base_resolution.height) == (64, 32)
     for name in (info.id, info.name):
         assert client.post(wire.TEXT_TO_IMAGE, json=ASK | {"model": name}).status_code == 200
@@ -212,7 +212,7 @@ def test_a_request_without_an_image_is_bounded_by_its_fields(client, path):
     [
         ({"steps": 0}, "steps: Input should be greater than or equal to 1"),
         ({"seed": "7"}, "seed: Input should be a valid integer"),
-        ({"output_format": "SECRET"}, "output_format: Input should be 'png' or 'jpeg'"),
+        ({"output_format": "SECRET"}, "output_format: Input should be 'png', 'jpeg' or 'webp'"),
         ({"surprise": "SECRET"}, "surprise: Extra inputs are not permitted"),
         ({"width": 513}, "width: Input should be a multiple of 8"),
         ({"prompt": None}, "prompt: Input should be a valid string"),
@@ -258,7 +258,9 @@ def test_bodies_that_are_no_object_are_refused(client, body):
 
 def test_unknown_routes_and_methods_answer_in_the_same_shape(client):
     error_in(client.get("/v1/nope"), 404, "not_found")
-    error_in(client.get(wire.TEXT_TO_IMAGE), 405, "method_not_allowed")
+    refused = client.get(wire.TEXT_TO_IMAGE)
+    error_in(refused, 405, "method_not_allowed")
+    assert refused.headers["Allow"] == "POST"
 
 
 def test_a_full_queue_answers_429_with_retry_after(serve, fake, wait):

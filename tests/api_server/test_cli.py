@@ -135,7 +135,7 @@ class Server:
 
     def model(self):
         """Return what the server says of its model."""
-        (info,) = wire.ModelList.model_validate_json(self.call(wire.MODELS)[1]).root
+        (info,) = wire.ModelList.model_validate_json(self.call(wire.MODELS)[1]).data
         return info
 
     def stop(self):

@@ -130,9 +130,9 @@ def test_an_image_longer_than_the_limit_is_refused():
 
 
 def test_a_model_list_is_a_bare_bounded_list():
-    assert wire.ModelList.model_validate_json(json.dumps([INFO])).root[0].id == "a/b"
+    assert wire.ModelList.model_validate_json(json.dumps({"data": [INFO]})).data[0].id == "a/b"
     with pytest.raises(ValidationError, match="at most"):
-        wire.ModelList.model_validate_json(json.dumps([INFO] * (limits.MAX_LIST + 1)))
+        wire.ModelList.model_validate_json(json.dumps({"data": [INFO] * (limits.MAX_LIST + 1)}))
 
 
 def test_errors_about_a_message_do_not_quote_it():

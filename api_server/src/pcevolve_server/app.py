@@ -92,7 +92,10 @@ def _callers(settings: Settings) -> list[Middleware]:
 
 
 async def _on_error(request: Request, error: Any) -> Response:  # noqa: ANN401 - the framework's signature
-    return error_response(request_id_of(request), _as_request_error(error))
+    response = error_response(request_id_of(request), _as_request_error(error))
+    if isinstance(error, HTTPException) and error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        response.headers.update(error.headers or {})  # Allow
+    return response
 
 
 def _as_request_error(error: Exception) -> RequestError:

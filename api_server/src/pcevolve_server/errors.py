@@ -27,7 +27,7 @@ Messages are sent to callers and written to logs: none holds a prompt, an image 
 
 from typing import ClassVar
 
-from pcevolve_shared.wire import ErrorType
+from pcevolve_shared.wire import ErrorType, ModelInfo
 
 
 class ServerError(Exception):
@@ -91,6 +91,11 @@ class NotFoundError(RequestError):
     """There is no such thing here."""
 
     status, type, default_code = 404, "invalid_request_error", "not_found"
+
+
+def no_model(info: ModelInfo) -> NotFoundError:
+    """What says that a model is not here, and which one is."""
+    return NotFoundError(f"unknown model; this server has {info.id}", code="model_not_found")
 
 
 class MethodError(RequestError):

@@ -14,25 +14,41 @@ from pcevolve_shared import containers, images, limits, wire
 from pcevolve_shared.wire import GeneratedImage, ImageToImageRequest, TextToImageRequest, WireModel
 
 _SIZE: Final = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
+_AUTO: Final = "auto"
 _NATIVE: Final = {"num_inference_steps": "steps", "guidance_scale": "guidance"}
 _SHARED: Final = ("model", "prompt", "negative_prompt", "n", "seed", "output_format", "strength")
+
+
+_Ignored = Annotated[str | None, Field(max_length=256, description="Of OpenAI's models; ignored.")]
 
 
 class GenerationFields(WireModel):
     """``POST`` :data:`~pcevolve_shared.wire.OPENAI_GENERATIONS`; bounds are those of the native fields."""
 
-    model: wire.Name
+    model: Annotated[wire.Name | None, Field(description="Absent: the one that the server has.")] = None
     prompt: wire.Prompt
-    n: Annotated[int, Field(ge=1, le=limits.MAX_BATCH)] = 1
+    n: Annotated[int, Field(ge=1, le=limits.MAX_BATCH), wire.WHOLE] = 1
     size: Annotated[
-        str | None, Field(max_length=11, description="WIDTHxHEIGHT; absent: the model's own.")
+        str | None,
+        Field(
+            max_length=11,
+            description="WIDTHxHEIGHT; absent or auto: the model's own.",
+            json_schema_extra={"pattern": rf"^({_AUTO}|{_SIZE.pattern})$"},
+        ),
     ] = None
     response_format: Literal["b64_json"] = "b64_json"
     output_format: wire.OutputFormat = "png"
+    background: Annotated[
+        Literal["auto", "opaque"] | None, Field(description="Images have no transparency.")
+    ] = None
+    quality: _Ignored = None
+    style: _Ignored = None
+    moderation: _Ignored = None
+    user: _Ignored = None
     negative_prompt: Annotated[wire.Prompt, Field(description="Extension.")] = ""
-    num_inference_steps: Annotated[int | None, Field(ge=1, le=limits.MAX_STEPS, description="Extension.")] = (
-        None
-    )
+    num_inference_steps: Annotated[
+        int | None, Field(ge=1, le=limits.MAX_STEPS, description="Extension."), wire.WHOLE
+    ] = None
     guidance_scale: Annotated[float | None, Field(ge=0, le=limits.MAX_GUIDANCE, description="Extension.")] = (
         None
     )
@@ -54,7 +70,7 @@ def text_to_image(fields: GenerationFields) -> TextToImageRequest:
         InvalidRequestError: The size is none.
     """
     given = _native(fields)
-    if fields.size is not None:
+    if fields.size not in (None, _AUTO):
         given["width"], given["height"] = _sides(fields.size)
     try:
         return TextToImageRequest(**given)
@@ -72,6 +88,8 @@ def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
     image = parts.pop("image", None)
     if image is None:
         raise InvalidRequestError("image: missing")
+    if "mask" in parts:
+        raise InvalidRequestError("mask: this server varies whole images: leave the mask out")
     fields = _edit_fields(parts)
     _check_image(image, fields.size)
     return ImageToImageRequest(**_native(fields), image=images.to_base64(image))
@@ -108,14 +126,14 @@ def _check_image(image: bytes, size: str | None) -> None:
         header = containers.read(image)
     except images.ImageError as error:
         raise InvalidRequestError(f"image: {error}", code="invalid_image") from error
-    if size is not None and _sides(size) != (header.width, header.height):
+    if size not in (None, _AUTO) and _sides(size) != (header.width, header.height):
         raise InvalidRequestError(
             "size: the answer has the size of the image; leave size out or make it the same"
         )
 
 
-def _sides(size: str) -> tuple[int, int]:
-    found = _SIZE.fullmatch(size)
+def _sides(size: str | None) -> tuple[int, int]:
+    found = _SIZE.fullmatch(size or "")
     if found is None:
-        raise InvalidRequestError("size: must be WIDTHxHEIGHT")
+        raise InvalidRequestError("size: must be WIDTHxHEIGHT or auto")
     return int(found[1]), int(found[2])

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from pcevolve_server import facade
-from pcevolve_server.errors import AbandonedError, RequestError
+from pcevolve_server.errors import AbandonedError, RequestError, no_model
 from pcevolve_server.facade import EditFields, GenerationFields
 from pcevolve_server.host import Host
 from pcevolve_server.json_bodies import BoundedRoute
@@ -26,6 +26,7 @@ from pcevolve_shared.wire import (
     ImageResponse,
     ImageToImageRequest,
     IpAdapterRequest,
+    ModelInfo,
     ModelList,
     TextToImageRequest,
 )
@@ -55,13 +56,20 @@ def _metrics(request: Request) -> Metrics:
 
 ServiceDep = Annotated[Service, Depends(_service)]
 HostDep = Annotated[Host, Depends(_host)]
+
+
+def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": ErrorResponse} for status in statuses}
+
+
 _GENERATES: dict[str, Any] = {
     "response_model": ImageResponse | BatchResponse,
-    "responses": {status: {"model": ErrorResponse} for status in (401, 404, 413, 422, 429, 500, 503)},
+    "responses": _failures(401, 404, 408, 413, 422, 429, 500, 503),
 }
 _FACADE: dict[str, Any] = {"responses": _GENERATES["responses"]}
 _EDIT_FORM = EditFields.model_json_schema()
 _EDIT_FORM["properties"]["image"] = {"type": "string", "format": "binary"}
+_EDIT_FORM["required"] = ["image", *_EDIT_FORM["required"]]
 _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data": {"schema": _EDIT_FORM}}}}
 
 
@@ -99,13 +107,21 @@ async def openai_edits(request: Request, service: ServiceDep) -> Response:
     return await _answered(request, service.image_to_image(body, caller_of(request), facade.answer))
 
 
-@router.get(wire.MODELS)
+@router.get(wire.MODELS, responses=_failures(401, 503))
 async def models(host: HostDep) -> ModelList:
     """List the loaded model."""
-    return ModelList((host.info,))
+    return ModelList(data=(host.info,))
 
 
-@router.get(wire.BALANCE)
+@router.get(wire.MODELS + "/{model:path}", responses=_failures(401, 404, 503))
+async def model(model: str, host: HostDep) -> ModelInfo:
+    """Tell about the loaded model."""
+    if model not in {host.info.id, host.info.name}:
+        raise no_model(host.info)
+    return host.info
+
+
+@router.get(wire.BALANCE, responses=_failures(401))
 async def balance(service: ServiceDep) -> BalanceResponse:
     """Tell what was used; this server does not bill."""
     return BalanceResponse(images=service.images)
@@ -117,14 +133,14 @@ async def health() -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-@router.get(wire.READY)
+@router.get(wire.READY, responses={HTTPStatus.SERVICE_UNAVAILABLE: {"description": "Not yet, or no more."}})
 async def ready(host: HostDep) -> JSONResponse:
     """Tell whether the model answers."""
     status = HTTPStatus.OK if host.status == "ready" else HTTPStatus.SERVICE_UNAVAILABLE
     return JSONResponse({"status": host.status}, status)
 
 
-@router.get(wire.METRICS)
+@router.get(wire.METRICS, response_class=PlainTextResponse, responses=_failures(401))
 async def metrics(collected: Annotated[Metrics, Depends(_metrics)]) -> Response:
     """Return the Prometheus exposition."""
     return Response(collected.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -4,11 +4,18 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from PIL import Image
 from starlette.concurrency import run_in_threadpool
 
-from pcevolve_server.errors import ContentRejectedError, GenerationError, InvalidRequestError, NotFoundError
+from pcevolve_server.errors import (
+    ContentRejectedError,
+    GenerationError,
+    InvalidRequestError,
+    NotFoundError,
+    no_model,
+)
 from pcevolve_server.generator import Picture, Recipe, Task
 from pcevolve_server.host import Host
 from pcevolve_server.metrics import Metrics
@@ -27,6 +34,8 @@ from pcevolve_shared.wire import (
 logger = logging.getLogger(__name__)
 
 _COST_PER_IMAGE = 0.0
+_SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
+"""Names that getimg's API and others have for the same."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +99,9 @@ class Service:
 
     def _check_model(self, body: GenerationRequest) -> None:
         info = self._host.info
-        if body.model not in {info.id, info.name}:
-            raise NotFoundError(f"unknown model; this server has {info.id}", code="model_not_found")
-        if body.scheduler is not None and body.scheduler not in info.schedulers:
+        if body.model is not None and body.model not in {info.id, info.name}:
+            raise no_model(info)
+        if body.scheduler is not None and _scheduler(body) not in info.schedulers:
             raise InvalidRequestError(f"scheduler: this model has {', '.join(info.schedulers)}")
 
     def _adapter_scale(self, body: IpAdapterRequest) -> float:
@@ -121,7 +130,7 @@ class Service:
             height=height,
             steps=body.steps if "steps" in given else self._settings.default_steps,
             guidance=body.guidance if "guidance" in given else self._settings.default_guidance,
-            scheduler=body.scheduler,
+            scheduler=_scheduler(body),
             strength=strength,
             adapter_scale=adapter_scale,
         )
@@ -159,6 +168,10 @@ class Service:
         self._images += len(pictures)
         self._metrics.images.inc(len(pictures))
         return answer
+
+
+def _scheduler(body: GenerationRequest) -> str | None:
+    return _SCHEDULERS.get(body.scheduler or "", body.scheduler)
 
 
 def _render(

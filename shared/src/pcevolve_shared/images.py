@@ -122,12 +122,14 @@ def _clean(image: Image.Image) -> Image.Image:
     return clean
 
 
-def encode(image: Image.Image, output_format: Literal["png", "jpeg"] = "png") -> bytes:
+def encode(image: Image.Image, output_format: Literal["png", "jpeg", "webp"] = "png") -> bytes:
     """Return the same bytes for the same pixels: no metadata, no timestamps."""
     buffer = io.BytesIO()
     clean = _clean(image.convert("RGB"))
     if output_format == "png":
         clean.save(buffer, "PNG")
+    elif output_format == "webp":
+        clean.save(buffer, "WEBP", lossless=True)
     else:
         clean.save(buffer, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
     return buffer.getvalue()

@@ -7,7 +7,7 @@ every length. Parse with ``model_validate_json``; strict mode reads a JSON list 
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pcevolve_shared import limits
 
@@ -25,15 +25,23 @@ METRICS = "/metrics"
 REQUEST_ID_HEADER = "X-Request-Id"
 REQUEST_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
-OutputFormat = Literal["png", "jpeg"]
+OutputFormat = Literal["png", "jpeg", "webp"]
 Pipeline = Literal["text-to-image", "image-to-image", "ip-adapter"]
 ErrorType = Literal["invalid_request_error", "authentication_error", "rate_limit_error", "server_error"]
 
+
+def _whole(value: object) -> object:
+    """JSON has one kind of number: 28.0 is an integer there."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(_whole)
+"""Comes after the bounds of an integer, so that its schema keeps them."""
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 Prompt = Annotated[str, Field(max_length=limits.MAX_PROMPT_CHARS)]
-Seed = Annotated[int, Field(ge=0, le=limits.MAX_SEED)]
-Size = Annotated[int, Field(ge=limits.MIN_SIZE, le=limits.MAX_SIZE, multiple_of=limits.SIZE_STEP)]
-Side = Annotated[int, Field(ge=1, le=limits.MAX_SIDE)]
+Seed = Annotated[int, Field(ge=0, le=limits.MAX_SEED), WHOLE]
+Size = Annotated[int, Field(ge=limits.MIN_SIZE, le=limits.MAX_SIZE, multiple_of=limits.SIZE_STEP), WHOLE]
+Side = Annotated[int, Field(ge=1, le=limits.MAX_SIDE), WHOLE]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Base64 = Annotated[str, Field(min_length=4, max_length=limits.MAX_BASE64_CHARS)]
 Cost = Annotated[float, Field(ge=0)]
@@ -56,10 +64,10 @@ class WireModel(BaseModel):
 class GenerationRequest(WireModel):
     """The fields that every generating endpoint takes."""
 
-    model: Name
+    model: Annotated[Name | None, Field(description="Absent: the one that the server has.")] = None
     prompt: Prompt
     negative_prompt: Prompt = ""
-    steps: Annotated[int, Field(ge=1, le=limits.MAX_STEPS)] = 50
+    steps: Annotated[int, Field(ge=1, le=limits.MAX_STEPS), WHOLE] = 50
     guidance: Annotated[float, Field(ge=0, le=limits.MAX_GUIDANCE)] = 7.5
     seed: Annotated[Seed | None, Field(description="Absent: the server draws one and reports it.")] = None
     scheduler: Annotated[Name | None, Field(description="Absent: the model's own.")] = None
@@ -68,6 +76,7 @@ class GenerationRequest(WireModel):
     n: Annotated[
         int,
         Field(ge=1, le=limits.MAX_BATCH, description="Extension: image k takes (seed + k) mod 2**32."),
+        WHOLE,
     ] = 1
 
 
@@ -160,9 +169,15 @@ class Recommended(WireModel):
 
 
 class ModelInfo(WireModel):
-    """What a model can do, as far as a client has to know before it asks."""
+    """What a model can do, as far as a client has to know before it asks.
+
+    ``object``, ``created`` and ``owned_by`` are there for clients of OpenAI's API, which ask for them.
+    """
 
     id: Name
+    object: Literal["model"] = "model"
+    created: Annotated[int, Field(ge=0, description="Not known: 0.")] = 0
+    owned_by: Name = "pcevolve"
     name: Name
     family: Name
     pipelines: Annotated[tuple[Pipeline, ...], Field(max_length=limits.MAX_LIST)]
@@ -187,10 +202,11 @@ class ModelInfo(WireModel):
     ] = None
 
 
-class ModelList(RootModel[Annotated[tuple[ModelInfo, ...], Field(max_length=limits.MAX_LIST)]]):
-    """``GET`` :data:`MODELS`: a bare list."""
+class ModelList(WireModel):
+    """``GET`` :data:`MODELS`, as clients of OpenAI's API read it; getimg's own answer is the bare list."""
 
-    model_config = ConfigDict(frozen=True, strict=True, hide_input_in_errors=True)
+    object: Literal["list"] = "list"
+    data: Annotated[tuple[ModelInfo, ...], Field(max_length=limits.MAX_LIST)]
 
 
 class BalanceResponse(WireModel):

@@ -135,7 +135,7 @@ def test_it_says_that_its_images_are_real_and_under_which_licence(root, loaded):
     (root / "manifest.csv").write_text("file,licence\npainted tile/red/000.png,CC BY 4.0\n")
     (root / "NOTICE.txt").write_bytes(b"\x1b[31mred\x00" + "é".encode() + b"x" * 9000)
     with served(loaded(root)) as client:
-        (info,) = wire.ModelList.model_validate_json(client.get(wire.MODELS).content).root
+        (info,) = wire.ModelList.model_validate_json(client.get(wire.MODELS).content).data
     assert (info.id, info.name, info.family) == ("library:tiles", "tiles", "library")
     assert (info.base_resolution.width, info.library.images) == (24, 18)
     assert [(each.name, each.images) for each in info.library.licences] == [("CC BY 4.0", 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 from pcevolve.providers.dialect import (
     Advice,
@@ -81,7 +81,12 @@ class _Model(_Answer):
     library: _Library | None = None
 
 
-class _Models(RootModel[Annotated[list[_Model], Field(max_length=limits.MAX_LIST)]]):
+def _bare(value: object) -> object:
+    """The list itself, which our own server puts into an object as OpenAI does."""
+    return value["data"] if isinstance(value, dict) and "data" in value else value
+
+
+class _Models(RootModel[Annotated[list[_Model], BeforeValidator(_bare), Field(max_length=limits.MAX_LIST)]]):
     model_config = ConfigDict(hide_input_in_errors=True)
 
 
