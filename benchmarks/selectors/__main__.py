@@ -17,13 +17,13 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from benchmarks.selectors.worker import one, prepare
+from benchmarks.selectors.worker import models, one, prepare
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -35,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from benchmarks.selectors.tables import write
 
     todo = trials(given.grid, given.seeds)
-    published = _published(given.out / "selectors.json")
-    done = {**published, **_known(given.trials)}
+    done = {**_published(given.out / "selectors.json"), **_known(given.trials)}
+    known = list(done)
     wanted = _wanted(given.only, {trial.method for trial in todo})
     missing = [trial for trial in todo if trial.key not in done and trial.method in wanted]
     console = Console(stderr=True)
@@ -47,13 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         console.print(
             f"{number}/{len(missing)} about {left / 60:.0f} min left: {result['key']} {told(result)}"
         )
-    shown = dict.fromkeys([*(trial.key for trial in todo), *published])
+    shown = dict.fromkeys([*(trial.key for trial in todo), *known])
     write(
         given.out, [done[key] for key in shown if key in done], given.judge.split(",") if given.judge else ()
     )
 
 
 STARTED = time.monotonic()
+HERE = Path(__file__).parent
 NEIGHBOURS = 5
 """Trials that one process takes at once: those of one draw share pictures, and two at a time would make them twice."""
 
@@ -75,9 +76,7 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--minutes", type=float, default=600, help="start no trial after this time")
     parser.add_argument("--processes", type=int, default=max(os.cpu_count() or 1, 1))
-    parser.add_argument(
-        "--trials", type=Path, default=Path("runs/bench-selectors.jsonl"), help="results so far"
-    )
+    parser.add_argument("--trials", type=Path, default=HERE / "trials.jsonl", help="results so far")
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     return parser.parse_args(arguments)
 
@@ -100,17 +99,21 @@ def told(result: dict) -> str:
 def _known(path: Path) -> dict[str, dict]:
     if not path.exists():
         return {}
-    found = (json.loads(line) for line in path.read_text().splitlines())
-    return {each["key"]: each for each in found}
+    return _of_these_models(json.loads(line) for line in path.read_text().splitlines())
 
 
 def _published(path: Path) -> dict[str, dict]:
-    """Results that an earlier run wrote down for everybody; delete the file to measure them anew."""
-    return {each["key"]: each for each in json.loads(path.read_text())} if path.exists() else {}
+    """Results that an earlier run wrote down for everybody."""
+    return _of_these_models(json.loads(path.read_text())) if path.exists() else {}
+
+
+def _of_these_models(found: Iterable[dict]) -> dict[str, dict]:
+    """Results by trial, without those of other weights than today's, which say nothing about these."""
+    return {each["key"]: each for each in found if each.get("models") == models()}
 
 
 def _run(missing: list, given: argparse.Namespace) -> Iterator[dict]:
-    shared = given.trials.with_suffix(".pictures")
+    shared = Path("runs/bench-selectors.pictures")
     shared.mkdir(parents=True, exist_ok=True)
     jobs = [(trial, STARTED + given.minutes * 60, shared) for trial in missing]
     with given.trials.open("a") as log:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,4 +23,19 @@ def one(job: tuple[Trial, float, Path]) -> dict[str, Any] | None:
     from benchmarks.selectors.trial import measure
 
     trial, deadline, shared = job
-    return None if time.monotonic() > deadline else {"key": trial.key, **measure(trial, shared)}
+    if time.monotonic() > deadline:
+        return None
+    return {"key": trial.key, "models": models(), **measure(trial, shared)}
+
+
+@cache
+def models() -> str:
+    """Which weights a result is of: a fingerprint of the bundled generator's and encoder's files."""
+    from pcevolve.encoders import named_weights
+    from pcevolve_server.sources import locate
+
+    files = sorted(Path(locate("bundled")).rglob("*.safetensors"))
+    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    return hashlib.sha256("/".join([*digests, named_weights("bundled", None) or ""]).encode()).hexdigest()[
+        :12
+    ]

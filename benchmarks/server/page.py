@@ -10,7 +10,7 @@ HEADER = """# The API server under load
 
 Written by `make bench-server` on {machine}. The bundled model draws 64 x 64 pixels in 10 guided steps (t2i), or varies
 an image at strength 0.6 (i2i). Every client asks for **one image at a time**, so all batching is the server's. Ratios
-are of processor time per image, medians of {turns} turns in which the pipeline and the servers ran one after the other:
+are of processor time per image, medians of {turns} in which the pipeline and the servers ran one after the other:
 **of the raw pipeline** is the pipeline's at its best batch over the server's, HTTP, PNG and JSON included; **of one at
 a time** is the pipeline's at a batch of one over the server's. Images per second are by the clock.
 
@@ -36,8 +36,15 @@ def write(folder: Path, result: dict[str, Any]) -> None:
     lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|---" * len(COLUMNS) + "|"]
     lines += ["| " + " | ".join(_shown(row[name]) for name in COLUMNS) + " |" for row in result["rows"]]
     (folder / "server.md").write_text(
-        HEADER.format(machine=result["machine"], turns=result["turns"]) + "\n" + "\n".join(lines) + "\n"
+        HEADER.format(machine=result["machine"], turns=_turns(result["turns"]))
+        + "\n"
+        + "\n".join(lines)
+        + "\n"
     )
+
+
+def _turns(count: int) -> str:
+    return "one turn" if count == 1 else f"{count} turns"
 
 
 def _shown(value: float | str) -> str:

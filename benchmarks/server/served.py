@@ -8,6 +8,7 @@ import io
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from PIL import Image
 from pcevolve_shared import wire
 
 PROMPT, STEPS, GUIDANCE, SIDE, STRENGTH = "A printed glyph image with digit 3", 10, 5.0, 64, 0.6
+START_SECONDS = 120
 VERBS = {"t2i": wire.TEXT_TO_IMAGE, "i2i": wire.IMAGE_TO_IMAGE}
 
 
@@ -110,13 +112,23 @@ def serving(mode: str, threads: int) -> Iterator[Server]:
     """A server of the bundled model."""
     command = [Path(sys.executable).with_name("pcevolve-server"), "serve", "--offline", "--port", "0"]
     command += ["--device", "cpu", "--threads", str(threads), "--batching", mode]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
+    with (
+        tempfile.NamedTemporaryFile("r") as log,  # nobody would empty a pipe, and a full one stops the server
+        Path(log.name).open("w") as sink,
+        subprocess.Popen(command, stderr=sink) as process,
+    ):
         try:
-            lines = (json.loads(line) for line in process.stderr if line.startswith("{"))
-            url = next(line["url"] for line in lines if "url" in line)
-            with httpx.Client(base_url=url) as client:
-                client.get(wire.READY).raise_for_status()
-            yield Server(url, psutil.Process(process.pid))
+            yield Server(_ready_at(Path(log.name)), psutil.Process(process.pid))
         finally:
             process.terminate()
+
+
+def _ready_at(log: Path) -> str:
+    """Where the server answers, from its log."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        for line in log.read_text().splitlines():
+            if line.startswith("{") and line.endswith("}") and "url" in (said := json.loads(line)):
+                return str(said["url"])
+        time.sleep(0.1)
+    raise TimeoutError(f"the server was not ready in {START_SECONDS} seconds")

@@ -4,57 +4,21 @@ import dataclasses
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
-from safetensors.torch import save_file
 
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.settings import Precision
-from support.tiny_model import load
+from support.tiny_model import load, save_adapter
 
 pytestmark = pytest.mark.models
 
 RECIPE = Recipe(width=32, height=32, steps=4, strength=0.8)
-EMBEDDING, CROSS = 16, 32
-
-
-def adapter_weights(unet):
-    """Return one key and value projection per cross-attention, numbered as the authors do."""
-    weights = {
-        "image_proj.proj.weight": torch.randn(4 * CROSS, EMBEDDING),
-        "image_proj.proj.bias": torch.randn(4 * CROSS),
-        "image_proj.norm.weight": torch.ones(CROSS),
-        "image_proj.norm.bias": torch.zeros(CROSS),
-    }
-    names = [name for name in unet.attn_processors if name.endswith("attn2.processor")]
-    for index, name in enumerate(names):
-        layer = unet.get_submodule(name.removesuffix(".processor"))
-        for projection in ("to_k_ip", "to_v_ip"):
-            key = f"ip_adapter.{2 * index + 1}.{projection}.weight"
-            weights[key] = torch.randn(layer.inner_dim, CROSS)
-    return weights
 
 
 @pytest.fixture(scope="module")
 def adapter_file(generator, tmp_path_factory):
-    from transformers import CLIPVisionConfig, CLIPVisionModelWithProjection
-
-    directory = tmp_path_factory.mktemp("adapter")
-    torch.manual_seed(1)
-    CLIPVisionModelWithProjection(
-        CLIPVisionConfig(
-            hidden_size=16,
-            intermediate_size=16,
-            projection_dim=EMBEDDING,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            image_size=16,
-            patch_size=8,
-        )
-    ).save_pretrained(directory / "image_encoder")
-    save_file(adapter_weights(generator.text_to_image.unet), directory / "tiny-adapter.safetensors")
-    return directory / "tiny-adapter.safetensors"
+    return save_adapter(tmp_path_factory.mktemp("adapter"), generator.text_to_image.unet)
 
 
 @pytest.fixture(scope="module")

@@ -319,6 +319,30 @@ def test_a_server_told_to_stop_serves_on_and_then_tells_the_rest(serve, fake, wa
             assert each.result().headers["Retry-After"] == "5"
 
 
+@pytest.mark.parametrize("path", [wire.TEXT_TO_IMAGE, wire.OPENAI_EDITS])
+def test_a_caller_who_hangs_up_in_the_middle_of_a_body_is_no_fault_of_the_server(client, path):
+    kind = b"multipart/form-data; boundary=x" if path == wire.OPENAI_EDITS else b"application/json"
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": [(b"content-type", kind), (b"content-length", b"900")],
+    }
+    messages = [{"type": "http.disconnect"}, {"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def receive():
+        return messages.pop()
+
+    async def send(message):
+        pass
+
+    client.portal.call(client.app, scope, receive, send)
+    counted = client.get(wire.METRICS).text
+    assert 'status="499"} 1.0' in counted
+    assert 'status="500"' not in counted
+
+
 def test_a_caller_who_hangs_up_leaves_the_queue(client, fake, wait):
     body = json.dumps(ASK | {"seed": 1}).encode()
     scope = {

@@ -88,3 +88,47 @@ def tiny_pipeline():
         feature_extractor=None,
         requires_safety_checker=False,
     )
+
+
+EMBEDDING, CROSS = 16, 32
+
+
+def save_adapter(directory, unet):
+    """An IP-Adapter with random weights for a tiny UNet, in the layout of the authors' releases; its weight file."""
+    import torch
+    from safetensors.torch import save_file
+    from transformers import CLIPVisionConfig, CLIPVisionModelWithProjection
+
+    torch.manual_seed(1)
+    CLIPVisionModelWithProjection(
+        CLIPVisionConfig(
+            hidden_size=16,
+            intermediate_size=16,
+            projection_dim=EMBEDDING,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            image_size=16,
+            patch_size=8,
+        )
+    ).save_pretrained(directory / "image_encoder")
+    save_file(adapter_weights(unet), directory / "tiny-adapter.safetensors")
+    return directory / "tiny-adapter.safetensors"
+
+
+def adapter_weights(unet):
+    """Return one key and value projection per cross-attention, numbered as the authors do."""
+    import torch
+
+    weights = {
+        "image_proj.proj.weight": torch.randn(4 * CROSS, EMBEDDING),
+        "image_proj.proj.bias": torch.randn(4 * CROSS),
+        "image_proj.norm.weight": torch.ones(CROSS),
+        "image_proj.norm.bias": torch.zeros(CROSS),
+    }
+    names = [name for name in unet.attn_processors if name.endswith("attn2.processor")]
+    for index, name in enumerate(names):
+        layer = unet.get_submodule(name.removesuffix(".processor"))
+        for projection in ("to_k_ip", "to_v_ip"):
+            key = f"ip_adapter.{2 * index + 1}.{projection}.weight"
+            weights[key] = torch.randn(layer.inner_dim, CROSS)
+    return weights

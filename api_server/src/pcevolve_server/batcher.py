@@ -14,9 +14,9 @@ from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Batching, Settings
 from pcevolve_server.waiting import Chunk, Waiting
 
-_GATHERING = 0.004
-"""Seconds that a batch with room waits for company; again as long as some came."""
-_MOST_GATHERING = 0.04
+_GATHERING, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
+"""How long a batch with room waits for company, as a share of a run and in seconds; again as long as some came."""
+_MOST_TIMES = 5
 
 
 class Batcher:
@@ -38,7 +38,7 @@ class Batcher:
         self._chunk_size = 1 if self._merges else self._most
         self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
-        self._seconds_each = 0.0
+        self._seconds_each = self._run_seconds = 0.0
         self._stopping = False
         self._running: list[Chunk] = []
         self._worker = asyncio.create_task(self._work())
@@ -118,12 +118,13 @@ class Batcher:
 
     async def _gather(self) -> None:
         """Wait a little for a batch to fill, for as long as more comes."""
-        until, seen = time.monotonic() + _MOST_GATHERING, 0
+        pause = min(max(_LEAST_SECONDS, _GATHERING * self._run_seconds), _MOST_SECONDS)
+        until, seen = time.monotonic() + _MOST_TIMES * pause, 0
         while self._merges and seen < (now := self._waiting.images) < self._most:
             if self._stopping or time.monotonic() > until:
                 return
             seen = now
-            await asyncio.sleep(_GATHERING)
+            await asyncio.sleep(pause)
 
     async def _run(self, batch: list[Chunk]) -> None:
         tasks = [task for chunk in batch for task in chunk.tasks]
@@ -138,7 +139,7 @@ class Batcher:
         (outcome,) = await asyncio.gather(asyncio.shield(work), return_exceptions=True)
         if isinstance(outcome, AbandonedError):
             return
-        seconds = time.monotonic() - started
+        seconds = self._run_seconds = time.monotonic() - started
         each = seconds / sum(chunk.work for chunk in batch)
         self._seconds_each += (0.3 if self._seconds_each else 1.0) * (each - self._seconds_each)
         self._metrics.batches.observe(len(tasks))

@@ -7,7 +7,7 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pcevolve_server.errors import BusyError, RequestError, TooLargeError, TooSlowError
+from pcevolve_server.errors import AbandonedError, BusyError, RequestError, TooLargeError, TooSlowError
 from pcevolve_server.middleware import OPEN_ROUTES, announces_body, error_response
 from pcevolve_shared import limits, wire
 
@@ -136,12 +136,10 @@ class Bounded:
         except RequestError as error:
             await error_response(scope["state"]["request_id"], error)(scope, receive, send)
             return
-        if body is not None:
-            scope["state"]["bytes_in"] = len(body)
-            await self.app(scope, _replayed(body, receive), send)
+        scope["state"]["bytes_in"] = len(body)
+        await self.app(scope, _replayed(body, receive), send)
 
-    async def _body(self, scope: Scope, receive: Receive, held: _Held) -> bytes | None:
-        """Return the body, or ``None`` if the caller hung up in the middle."""
+    async def _body(self, scope: Scope, receive: Receive, held: _Held) -> bytes:
         if scope["path"] in _MOST_BYTES:
             held.expect(Headers(scope=scope).get("Content-Length", "0"))
             return await self._read(receive, held)
@@ -149,14 +147,14 @@ class Bounded:
             raise TooLargeError("this route takes no request body")
         return b""
 
-    async def _read(self, receive: Receive, held: _Held) -> bytes | None:
+    async def _read(self, receive: Receive, held: _Held) -> bytes:
         begun, more = asyncio.get_running_loop().time(), True
         try:
             async with asyncio.timeout(self.seconds) as patience:
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        return None
+                        raise AbandonedError("the caller closed the connection in the middle of the body")
                     held.add(message.get("body", b""))
                     more = message.get("more_body", False)
                     patience.reschedule(begun + self.seconds + len(held) / _LEAST_BYTES_PER_SECOND)

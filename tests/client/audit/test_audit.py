@@ -188,6 +188,8 @@ def changed_request(root: Path, field: str, value: object, slot: str = "i002/") 
         ("negative_prompt", " "),
         ("n", 2),
         ("user", "ward 3"),
+        ("adapter", "ward 3"),
+        ("scale", 0.5),
     ],
 )
 def test_a_lying_client_cannot_hide_a_request_that_the_plan_does_not_give(copy: Path, field, value):

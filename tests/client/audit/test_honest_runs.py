@@ -48,6 +48,7 @@ RUNS = {
     "pe": {"method": "pe", "prototypes": 4, "lookahead": 2},
     "pe-em": {"method": "pe-em", "prototypes": 4},
     "pcevolve": {"method": "pcevolve"},
+    "pcevolve through an IP-Adapter": {"method": "pcevolve", "adapter": "ip", "adapter_scale": 0.5},
     "pcevolve with neighbours": {"method": "pcevolve", "prototypes": 2, "lookahead": 1},
     "pcevolve-gm": {"method": "pcevolve-gm"},
     "jvem": {"method": "jvem", "prototypes": 2},

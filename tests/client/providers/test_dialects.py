@@ -31,6 +31,16 @@ def test_native_requests_satisfy_the_wire_contract():
     assert (two.strength, two.image) == (0.8, B64)
 
 
+def test_prototypes_are_image_prompts_where_the_plan_names_an_adapter():
+    plan = small_plan(adapter="ip", adapter_scale=0.5)
+    created, varied = (
+        dialect("getimg").encode(plan, call, image) for call, image in ((CREATE, None), (VARY, png(1)))
+    )
+    prompted = wire.IpAdapterRequest.model_validate_json(varied.body)
+    assert (created.path, varied.path) == (wire.TEXT_TO_IMAGE, wire.IP_ADAPTER)
+    assert (prompted.adapter, prompted.scale, prompted.strength, prompted.image) == ("ip", 0.5, 0.8, B64)
+
+
 @pytest.mark.parametrize(
     "body",
     [

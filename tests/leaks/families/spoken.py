@@ -18,6 +18,7 @@ PLANS: dict[str, dict[str, object]] = {
     "domain": {"domain": secrets.PERSON},
     "prompt": {"prompt_template": "{label} in " + secrets.FILE_NAME},
     "negative prompt": {"negative_prompt": secrets.EXIF},
+    "adapter": {"adapter": secrets.UNIT, "adapter_scale": 0.5},
     "steps": {"steps": 51},
     "guidance": {"guidance": 7.5000001},
     "size": {"width": 24, "height": 24},

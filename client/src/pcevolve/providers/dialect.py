@@ -74,7 +74,7 @@ class Dialect(Protocol):
     Attributes:
         name: What ``--dialect`` calls it.
         capabilities: Of ``create``, ``vary``, ``strength``, ``seed``, ``steps``, ``negative_prompt``, ``size``,
-            ``batch``.
+            ``batch``, ``adapter``.
         scheme: How the key is shown; with ``Basic`` it is ``user:password``.
         most: Images that one request may ask for.
         links_images: Whether answers only point to the images.
@@ -136,6 +136,15 @@ class Dialect(Protocol):
             ProviderReplyError: The answer breaks the API's contract.
         """
         return None
+
+    def require_adapter(self, model: str, adapter: str, body: bytes) -> None:
+        """Refuse an IP-Adapter that a model has not, by the answer to ``hello``, before anything is paid.
+
+        Raises:
+            UsageError: The API does not have it.
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        return
 
     def advice(self, model: str, body: bytes) -> Advice | None:
         """What the answer to ``hello`` says that a model is best asked with; None where it says nothing.

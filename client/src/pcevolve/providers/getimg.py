@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
+from pcevolve.errors import UsageError
 from pcevolve.providers.dialect import (
     Advice,
     Dialect,
@@ -78,6 +79,7 @@ class _Model(_Answer):
     id: wire.Name
     recommended: _Recommended | None = None
     base_resolution: wire.Resolution
+    adapters: Annotated[tuple[wire.Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     library: _Library | None = None
 
 
@@ -104,7 +106,7 @@ class GetimgDialect(Dialect):
 
     name = "getimg"
     capabilities = frozenset(
-        {"create", "vary", "strength", "seed", "steps", "negative_prompt", "size", "batch"}
+        {"create", "vary", "strength", "seed", "steps", "negative_prompt", "size", "batch", "adapter"}
     )
     most = limits.MAX_BATCH
     reports_cost = True
@@ -128,7 +130,10 @@ class GetimgDialect(Dialect):
             size = {"width": plan.width, "height": plan.height}
             return WireRequest("POST", wire.TEXT_TO_IMAGE, json_body(fields | size))
         source = {"image": images.to_base64(image), "strength": call.strength}
-        return WireRequest("POST", wire.IMAGE_TO_IMAGE, json_body(fields | source))
+        if plan.adapter is None:
+            return WireRequest("POST", wire.IMAGE_TO_IMAGE, json_body(fields | source))
+        prompt = {"adapter": plan.adapter, "scale": plan.adapter_scale}
+        return WireRequest("POST", wire.IP_ADAPTER, json_body(fields | source | prompt))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The base64 images of an answer, one or a batch."""
@@ -152,6 +157,19 @@ class GetimgDialect(Dialect):
             raise no_model(model, known)
         size = known[model].base_resolution
         return ModelSize(size.width, size.height)
+
+    def require_adapter(self, model: str, adapter: str, body: bytes) -> None:
+        """Look it up in the list of models.
+
+        Raises:
+            UsageError: The model has others, or none.
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        listed = _listed(model, body)
+        known = listed.adapters if listed else ()
+        if adapter not in known:
+            has = f"it has {', '.join(map(one_line, known))}" if known else "it has none: leave --adapter out"
+            raise UsageError(f"the API's model has no IP-Adapter '{adapter}': {has}")
 
     def advice(self, model: str, body: bytes) -> Advice | None:
         """What the list of models says that this one is best asked with.

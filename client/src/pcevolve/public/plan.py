@@ -117,6 +117,10 @@ class Extension(BaseModel):
         return f"--more {self.more} --strength {self.strength!r}"
 
 
+def _absent(value: object) -> bool:
+    return value is None
+
+
 class PublicPlan(BaseModel):
     """Everything about a run that the provider, an auditor and the reader of the result may see."""
 
@@ -149,6 +153,9 @@ class PublicPlan(BaseModel):
     strengths: tuple[settings.Strength, ...]
     guidance: settings.Guidance = 7.5
     steps: settings.Steps = 50
+    # Absent in plans of earlier versions, and without an adapter.
+    adapter: Annotated[settings.Adapter | None, Field(exclude_if=operator.not_)] = None
+    adapter_scale: Annotated[settings.AdapterScale | None, Field(exclude_if=_absent)] = None
     width: settings.Pixels
     height: settings.Pixels
     batch: settings.Batch = 32
@@ -189,6 +196,8 @@ class PublicPlan(BaseModel):
             raise ValueError(
                 "prompt-template: '{label}' is missing, so all classes would get the same prompt"
             )
+        if (self.adapter is None) != (self.adapter_scale is None):
+            raise ValueError("adapter: an adapter and the weight of its image prompt go together")
         if self.joined_frame and self.frame is None:
             raise ValueError("joined_frame: there is no frame of public images to join with the candidates")
         if self.candidates % self.prototypes:

@@ -153,6 +153,18 @@ PromptTemplate = Annotated[
 NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), _IMAGES]
 Guidance = Annotated[float, Field(ge=0, le=50, description="Guidance scale."), _IMAGES]
 Steps = Annotated[int, Field(ge=1, le=150, description="Denoising steps."), _IMAGES]
+Adapter = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=200,
+        description="IP-Adapter of the API by which prototypes also speak as image prompts when they are varied.",
+    ),
+    _IMAGES,
+]
+AdapterScale = Annotated[
+    float, Field(ge=0, le=1, description="Weight of the image prompt (--adapter)."), _IMAGES
+]
 Pixels = Annotated[
     int, Field(ge=8, le=4096, description="Pixels per side; the model's own if not given."), _IMAGES
 ]

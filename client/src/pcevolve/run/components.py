@@ -167,6 +167,7 @@ def _asked_for(settings: RunSettings) -> set[str]:
         "negative_prompt": settings.negative_prompt,
         "size": settings.size,
         "steps": settings.steps,
+        "adapter": settings.adapter,
     }
     return {capability for capability, wish in wishes.items() if wish}
 

@@ -74,7 +74,8 @@ def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
     """Steps, guidance and strengths, and what the provider recommends."""
     strengths = f", strength {plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
     told = f"the API recommends {advice}" if advice else "the API recommends nothing"
-    return f"{plan.steps} steps, guidance {plan.guidance:g}{strengths} ({told})"
+    adapter = f", IP-Adapter {plan.adapter} at scale {plan.adapter_scale:g}" if plan.adapter else ""
+    return f"{plan.steps} steps, guidance {plan.guidance:g}{strengths}{adapter} ({told})"
 
 
 def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:

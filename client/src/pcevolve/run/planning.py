@@ -10,7 +10,7 @@ from pcevolve.public.library import Library
 from pcevolve.public.options import checked
 from pcevolve.public.plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
 from pcevolve.run.components import Components
-from pcevolve.run.settings import USUAL_GUIDANCE, USUAL_STEPS, RunSettings
+from pcevolve.run.settings import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS, RunSettings
 
 NOTHING_EARLIER = Earlier()
 
@@ -41,6 +41,12 @@ def resolved_plan(
         raise UsageError(
             "--lookahead and --more need rounds of variation, which this run has not: give --iterations"
         )
+    if settings.adapter is None and settings.adapter_scale is not None:
+        raise UsageError("--adapter-scale weighs the image prompt of an --adapter: name one, or leave it out")
+    if settings.adapter is not None and not components.iterations:
+        raise UsageError(
+            "--adapter needs rounds of variation, in which prototypes are the image prompts: give --iterations"
+        )
     frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
     shared = set(PublicPlan.model_fields) & set(RunSettings.model_fields)
     values = settings.model_dump(include=shared, exclude_none=True) | {
@@ -52,6 +58,7 @@ def resolved_plan(
         "iterations": components.iterations,
         "steps": settings.steps or (advice.steps if advice else USUAL_STEPS),
         "guidance": _guidance(settings, advice),
+        "adapter_scale": _adapter_scale(settings),
         "strengths": _schedule(settings, method, advice).over(components.iterations),
         "initial": settings.initial or settings.candidates * method.initial,
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
@@ -83,6 +90,12 @@ def _appearance(components: Components) -> AppearanceMode:
     keep = components.settings.keep or components.method.keep
     left_open = components.appearance == "auto" and keep != "selected"
     return "matched" if left_open else components.appearance
+
+
+def _adapter_scale(settings: RunSettings) -> float | None:
+    if settings.adapter is None or settings.adapter_scale is not None:
+        return settings.adapter_scale
+    return USUAL_ADAPTER_SCALE
 
 
 def _guidance(settings: RunSettings, advice: Advice | None) -> float:

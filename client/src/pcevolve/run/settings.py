@@ -20,7 +20,7 @@ from pcevolve.public.options import Panel, Setting, checked
 from pcevolve.public.plan import TEMPLATE
 from pcevolve.transcript.layout import Form
 
-USUAL_STEPS, USUAL_GUIDANCE = 50, 7.5
+USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
 """Of Stable Diffusion, where neither the user nor the API says anything."""
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
 LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
@@ -178,6 +178,12 @@ class RunSettings(BaseModel):
     steps: Annotated[
         public.Steps | None,
         Field(description=f"Denoising steps; what the API recommends, or {USUAL_STEPS}, if not given."),
+        Setting(Panel.IMAGES, public=True),
+    ] = None
+    adapter: public.Adapter | None = None
+    adapter_scale: Annotated[
+        public.AdapterScale | None,
+        Field(description=f"Weight of the image prompt (--adapter); {USUAL_ADAPTER_SCALE:g} if not given."),
         Setting(Panel.IMAGES, public=True),
     ] = None
     size: public.Pixels | None = None
