@@ -97,7 +97,7 @@ class Batcher:
     def _chunks(self, tasks: Sequence[Task], caller: str) -> list[Chunk]:
         loop, size = asyncio.get_running_loop(), self._chunk_size
         return [
-            Chunk(caller, tasks[start : start + size], loop.create_future())
+            Chunk(caller, tasks[start : start + size], loop.create_future(), loop.time())
             for start in range(0, len(tasks), size)
         ]
 
@@ -130,6 +130,7 @@ class Batcher:
         tasks = [task for chunk in batch for task in chunk.tasks]
         started = time.monotonic()
         loop = asyncio.get_running_loop()
+        self._metrics.waited.observe(loop.time() - min(chunk.since for chunk in batch))
 
         def unwanted() -> bool:
             return all(chunk.future.done() for chunk in batch)

@@ -27,6 +27,18 @@ class Metrics:
             "pcevolve_images_rejected", "Images refused by the safety checker.", registry=registry
         )
         self.waiting = Gauge("pcevolve_queue_images", "Images waiting for the model.", registry=registry)
+        self.waited = Histogram(
+            "pcevolve_wait_seconds",
+            "Time from a request's arrival to the run of its images; of each run's longest waiting one.",
+            buckets=_SECONDS_BUCKETS,
+            registry=registry,
+        )
+        self.encoded = Histogram(
+            "pcevolve_encode_seconds",
+            "Time to write an answer's images as PNG, JPEG or WebP.",
+            buckets=_SECONDS_BUCKETS,
+            registry=registry,
+        )
         self.batches = Histogram(
             "pcevolve_batch_images", "Images per model run.", buckets=_BATCH_BUCKETS, registry=registry
         )

@@ -20,11 +20,13 @@ class Chunk:
 
     Attributes:
         caller: Whose request it is.
+        since: When it began to wait, on the event loop's clock.
     """
 
     caller: str
     tasks: Sequence[Task]
     future: asyncio.Future[list[Picture]]
+    since: float
 
     @property
     def recipe(self) -> Recipe:

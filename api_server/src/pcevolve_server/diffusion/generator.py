@@ -49,7 +49,7 @@ class DiffusionGenerator:
     @property
     def companions(self) -> int:
         """A full piece of the denoiser's, where nothing but the denoiser runs on several images at once."""
-        return IMAGES if self.steady is not None and self.encoded is not None else 1
+        return 1 if self.steady is None else IMAGES
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""

@@ -163,11 +163,15 @@ def _generator(
         logger.warning("strength is rounded to whole steps: the scheduler has no discrete noise schedule")
     image_to_image.set_progress_bar_config(disable=True)
     info = _info(settings, pipeline, adapter, scheduler)
-    same = None if settings.batching is Batching.MERGE else steady(_denoiser(pipeline))
+    encoded = prompts_of(pipeline)
+    loose = (
+        settings.batching is Batching.MERGE or encoded is None
+    )  # what encodes several at once rounds as it likes
+    same = None if loose else steady(_denoiser(pipeline))
     large = info.base_resolution.width * info.base_resolution.height > _SLICED_DECODING_PIXELS
     if (large or same is not None) and hasattr(pipeline.vae, "enable_slicing"):
         pipeline.vae.enable_slicing()
-    return DiffusionGenerator(info, pipeline, image_to_image, scheduler, adapter, same, prompts_of(pipeline))
+    return DiffusionGenerator(info, pipeline, image_to_image, scheduler, adapter, same, encoded)
 
 
 def _info(
