@@ -153,7 +153,7 @@ per class. The last column's encoder **voted**. The mean is over the three judge
 
 def page(rows: Sequence[dict[str, Any]]) -> str:
     """The tables."""
-    parts = [HEADER]
+    parts = [HEADER, _paired(rows)]
     for world in WORLDS:
         groups = defaultdict(list)
         for row in rows:
@@ -164,6 +164,32 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
         lines += [_line(name, groups[name], world) for name in SCHEDULES if groups[name]]
         parts.append(f"## {SETS[world].title}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
+
+
+PAIRS = (
+    ("select 10", "select 4"),
+    ("T = 1, strength 0.6", "select 4"),
+    ("T = 3, strengths 0.6 to 0.4", "select 4"),
+    ("T = 3, strengths 0.6 to 0.4", "select 7"),
+    ("T = 3, developed", "select 7"),
+    ("T = 3, developed", "T = 3, strengths 0.6 to 0.4"),
+)
+
+
+def _paired(rows: Sequence[dict[str, Any]]) -> str:
+    """Differences within a set and a seed, over all of them; three rounds buy as many images as ``select 7``."""
+    found = {(row["world"], row["seed"], row["schedule"]): row for row in rows}
+    lines = ["| difference, points | pairs | mean | CNN |", "|---|---|---|---|"]
+    for first, second in PAIRS:
+        both = [
+            (row, found[world, seed, second])
+            for (world, seed, name), row in found.items()
+            if name == first and (world, seed, second) in found
+        ]
+        apart = np.array([[one[judge] - other[judge] for judge in JUDGES] for one, other in both]) * 100
+        cells = [_summary(apart[:, :-1].mean(axis=1)), _summary(apart[:, 0])]
+        lines.append(f"| {first} − {second} | {len(both)} | " + " | ".join(cells) + " |")
+    return "## All sets, in pairs\n\n" + "\n".join(lines) + "\n"
 
 
 def _line(name: str, rows: Sequence[dict[str, Any]], world: str) -> str:

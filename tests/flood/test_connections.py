@@ -6,8 +6,11 @@ import asyncio
 import contextlib
 import json
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import h11
 import pytest
@@ -15,6 +18,7 @@ import pytest
 from flood.servers import KEY, MIB, LightServer, Start, running, waited
 from pcevolve_server.connections import LingeringTransport
 from pcevolve_shared import wire
+from support.processes import free_port
 
 HEAD = b"POST /v1/stable-diffusion/image-to-image HTTP/1.1\r\nHost: localhost\r\n"
 MOST_SECONDS = 20  # far above every limit that is set here, far below what an unlimited server would take
@@ -202,3 +206,24 @@ def test_a_peer_that_takes_nothing_of_its_answer_is_cut_off():
 
 def test_a_peer_that_takes_its_answer_slowly_gets_all_of_it():
     assert asyncio.run(received_by(MIB))[0] == 16 * MIB
+
+
+def test_a_log_that_nobody_reads_does_not_stop_the_server(tmp_path: Path):
+    """A pipe holds 64 KiB: a few hundred lines of the log."""
+    script, port = Path(__file__).with_name("light_server.py"), free_port()
+    command = [sys.executable, str(script), json.dumps({"port": port})]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        server = LightServer(tmp_path / "log", {}, process, port)
+        try:
+            waited(lambda: _answers(server), MOST_SECONDS)
+            statuses = {server.ask("GET", wire.HEALTH)[0] for _ in range(1000)}
+        finally:
+            process.terminate()
+            assert process.wait(MOST_SECONDS) == 0
+    assert statuses == {200}
+
+
+def _answers(server: LightServer) -> bool:
+    with contextlib.suppress(OSError):
+        return server.ask("GET", wire.READY)[0] == 200
+    return False

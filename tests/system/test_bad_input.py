@@ -158,7 +158,7 @@ def test_a_wrong_key(tmp_path, refused):
     wrong = tmp_path / "wrong"
     wrong.write_text("wrong" * 8)
     wrong.chmod(0o600)
-    with running(tmp_path, api_key=KEY) as server:
+    with running(tmp_path, keys=[KEY]) as server:
         complaint = refused(6, api=f"http://127.0.0.1:{server.port}", api_key_file=wrong)
     assert "HTTP 401" in complaint
     assert "check the API key" in complaint

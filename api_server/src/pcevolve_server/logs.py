@@ -3,11 +3,17 @@
 It holds no prompt, no image, no key and no exception message.
 """
 
+import atexit
+import contextlib
 import json
 import logging
+import os
+import queue
 import sys
+import time
 import traceback
 from datetime import UTC, datetime
+from logging.handlers import QueueHandler, QueueListener
 from types import TracebackType
 
 # What callers of this package may attach with ``extra=``; anything else stays out of the log.
@@ -15,6 +21,10 @@ _FIELDS = (
     "request_id", "method", "route", "status", "code", "seconds", "bytes_in", "bytes_out", "images",
     "cut_tokens", "images_in_all", "seconds_left", "model", "device", "host", "port", "auth", "url",
 )  # fmt: skip
+
+
+_MOST_WAITING = 10_000  # records
+_LAST_SECONDS = 1.0  # at the end of the process
 
 
 class JsonFormatter(logging.Formatter):
@@ -67,11 +77,49 @@ def _frames(trace: TracebackType | None) -> list[str]:
     return [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames]
 
 
+class _Handed(QueueHandler):
+    """Hands records as they are to a thread that writes; those for which there is no room are lost.
+
+    Whoever reads the log may stop reading, and a full pipe must not stop the server.
+    """
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        """Leave the exception in, which the formatter tells by its type alone."""
+        return record
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Never wait."""
+        with contextlib.suppress(queue.Full):
+            self.queue.put_nowait(record)
+
+
+class _Writer(logging.NullHandler):
+    """Writes past Python's own files and locks, for which the end of the process would wait."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Write one line, however long that takes."""
+        line = f"{self.format(record)}\n".encode(errors="backslashreplace")
+        with contextlib.suppress(OSError):  # nobody is there to read it
+            while line:
+                line = line[os.write(sys.stderr.fileno(), line) :]
+        return True
+
+
+def _written(waiting: queue.Queue[logging.LogRecord]) -> None:
+    """Wait a little for what is still to be written."""
+    deadline = time.monotonic() + _LAST_SECONDS
+    while waiting.unfinished_tasks and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 def configure(level: str) -> None:
-    """Send every logger of the process through the formatter."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(TerminalFormatter() if sys.stderr.isatty() else JsonFormatter())
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    """Send every logger of the process through the formatter, written by a thread of its own."""
+    writer = _Writer()
+    writer.setFormatter(TerminalFormatter() if sys.stderr.isatty() else JsonFormatter())
+    waiting: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
+    QueueListener(waiting, writer).start()
+    atexit.register(_written, waiting)
+    logging.basicConfig(level=level.upper(), handlers=[_Handed(waiting)], force=True)
     logging.captureWarnings(True)
     # Every request is logged once, by the middleware, without its query string.
     logging.getLogger("uvicorn.access").disabled = True
