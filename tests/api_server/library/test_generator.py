@@ -147,7 +147,7 @@ def test_it_says_that_its_images_are_real_and_under_which_licence(root, loaded):
 
 def test_a_model_that_generates_says_nothing_of_a_library(serve, fake):
     with serve(fake) as client:
-        assert "library" not in client.get(wire.MODELS).json()[0]
+        assert "library" not in client.get(wire.MODELS).json()["data"][0]
 
 
 @pytest.mark.parametrize(
