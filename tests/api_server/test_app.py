@@ -270,6 +270,7 @@ def test_a_full_queue_answers_429_with_retry_after(serve, fake, wait):
         running, waiting = threading.Thread(**ask), threading.Thread(**ask)
         running.start()
         wait(lambda: fake.batches)
+        assert "pcevolve_queue_images 0.0" in client.get(wire.METRICS).text  # what runs does not wait
         waiting.start()
         wait(lambda: "pcevolve_queue_images 1.0" in client.get(wire.METRICS).text)
         response = client.post(wire.TEXT_TO_IMAGE, json=ASK)

@@ -109,12 +109,12 @@ class Batcher:
             await self._arrived.wait()
             await self._gather()
             self._running = self._waiting.take(self._most, self._merges)
+            self._count()
             if self._running:
                 await self._run(self._running)
                 self._running = []
             else:
                 self._arrived.clear()
-            self._count()
 
     async def _gather(self) -> None:
         """Wait a little for a batch to fill, for as long as more comes."""
