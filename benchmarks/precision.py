@@ -53,7 +53,7 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     names = (Precision.FLOAT32, Precision.BFLOAT16)
     settings = {name: ModelSettings(device="cpu", offline=True, precision=name) for name in names}
-    models = {name: load(each, lambda rejected: None) for name, each in settings.items()}
+    models = {name: load(each) for name, each in settings.items()}
     found = [compared(models, count, given.turns) for count in (1, 8, 16, 30)]
     if given.json:
         print(json.dumps(found, indent=1))

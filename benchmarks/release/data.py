@@ -65,7 +65,7 @@ def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
         recipe = f"{prompt}/{count}/{SIDE}/{STEPS}/{_bundled_model()}"
         path = cache / f"{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.npy"
         if not path.exists():
-            model = load(ModelSettings(model="bundled", device="cpu", offline=True), lambda rejected: None)
+            model = load(ModelSettings(model="bundled", device="cpu", offline=True))
             asked = Recipe(SIDE, SIDE, STEPS, GUIDANCE, strength=None)
             tasks = [Task(asked, prompt, "", seed, None) for seed in range(count)]
             pictures = [model.create(tasks[first : first + 8]) for first in range(0, count, 8)]

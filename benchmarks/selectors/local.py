@@ -28,7 +28,7 @@ BATCH = 48
 
 def bundled() -> DiffusionGenerator:
     """Load the bundled model, in the memory layout that this machine is fast with."""
-    generator = load(ModelSettings(model="bundled", device="cpu", offline=True), lambda rejected: None)
+    generator = load(ModelSettings(model="bundled", device="cpu", offline=True))
     assert isinstance(generator, DiffusionGenerator)
     pipeline = generator.text_to_image  # the image-to-image pipeline is made of the same parts
     for part in (pipeline.unet, pipeline.vae):

@@ -20,7 +20,7 @@ BATCHES = (1, 8, 16, 32, 64)
 def model() -> DiffusionGenerator:
     """The bundled model as diffusers runs it, in the precision that the server runs it in."""
     settings = ModelSettings(device="cpu", offline=True, batching=Batching.MERGE)
-    found = load(settings, lambda rejected: None)
+    found = load(settings)
     assert isinstance(found, DiffusionGenerator)
     return found
 

@@ -13,6 +13,7 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from pcevolve_server.app import create_app
+from pcevolve_server.engines import thread
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.logs import JsonFormatter, TerminalFormatter
 from pcevolve_server.safety import SafeGenerator
@@ -387,7 +388,7 @@ class RefuseAll:
 
 
 def test_content_refused_at_every_try_answers_422_and_is_counted(fake, wait):
-    app = create_app(Settings(), lambda count: SafeGenerator(fake, RefuseAll(), 2, count))
+    app = create_app(Settings(), thread.opening(lambda: SafeGenerator(fake, RefuseAll(), 2)))
     with TestClient(app, base_url=HERE) as client:
         wait(lambda: client.get(wire.READY).status_code == 200)
         error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 422, "content_rejected")
@@ -396,7 +397,7 @@ def test_content_refused_at_every_try_answers_422_and_is_counted(fake, wait):
 
 def test_until_the_model_is_loaded_only_health_is_well(fake, wait):
     gate = threading.Event()
-    app = create_app(Settings(), lambda _: fake if gate.wait(20) else None)
+    app = create_app(Settings(), thread.opening(lambda: fake if gate.wait(20) else None))
     with TestClient(app, base_url=HERE) as client:
         assert client.get(wire.HEALTH).status_code == 200
         assert (client.get(wire.READY).status_code, client.get(wire.READY).json()) == (
@@ -413,10 +414,10 @@ def test_until_the_model_is_loaded_only_health_is_well(fake, wait):
 def test_a_model_that_cannot_be_loaded_is_reported(wait):
     failures = []
 
-    def load(_):
+    def load():
         raise ModelLoadError("no such model")
 
-    with TestClient(create_app(Settings(), load, failures.append), base_url=HERE) as client:
+    with TestClient(create_app(Settings(), thread.opening(load), failures.append), base_url=HERE) as client:
         wait(lambda: failures)
         error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
     assert str(failures[0]) == "no such model"

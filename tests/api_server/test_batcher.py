@@ -2,13 +2,14 @@
 
 import asyncio
 import dataclasses
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from PIL import Image
 
 from pcevolve_server.batcher import Batcher
+from pcevolve_server.engines import thread
 from pcevolve_server.errors import BusyError, DeadlineError, GenerationError, NotReadyError
-from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.generator import Picture, Recipe, Task
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Batching, ModelSettings, Settings
 
@@ -33,15 +34,50 @@ def running(scenario, generator, **options):
     settings = dataclasses.replace(settings, **options)
 
     async def run():
-        with ThreadPoolExecutor(max_workers=1) as executor:
-            batcher = Batcher(generator, executor, Metrics(), settings)
-            try:
-                return await asyncio.wait_for(scenario(batcher), 20)
-            finally:
-                generator.gate.set()
-                await batcher.close()
+        engine = await thread.opening(lambda: generator)()
+        batcher = Batcher(engine, Metrics(), settings)
+        try:
+            return await asyncio.wait_for(scenario(batcher), 20)
+        finally:
+            generator.gate.set()
+            await batcher.close()
+            await engine.close()
 
     return asyncio.run(run())
+
+
+class Pair:
+    """An engine of two replicas that note what they run and end when told to."""
+
+    replicas, companions = 2, 1
+
+    def __init__(self):
+        self.begun, self.gate = [], asyncio.Event()
+
+    async def run(self, asked):
+        self.begun.append([task.seed for task in asked])
+        await self.gate.wait()
+        return [Picture(Image.new("RGB", (8, 8), (task.seed, 0, 0)), refused=1) for task in asked]
+
+
+def test_each_replica_runs_a_batch_and_the_next_waits_for_one_of_them():
+    async def scenario():
+        pair, metrics = Pair(), Metrics()
+        batcher = Batcher(pair, metrics, Settings())
+        asked = [asyncio.create_task(batcher.submit(tasks(seed, seed, steps=seed))) for seed in (1, 2, 3)]
+        while len(pair.begun) < 2:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)
+        held = list(pair.begun)
+        pair.gate.set()
+        answers = await asyncio.gather(*asked)
+        await batcher.close()
+        return held, [seeds_of(answer) for answer in answers], metrics.text().decode()
+
+    held, answers, metrics = asyncio.run(scenario())
+    assert held == [[1, 1], [2, 2]]
+    assert answers == [[1, 1], [2, 2], [3, 3]]
+    assert "pcevolve_images_rejected_total 6.0" in metrics
 
 
 async def behind_a_running_batch(batcher, generator, *requests):

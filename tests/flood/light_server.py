@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from PIL import Image
 
 from pcevolve_server import logs, server
+from pcevolve_server.engines import thread
 from pcevolve_server.generator import Picture, Task, Unwanted, wanted
 from pcevolve_server.settings import Key, Settings
 from pcevolve_shared.wire import ModelInfo, Resolution
@@ -44,5 +45,5 @@ if __name__ == "__main__":
     keys = tuple(map(Key, given.pop("keys", ())))
     server.run(
         Settings(keys=keys, **{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}),
-        lambda _: Painter(),
+        thread.opening(Painter),
     )

@@ -9,6 +9,7 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from pcevolve_server.app import create_app
+from pcevolve_server.engines import thread
 from pcevolve_server.errors import AbandonedError
 from pcevolve_server.generator import Picture, Task, Unwanted, wanted
 from pcevolve_server.settings import Settings
@@ -54,7 +55,7 @@ class FakeGenerator:
 @contextlib.contextmanager
 def served(generator, **settings):
     """Yield a client of a ready app."""
-    app = create_app(Settings(**settings), lambda count_rejected: generator)
+    app = create_app(Settings(**settings), thread.opening(lambda: generator))
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         wait_until(lambda: client.get("/readyz").status_code == 200)
         yield client

@@ -65,7 +65,7 @@ def load(**settings):
     """A generator; what it needs is imported when it is asked for, which takes seconds."""
     from pcevolve_server.diffusion import loading
 
-    return loading.load(ModelSettings(**settings), lambda count: None)
+    return loading.load(ModelSettings(**settings))
 
 
 def tiny_pipeline():

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from pcevolve_server import __version__
 from pcevolve_server.bodies import Bounded, Room
+from pcevolve_server.engines import Opening
 from pcevolve_server.errors import (
     GenerationError,
     InvalidRequestError,
@@ -20,7 +21,6 @@ from pcevolve_server.errors import (
     NotFoundError,
     RequestError,
 )
-from pcevolve_server.generator import Generator
 from pcevolve_server.host import Host
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.middleware import (
@@ -40,12 +40,10 @@ _MAX_REPORTED_ERRORS = 8
 _MAX_FIELD_CHARS = 64
 _HANDLED = (RequestError, RequestValidationError, HTTPException, Exception)
 
-Load = Callable[[Callable[[int], None]], Generator]
-
 
 def create_app(
     settings: Settings,
-    load: Load,
+    opening: Opening,
     on_failure: Callable[[BaseException], None] = lambda _: None,
     on_ready: Callable[[ModelInfo], None] = lambda _: None,
 ) -> FastAPI:
@@ -53,12 +51,12 @@ def create_app(
 
     Args:
         settings: Of this process.
-        load: Makes the generator on the model's thread; takes the counter of rejected images.
-        on_failure: Told why ``load`` failed.
+        opening: Loads the model.
+        on_failure: Told why ``opening`` failed.
         on_ready: Told what the model can do, once it answers.
     """
     metrics = Metrics()
-    host = Host(settings, lambda: load(metrics.rejected.inc), metrics, on_failure, on_ready)
+    host = Host(settings, opening, metrics, on_failure, on_ready)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -1,15 +1,15 @@
-"""One model behind one queue: callers take turns, batches of equal recipes, one at a time.
+"""One model behind one queue: callers take turns, batches of equal recipes, as many at once as the engine runs.
 
-The queue lives on the event loop and needs no lock; only finished batches go to the model's thread.
+The queue lives on the event loop and needs no lock; only finished batches go to the engine.
 """
 
 import asyncio
 import time
 from collections.abc import Sequence
-from concurrent.futures import Executor
 
-from pcevolve_server.errors import AbandonedError, DeadlineError, GenerationError, NotReadyError, RequestError
-from pcevolve_server.generator import Generator, Picture, Task, generate
+from pcevolve_server.engines import Engine
+from pcevolve_server.errors import DeadlineError, GenerationError, NotReadyError, RequestError
+from pcevolve_server.generator import Picture, Task
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Batching, Settings
 from pcevolve_server.waiting import Chunk, Waiting
@@ -20,27 +20,25 @@ _MOST_TIMES = 5
 
 
 class Batcher:
-    """Runs requests on the model, one batch at a time.
+    """Runs requests on the model, a batch at a time for each of its replicas.
 
     Where a picture is the same to the bit in any batch, and under ``merge``, images of equal recipes fill a batch
     whoever asked for them. Elsewhere a request is cut into chunks of ``max_batch`` at places that depend on nothing but
     its own length, and each runs alone, so that the same request gives the same bytes whatever else is going on.
     """
 
-    def __init__(
-        self, generator: Generator, executor: Executor, metrics: Metrics, settings: Settings
-    ) -> None:
-        self._generator, self._executor, self._metrics = generator, executor, metrics
-        self._settings = settings
+    def __init__(self, engine: Engine, metrics: Metrics, settings: Settings) -> None:
+        self._engine, self._metrics, self._settings = engine, metrics, settings
         loose = settings.model.batching is Batching.MERGE
-        self._merges = loose or generator.companions > 1
-        self._most = settings.max_batch if loose or not self._merges else generator.companions
+        self._merges = loose or engine.companions > 1
+        self._most = settings.max_batch if loose or not self._merges else engine.companions
         self._chunk_size = 1 if self._merges else self._most
         self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
         self._seconds_each = self._run_seconds = 0.0
         self._stopping = False
-        self._running: list[Chunk] = []
+        self._free = asyncio.Semaphore(engine.replicas)
+        self._running: dict[asyncio.Task[None], list[Chunk]] = {}
         self._worker = asyncio.create_task(self._work())
 
     async def submit(self, tasks: Sequence[Task], caller: str = "") -> list[Picture]:
@@ -58,7 +56,7 @@ class Batcher:
         if self._stopping:
             raise _stopping()
         chunks = self._chunks(tasks, caller)
-        self._waiting.add(chunks, self._seconds_each)
+        self._waiting.add(chunks, self._seconds_each / self._engine.replicas)
         self._count()
         self._arrived.set()
         try:
@@ -85,14 +83,16 @@ class Batcher:
         """
         self._stopping = True
         self._arrived.set()
-        for chunk in (*self._waiting.drain(), *(self._running if running else ())):
+        run = [chunk for batch in self._running.values() for chunk in batch] if running else []
+        for chunk in (*self._waiting.drain(), *run):
             if not chunk.future.done():
                 chunk.future.set_exception(_stopping())
 
     async def close(self) -> None:
-        """Refuse what waits, and let the running batch finish."""
+        """Refuse what waits, and let what runs finish."""
         self.refuse(running=False)
         await self._worker
+        await asyncio.gather(*self._running)
 
     def _chunks(self, tasks: Sequence[Task], caller: str) -> list[Chunk]:
         loop, size = asyncio.get_running_loop(), self._chunk_size
@@ -107,14 +107,21 @@ class Batcher:
     async def _work(self) -> None:
         while not self._stopping:
             await self._arrived.wait()
+            await self._free.acquire()
             await self._gather()
-            self._running = self._waiting.take(self._most, self._merges)
+            batch = self._waiting.take(self._most, self._merges)
             self._count()
-            if self._running:
-                await self._run(self._running)
-                self._running = []
+            if batch:
+                run = asyncio.create_task(self._run(batch))
+                self._running[run] = batch
+                run.add_done_callback(self._done)
             else:
+                self._free.release()
                 self._arrived.clear()
+
+    def _done(self, run: asyncio.Task[None]) -> None:
+        del self._running[run]
+        self._free.release()
 
     async def _gather(self) -> None:
         """Wait a little for a batch to fill, for as long as more comes."""
@@ -128,24 +135,27 @@ class Batcher:
 
     async def _run(self, batch: list[Chunk]) -> None:
         tasks = [task for chunk in batch for task in chunk.tasks]
-        started = time.monotonic()
-        loop = asyncio.get_running_loop()
+        started, loop = time.monotonic(), asyncio.get_running_loop()
         self._metrics.waited.observe(loop.time() - min(chunk.since for chunk in batch))
-
-        def unwanted() -> bool:
-            return all(chunk.future.done() for chunk in batch)
-
-        work = loop.run_in_executor(self._executor, generate, self._generator, tasks, unwanted)
+        work = asyncio.ensure_future(self._engine.run(tasks))
+        nobody_waits = asyncio.gather(*(chunk.future for chunk in batch), return_exceptions=True)
+        nobody_waits.add_done_callback(lambda _: work.cancel())
         # gather hands over whatever the model raised; the worker has to outlive it.
-        (outcome,) = await asyncio.gather(asyncio.shield(work), return_exceptions=True)
-        if isinstance(outcome, AbandonedError):
+        (outcome,) = await asyncio.gather(work, return_exceptions=True)
+        if isinstance(outcome, asyncio.CancelledError):
             return
-        seconds = self._run_seconds = time.monotonic() - started
+        self._learn(batch, time.monotonic() - started)
+        if isinstance(outcome, list):
+            self._metrics.rejected.inc(sum(picture.refused for picture in outcome))
+        _deliver(batch, outcome)
+
+    def _learn(self, batch: list[Chunk], seconds: float) -> None:
+        """Remember how long a run takes, and tell."""
+        self._run_seconds = seconds
         each = seconds / sum(chunk.work for chunk in batch)
         self._seconds_each += (0.3 if self._seconds_each else 1.0) * (each - self._seconds_each)
-        self._metrics.batches.observe(len(tasks))
+        self._metrics.batches.observe(sum(len(chunk.tasks) for chunk in batch))
         self._metrics.seconds.observe(seconds)
-        _deliver(batch, outcome)
 
 
 def _stopping() -> NotReadyError:

@@ -60,10 +60,12 @@ class Picture:
     Attributes:
         image: ``None`` if the safety checker refused every try.
         cut_tokens: Tokens of the prompt beyond what the text encoder reads, dropped from its end.
+        refused: Tries that the safety checker refused.
     """
 
     image: Image.Image | None
     cut_tokens: int = 0
+    refused: int = 0
 
 
 Unwanted = Callable[[], bool]

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from pcevolve_server.batcher import Batcher
+from pcevolve_server.engines import Engine, Opening
 from pcevolve_server.errors import NotReadyError
-from pcevolve_server.generator import Generator
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Settings
 from pcevolve_shared.wire import ModelInfo
@@ -17,12 +16,12 @@ _ANSWERING_SECONDS = 1.0
 
 
 class Host:
-    """Owns the one thread that ever touches the model."""
+    """Owns the engine and the queue before it."""
 
     def __init__(
         self,
         settings: Settings,
-        load: Callable[[], Generator],
+        opening: Opening,
         metrics: Metrics,
         on_failure: Callable[[BaseException], None],
         on_ready: Callable[[ModelInfo], None],
@@ -31,16 +30,16 @@ class Host:
 
         Args:
             settings: Batching and queue.
-            load: Runs on the model's thread.
+            opening: Loads the model.
             metrics: Counts batches and readiness.
-            on_failure: Told why ``load`` failed, on the event loop.
+            on_failure: Told why ``opening`` failed, on the event loop.
             on_ready: Told what the model can do once it answers, on the event loop.
         """
         self._on_ready = on_ready
-        self._settings, self._load, self._metrics, self._on_failure = settings, load, metrics, on_failure
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
+        self._settings, self._open_engine, self._metrics = settings, opening, metrics
+        self._on_failure = on_failure
         self._opening: asyncio.Task[None] | None = None
-        self._serving: tuple[ModelInfo, Batcher] | None = None
+        self._serving: tuple[Engine, Batcher] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._status = "loading"
 
@@ -56,7 +55,7 @@ class Host:
         Raises:
             NotReadyError: There is none.
         """
-        return self._ready()[0]
+        return self._ready()[0].info
 
     @property
     def batcher(self) -> Batcher:
@@ -85,30 +84,29 @@ class Host:
             self._loop.call_later(left, self._serving[1].refuse)
 
     async def stop(self) -> None:
-        """Finish the running batch, refuse what waits, and let the thread go."""
+        """Finish what runs, refuse what waits, and let the model go."""
         self._status = "stopping"
         self._metrics.ready.set(0)
         if self._opening is not None:
             self._opening.cancel()
         if self._serving is not None:
-            await self._serving[1].close()
-        self._executor.shutdown(wait=False, cancel_futures=True)
+            engine, batcher = self._serving
+            await batcher.close()
+            await engine.close()
 
     async def _open(self) -> None:
-        work = asyncio.get_running_loop().run_in_executor(self._executor, self._load)
         # gather hands over whatever a model library raised, so that it ends the process in one place.
-        (outcome,) = await asyncio.gather(work, return_exceptions=True)
+        (outcome,) = await asyncio.gather(self._open_engine(), return_exceptions=True)
         if isinstance(outcome, BaseException):
             self._status = "failed"
             self._on_failure(outcome)
             return
-        batcher = Batcher(outcome, self._executor, self._metrics, self._settings)
-        self._serving = outcome.info, batcher
+        self._serving = outcome, Batcher(outcome, self._metrics, self._settings)
         self._status = "ready"
         self._metrics.ready.set(1)
         self._on_ready(outcome.info)
 
-    def _ready(self) -> tuple[ModelInfo, Batcher]:
+    def _ready(self) -> tuple[Engine, Batcher]:
         if self._serving is None:
             raise NotReadyError(
                 f"the model is {self._status}", code=self._status, retry_after_seconds=_LOADING_RETRY_SECONDS

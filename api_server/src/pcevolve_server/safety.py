@@ -1,7 +1,7 @@
 """What happens to images that a safety checker refuses; knows no particular checker."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from PIL import Image
@@ -19,16 +19,11 @@ class Checker(Protocol):
 
 @dataclass(frozen=True)
 class SafeGenerator:
-    """A generator that never returns a flagged image and gives up after ``retries`` further tries.
-
-    Attributes:
-        count_rejected: Told how many images each check refused.
-    """
+    """A generator that never returns a flagged image and gives up after ``retries`` further tries."""
 
     inner: Generator
     checker: Checker
     retries: int
-    count_rejected: Callable[[int], None]
 
     @property
     def info(self) -> ModelInfo:
@@ -56,9 +51,12 @@ class SafeGenerator:
             made = generate(self.inner, tries, unwanted)
             flags = self.checker.flagged([picture.image for picture in made if picture.image is not None])
             for place, picture, flag in zip(open_places, made, flags, strict=True):
-                pictures[place] = Picture(None, picture.cut_tokens) if flag else picture
+                pictures[place] = (
+                    Picture(None, picture.cut_tokens, attempt + 1)
+                    if flag
+                    else replace(picture, refused=attempt)
+                )
             open_places = [place for place, flag in zip(open_places, flags, strict=True) if flag]
-            self.count_rejected(len(open_places))
             if not open_places:
                 break
         return pictures

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import uvicorn
 
-from pcevolve_server import sources
-from pcevolve_server.app import Load, create_app
+from pcevolve_server import models
+from pcevolve_server.app import create_app
 from pcevolve_server.connections import protocol
+from pcevolve_server.engines import Opening, thread
 from pcevolve_server.errors import BindError, ModelLoadError, ServerError
-from pcevolve_server.generator import Generator
 from pcevolve_server.settings import Settings
 from pcevolve_shared.wire import ModelInfo
 
@@ -45,12 +45,12 @@ class _Process:
         self.on_stop()
 
 
-def run(settings: Settings, load: Load | None = None) -> None:
+def run(settings: Settings, opening: Opening | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
         settings: Of this process.
-        load: Makes the generator; by default it loads the model that the settings name.
+        opening: Loads the model; by default the one that the settings name, on a thread of this process.
 
     Raises:
         BindError: The address cannot be listened on.
@@ -60,7 +60,7 @@ def run(settings: Settings, load: Load | None = None) -> None:
     listener = _bind(settings.host, settings.port)
     app = create_app(
         settings,
-        load or _loader(settings, process.stopping),
+        opening or thread.opening(lambda: models.load(settings.model, process.stopping)),
         process.fail,
         lambda info: _say_ready(listener, info),
     )
@@ -86,21 +86,6 @@ def run(settings: Settings, load: Load | None = None) -> None:
     process.server.run(sockets=[listener])
     if process.failure is not None:
         raise _explained(process.failure)
-
-
-def _loader(settings: Settings, stopping: Callable[[], bool]) -> Load:
-    def load(count_rejected: Callable[[int], None]) -> Generator:
-        sources.check(settings.model)
-        # torch takes seconds to import: not before the port is open, and never for --help.
-        if sources.is_library(settings.model.model):
-            from pcevolve_server.library import loading as libraries
-
-            return libraries.load(settings.model, stopping)
-        from pcevolve_server.diffusion import loading
-
-        return loading.load(settings.model, count_rejected)
-
-    return load
 
 
 def _say_ready(listener: socket.socket, info: ModelInfo) -> None:

@@ -1,7 +1,6 @@
 """From a name on the command line to a Generator; one path for the bundled, a local and a hub model."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 import diffusers
@@ -31,12 +30,8 @@ _SLICED_DECODING_PIXELS = 256 * 256
 _LOAD_ERRORS = (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError)
 
 
-def load(settings: ModelSettings, count_rejected: Callable[[int], None]) -> Generator:
+def load(settings: ModelSettings) -> Generator:
     """Load the model that ``settings`` name onto the device.
-
-    Args:
-        settings: What and how.
-        count_rejected: Told how many images each safety check refused.
 
     Raises:
         ModelLoadError: With the name and what to do.
@@ -53,11 +48,7 @@ def load(settings: ModelSettings, count_rejected: Callable[[int], None]) -> Gene
     logger.info(
         "model loaded", extra={"model": generator.info.id, "device": str(device), "precision": computes}
     )
-    return (
-        generator
-        if checker is None
-        else SafeGenerator(generator, checker, settings.safety_retries, count_rejected)
-    )
+    return generator if checker is None else SafeGenerator(generator, checker, settings.safety_retries)
 
 
 def _quieten_libraries() -> None:

@@ -1,0 +1,36 @@
+"""What the queue asks of whatever runs batches."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from pcevolve_server.generator import Picture, Task
+from pcevolve_shared.wire import ModelInfo
+
+
+class Engine(Protocol):
+    """A generator, or several alike, somewhere; used from one event loop."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the model can do."""
+
+    @property
+    def companions(self) -> int:
+        """As of the generator."""
+
+    @property
+    def replicas(self) -> int:
+        """Batches that may run at once."""
+
+    async def run(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Return the pictures of tasks that share one recipe, in their order.
+
+        Cancelling ends the run after the model's current step, and returns only then.
+        """
+
+    async def close(self) -> None:
+        """Let go of the model; nothing runs any more."""
+
+
+Opening = Callable[[], Awaitable[Engine]]
+"""Loads the model, which may take minutes; cancelling gives up."""
