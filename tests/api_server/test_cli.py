@@ -176,6 +176,28 @@ def test_a_fork_that_other_tests_start_answers_as_the_command_does(server, forks
     assert forked.process.wait(60) == 0
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in Linux's /proc")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
+def test_replicas_answer_as_one_process_does_and_end_with_the_server(
+    server, tiny_model, tmp_path, number, code
+):
+    options = ("--model", tiny_model, "--engine", "processes", "--replicas", 2)
+    several = Server(tmp_path / "log", *options)
+    server.wait(lambda: server.call(wire.READY)[0] == 200)
+    several.wait(lambda: several.call(wire.READY)[0] == 200)
+    ask = wire.TextToImageRequest(model=server.model().id, prompt="a cat", steps=4, seed=11, n=2)
+    assert several.call(wire.TEXT_TO_IMAGE, ask) == server.call(wire.TEXT_TO_IMAGE, ask)
+    children = Path(f"/proc/{several.process.pid}/task/{several.process.pid}/children").read_text().split()
+    assert len(children) >= 2
+    several.process.send_signal(number)
+    assert several.process.wait(60) == code
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        assert time.monotonic() < deadline, "a replica outlives its server"
+        time.sleep(0.1)
+    assert "leaked" not in several.log_path.read_text()
+
+
 def test_a_real_server_lives_a_whole_life(server):
     # The port answers long before the model does.
     assert server.call(wire.HEALTH)[0] == 200

@@ -11,6 +11,7 @@ from pcevolve_server.errors import ServerError
 from pcevolve_server.settings import (
     API_KEY_VARIABLE,
     Batching,
+    EngineKind,
     ModelSettings,
     Precision,
     SafetyPolicy,
@@ -48,6 +49,8 @@ def serve(
     device: options.Device = "auto",
     precision: options.Precision = Precision.AUTO,
     threads: options.Threads = 0,
+    engine: options.Engine = EngineKind.THREAD,
+    replicas: options.Replicas = 0,
     offline: options.Offline = False,
     allow_pickle: options.AllowPickle = False,
     library_cache: options.LibraryCache = "",
@@ -84,7 +87,7 @@ def serve(
     settings = Settings(
         model=loading, host=host, port=port,
         keys=read_keys(api_key_file, os.environ.get(API_KEY_VARIABLE, "")),
-        max_batch=max_batch, queue_steps=queue_steps, key_steps=key_steps,
+        engine=engine, replicas=replicas, max_batch=max_batch, queue_steps=queue_steps, key_steps=key_steps,
         deadline_seconds=deadline_seconds, max_pixels=max_pixels,
         max_connections=max_connections, header_seconds=header_seconds, body_seconds=body_seconds,
         max_buffered_mib=max_buffered_mib, allowed_hosts=tuple(allowed_host),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from pcevolve_server.settings import Batching, SafetyPolicy
+from pcevolve_server.settings import Batching, EngineKind, SafetyPolicy
 from pcevolve_server.settings import Precision as PrecisionChoice
 from pcevolve_shared import limits
 
@@ -44,7 +44,29 @@ Precision = Annotated[
     ),
 ]
 Threads = Annotated[
-    int, Option(envvar=_PREFIX + "THREADS", min=0, max=1024, help="CPU threads; 0: all cores.")
+    int,
+    Option(
+        envvar=_PREFIX + "THREADS",
+        min=0,
+        max=1024,
+        help="CPU threads; 0: all cores, among replicas.",
+    ),
+]
+Engine = Annotated[
+    EngineKind,
+    Option(
+        envvar=_PREFIX + "ENGINE",
+        help="Where the model runs: on a thread of the server, or in several processes that share the work.",
+    ),
+]
+Replicas = Annotated[
+    int,
+    Option(
+        envvar=_PREFIX + "REPLICAS",
+        min=0,
+        max=1024,
+        help="Processes with a model each; 0: one a core, up to 4.",
+    ),
 ]
 Offline = Annotated[bool, Option("--offline", envvar=_PREFIX + "OFFLINE", help="Never ask the hub.")]
 AllowPickle = Annotated[

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import uvicorn
 
-from pcevolve_server import models
 from pcevolve_server.app import create_app
 from pcevolve_server.connections import protocol
-from pcevolve_server.engines import Opening, thread
+from pcevolve_server.engines import Opening, choice
 from pcevolve_server.errors import BindError, ModelLoadError, ServerError
 from pcevolve_server.settings import Settings
 from pcevolve_shared.wire import ModelInfo
@@ -50,7 +49,7 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
 
     Args:
         settings: Of this process.
-        opening: Loads the model; by default the one that the settings name, on a thread of this process.
+        opening: Loads the model; by default the one that the settings name, where they say.
 
     Raises:
         BindError: The address cannot be listened on.
@@ -60,7 +59,7 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
     listener = _bind(settings.host, settings.port)
     app = create_app(
         settings,
-        opening or thread.opening(lambda: models.load(settings.model, process.stopping)),
+        opening or choice.opening(settings, process.stopping),
         process.fail,
         lambda info: _say_ready(listener, info),
     )

@@ -40,6 +40,13 @@ class Precision(StrEnum):
     FLOAT16 = "float16"
 
 
+class EngineKind(StrEnum):
+    """Where batches run."""
+
+    THREAD = "thread"
+    PROCESSES = "processes"
+
+
 @dataclass(frozen=True)
 class ModelSettings:
     """What to load and how.
@@ -99,6 +106,8 @@ class Settings:
 
     Attributes:
         keys: Whom to answer; empty: anybody, on loopback alone.
+        engine: Where batches run.
+        replicas: Processes with a model each; 0: one for each core, up to 4.
         max_batch: Images per model run.
         queue_steps: Images times steps that may wait before the next request is answered 429.
         key_steps: The same of one key.
@@ -116,6 +125,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     keys: tuple[Key, ...] = ()
+    engine: EngineKind = EngineKind.THREAD
+    replicas: int = 0
     max_batch: int = 16
     queue_steps: int = 200_000
     key_steps: int = 100_000
@@ -134,8 +145,10 @@ class Settings:
         """Refuse what would be unsafe.
 
         Raises:
-            SettingsError: Anyone on the network could use the server, or the key can be guessed.
+            SettingsError: Anyone on the network could use the server, or replicas are asked of one that has none.
         """
+        if self.replicas > 1 and self.engine is EngineKind.THREAD:
+            raise SettingsError("one thread is one replica: --replicas goes with --engine processes")
         if not self.keys and not is_loopback(self.host):
             raise SettingsError(
                 f"refusing to listen on {self.host} without an API key: set {API_KEY_VARIABLE} or"

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
+from pcevolve_server.engines.cancelling import finished
 from pcevolve_server.engines.engine import Opening
 from pcevolve_server.generator import Generator, Picture, Task, generate
 from pcevolve_shared.wire import ModelInfo
@@ -53,12 +54,7 @@ class ThreadEngine:
         unwanted = threading.Event()
         loop = asyncio.get_running_loop()
         work = loop.run_in_executor(self._executor, generate, self._generator, tasks, unwanted.is_set)
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            unwanted.set()
-            await asyncio.gather(work, return_exceptions=True)
-            raise
+        return await finished(work, unwanted.set)
 
     async def close(self) -> None:
         """Let the thread go."""

@@ -1,0 +1,120 @@
+"""The model in several processes of this machine: one thread each is faster than all threads on one model."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from pcevolve_server.engines.cancelling import finished
+from pcevolve_server.engines.engine import Opening
+from pcevolve_server.engines.replica import DiedError, Load, Replica
+from pcevolve_server.errors import GenerationError
+from pcevolve_server.generator import Picture, Task
+from pcevolve_shared.wire import ModelInfo
+
+logger = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
+
+_TRIES = 3  # of a batch whose process dies
+
+
+def opening(load: Load, replicas: int) -> Opening:
+    """How to open the engine.
+
+    Args:
+        load: Runs in each process, so it has to be picklable.
+        replicas: Processes.
+    """
+
+    async def opened() -> ProcessEngine:
+        engine = ProcessEngine(load, replicas)
+        try:
+            await engine.open()
+        except BaseException:
+            await engine.close()
+            raise
+        return engine
+
+    return opened
+
+
+class ProcessEngine:
+    """Processes alike; one that dies is replaced, and its batch is run again: pictures depend on their tasks alone."""
+
+    def __init__(self, load: Load, replicas: int) -> None:
+        self._load, self.replicas = load, replicas
+        self._threads = ThreadPoolExecutor(max_workers=replicas, thread_name_prefix="replica")
+        self._all: set[Replica] = set()
+        self._idle: asyncio.Queue[Replica] = asyncio.Queue()
+
+    async def open(self) -> None:
+        """Start all processes and wait for their models."""
+        found = await asyncio.gather(*(self._opened() for _ in range(self.replicas)))
+        for replica, info, companions in found:
+            self._info, self._companions = info, companions
+            self._idle.put_nowait(replica)
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the model can do."""
+        return self._info
+
+    @property
+    def companions(self) -> int:
+        """As of the generator."""
+        return self._companions
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Of the processes that have a model or load one."""
+        return frozenset(replica.pid for replica in self._all if replica.pid is not None)
+
+    async def run(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Return the pictures of tasks that share one recipe, in their order.
+
+        Raises:
+            GenerationError: Its process died, and those after it.
+        """
+        replica = await self._idle.get()
+        try:
+            for _ in range(_TRIES):
+                try:
+                    return await finished(self._in_thread(partial(replica.run, tasks)), replica.give_up)
+                except DiedError:
+                    replica = await self._replaced(replica)
+            raise GenerationError("the model's process died at every try", code="replica_died")
+        finally:
+            self._idle.put_nowait(replica)
+
+    async def close(self) -> None:
+        """End all processes."""
+        for replica in list(self._all):
+            self._ended(replica)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _opened(self) -> tuple[Replica, ModelInfo, int]:
+        replica = Replica(self._load)
+        self._all.add(replica)
+        try:
+            return replica, *await self._in_thread(replica.opened)
+        except BaseException:
+            self._ended(replica)
+            raise
+
+    async def _replaced(self, dead: Replica) -> Replica:
+        logger.warning("a replica died; it is replaced")
+        self._ended(dead)
+        replica, _, _ = await self._opened()
+        return replica
+
+    def _ended(self, replica: Replica) -> None:
+        self._all.discard(replica)
+        replica.close()
+
+    def _in_thread(self, work: Callable[[], _Result]) -> asyncio.Future[_Result]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -1,0 +1,152 @@
+"""A model in a process of its own, and the two ends of the pipe to it.
+
+Tasks and pictures are pickled, between a process and its own child, whose pipe nobody else has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any
+
+from pcevolve_server import logs
+from pcevolve_server.errors import GenerationError, ModelLoadError, ServerError
+from pcevolve_server.generator import Generator, Picture, Task, generate
+from pcevolve_shared.wire import ModelInfo
+
+_CONTEXT = multiprocessing.get_context("spawn")  # a fork would share threads and locks of the server's
+_ENDING_SECONDS = 3
+
+Load = Callable[[], Generator]
+
+
+class DiedError(Exception):
+    """The child is gone."""
+
+
+class Replica:
+    """A child process with a model; one question at a time, from any thread."""
+
+    def __init__(self, load: Load) -> None:
+        """Start it; :meth:`opened` waits for the model.
+
+        Args:
+            load: Runs in the child, so it has to be picklable.
+        """
+        self._pipe, questions = _CONTEXT.Pipe()
+        endings, self._endings = _CONTEXT.Pipe(duplex=False)
+        self._runs, self._asked_nothing = 0, False
+        level = logging.getLogger().level
+        self._process = _CONTEXT.Process(
+            target=_live, args=(load, questions, endings, level), name="replica", daemon=True
+        )
+        self._process.start()
+        questions.close()
+        endings.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Of the child."""
+        return self._process.pid
+
+    def opened(self) -> tuple[ModelInfo, int]:
+        """Wait for the model; return what it can do and its companions.
+
+        Raises:
+            DiedError: Before it could answer.
+            Exception: What loading raised.
+        """
+        found: tuple[ModelInfo, int] = self._answer()
+        self._asked_nothing = True
+        return found
+
+    def run(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Return the pictures of a batch.
+
+        Raises:
+            DiedError: Before it could answer.
+            Exception: What the model raised.
+        """
+        self._runs += 1
+        self._asked_nothing = False
+        with _alive():
+            self._pipe.send((self._runs, tasks))
+        try:
+            pictures: list[Picture] = self._answer()
+        finally:
+            self._asked_nothing = True
+        return pictures
+
+    def give_up(self) -> None:
+        """End the run after the model's current step."""
+        with contextlib.suppress(OSError):
+            self._endings.send(self._runs)
+
+    def close(self) -> None:
+        """End the child: one that waits for questions by asking no more, any other by force."""
+        self._endings.close()
+        if self._asked_nothing:
+            self._pipe.close()
+            self._process.join(_ENDING_SECONDS)
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def _answer(self) -> Any:  # noqa: ANN401 - whatever the child was asked for
+        with _alive():
+            answer = self._pipe.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@contextlib.contextmanager
+def _alive() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        raise DiedError from error
+
+
+class _Unwanted:
+    """In the child: whether the current run was given up."""
+
+    def __init__(self, endings: Connection) -> None:
+        self._endings, self._ended, self.run = endings, 0, 0
+
+    def __call__(self) -> bool:
+        while self._endings.poll():
+            self._ended = self._endings.recv()
+        return self._ended >= self.run
+
+
+def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None:
+    """The child: load, and answer until the pipe closes, which it also does when the server dies."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # may go to the whole group; the server says when to end
+        signal.signal(number, signal.SIG_IGN)
+    logs.configure(logging.getLevelName(level))
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as thread:
+        loading = thread.submit(load)
+        if (failure := loading.exception()) is not None:
+            pipe.send(_told(failure, ModelLoadError))
+            return
+        generator, unwanted = loading.result(), _Unwanted(endings)
+        with contextlib.suppress(EOFError, OSError):
+            pipe.send((generator.info, generator.companions))
+            while True:
+                unwanted.run, tasks = pipe.recv()
+                made = thread.submit(generate, generator, tasks, unwanted)
+                failure = made.exception()
+                pipe.send(made.result() if failure is None else _told(failure, GenerationError))
+
+
+def _told(failure: BaseException, otherwise: type[ModelLoadError] | type[GenerationError]) -> ServerError:
+    """One of our own errors, which can travel; of a library's the type alone, for its message may quote a prompt."""
+    if isinstance(failure, ServerError):
+        return failure
+    return otherwise(f"the model failed: {type(failure).__name__}")

@@ -1,0 +1,133 @@
+"""Replicas in processes: the same images, and none of their deaths is a caller's."""
+
+import asyncio
+import os
+from functools import partial
+
+import pytest
+
+from pcevolve_server import models
+from pcevolve_server.engines import processes, thread
+from pcevolve_server.errors import GenerationError, ModelLoadError, SettingsError
+from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.settings import EngineKind, ModelSettings, Settings
+from support.replicas import Obedient, unloadable
+
+RECIPE = Recipe(width=8, height=8)
+
+
+def tasks(prompt, *seeds):
+    return [Task(RECIPE, prompt, "", seed) for seed in seeds]
+
+
+def seeds_of(pictures):
+    return [picture.image.getpixel((0, 0))[0] for picture in pictures]
+
+
+def engaged(scenario, load=Obedient, replicas=1):
+    """Run ``scenario(engine)`` on an event loop of its own."""
+
+    async def run():
+        engine = await processes.opening(load, replicas)()
+        try:
+            return await asyncio.wait_for(scenario(engine), 60)
+        finally:
+            await engine.close()
+
+    return asyncio.run(run())
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_what_a_model_can_do_comes_from_its_process_which_ends_with_the_engine():
+    async def scenario(engine):
+        return engine.info.id, engine.companions, engine.pids, seeds_of(await engine.run(tasks("p", 5, 6)))
+
+    *told, pids, seeds = engaged(scenario, replicas=2)
+    assert (told, seeds, len(pids)) == (["obedient", 4], [5, 6], 2)
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_a_replica_that_is_killed_is_replaced_and_its_batch_answered(tmp_path):
+    async def scenario(engine):
+        before = engine.pids
+        answers = await asyncio.gather(
+            engine.run(tasks(f"die once {tmp_path / 'died'}", 7, 8)), engine.run(tasks("p", 9))
+        )
+        return before, engine.pids, [seeds_of(answer) for answer in answers]
+
+    before, after, seeds = engaged(scenario, replicas=2)
+    assert seeds == [[7, 8], [9]]
+    assert len(before & after) == 1
+    assert len(after) == 2
+
+
+def test_a_batch_that_kills_whatever_runs_it_is_given_up_and_the_next_is_answered():
+    async def scenario(engine):
+        with pytest.raises(GenerationError, match="died at every try"):
+            await engine.run(tasks("die", 1))
+        return seeds_of(await engine.run(tasks("p", 2)))
+
+    assert engaged(scenario) == [2]
+
+
+def test_a_cancelled_run_ends_and_its_replica_goes_on(tmp_path):
+    async def scenario(engine):
+        begun = tmp_path / "begun"
+        run = asyncio.create_task(engine.run(tasks(f"wait {begun}", 1)))
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+        pids = engine.pids
+        run.cancel()
+        (outcome,) = await asyncio.gather(run, return_exceptions=True)
+        assert isinstance(outcome, asyncio.CancelledError)
+        assert seeds_of(await engine.run(tasks("p", 3))) == [3]
+        return pids == engine.pids
+
+    assert engaged(scenario)
+
+
+def test_what_a_model_raises_comes_back_without_its_words():
+    async def scenario(engine):
+        with pytest.raises(GenerationError) as caught:
+            await engine.run(tasks("explode", 1))
+        return str(caught.value), seeds_of(await engine.run(tasks("p", 4)))
+
+    message, seeds = engaged(scenario)
+    assert "RuntimeError" in message
+    assert "SECRET" not in message
+    assert seeds == [4]
+
+
+def test_a_model_that_cannot_be_loaded_ends_every_process():
+    with pytest.raises(ModelLoadError, match="no such model"):
+        engaged(lambda engine: None, unloadable, replicas=2)
+
+
+def test_one_thread_has_no_replicas():
+    with pytest.raises(SettingsError, match="--engine processes"):
+        Settings(replicas=2)
+    assert Settings(replicas=2, engine=EngineKind.PROCESSES).replicas == 2
+
+
+@pytest.mark.system
+def test_the_bundled_model_draws_the_same_bytes_in_a_process():
+    load = partial(models.load, ModelSettings(device="cpu", offline=True, threads=1))
+    recipe = Recipe(width=64, height=64, steps=2, guidance=5.0)
+    asked = [Task(recipe, "A printed glyph image with digit 3", "", seed) for seed in (1, 2)]
+
+    async def here():
+        engine = await thread.opening(load)()
+        try:
+            return await engine.run(asked)
+        finally:
+            await engine.close()
+
+    there = engaged(lambda engine: engine.run(asked), load)
+    assert [each.image.tobytes() for each in there] == [each.image.tobytes() for each in asyncio.run(here())]

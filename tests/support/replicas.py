@@ -1,0 +1,45 @@
+"""A generator for processes of their own, which does what its prompts say; for tests only."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from PIL import Image
+
+from pcevolve_server.errors import AbandonedError, ModelLoadError
+from pcevolve_server.generator import Picture
+from pcevolve_shared.wire import ModelInfo, Resolution
+
+
+class Obedient:
+    """Paints its seed. Prompts: ``die``, ``die once FILE``, ``wait FILE``, ``explode``, or anything else."""
+
+    companions = 4
+    info = ModelInfo(
+        id="obedient",
+        name="obedient",
+        family="none",
+        pipelines=("text-to-image",),
+        base_resolution=Resolution(width=8, height=8),
+    )
+
+    def create(self, tasks, unwanted):
+        match tasks[0].prompt.split():
+            case ["die"]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            case ["die", "once", file] if not Path(file).exists():
+                Path(file).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            case ["wait", file]:
+                Path(file).touch()
+                while not unwanted():
+                    time.sleep(0.01)
+                raise AbandonedError("nobody waits")
+            case ["explode"]:
+                raise RuntimeError("SECRET")
+        return [Picture(Image.new("RGB", (8, 8), (task.seed, 0, 0))) for task in tasks]
+
+
+def unloadable():
+    raise ModelLoadError("no such model")
