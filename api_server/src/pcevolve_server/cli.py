@@ -51,6 +51,7 @@ def serve(
     threads: options.Threads = 0,
     engine: options.Engine = EngineKind.THREAD,
     replicas: options.Replicas = 0,
+    compile_: options.Compile = False,
     offline: options.Offline = False,
     allow_pickle: options.AllowPickle = False,
     library_cache: options.LibraryCache = "",
@@ -82,7 +83,8 @@ def serve(
     loading = ModelSettings(
         model=model, model_id=model_id, device=device, precision=precision, scheduler=scheduler,
         adapter=ip_adapter, adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
-        offline=offline, allow_pickle=allow_pickle, threads=threads, batching=batching, library_cache=library_cache,
+        offline=offline, allow_pickle=allow_pickle, threads=threads, compiled=compile_,
+        batching=batching, library_cache=library_cache,
     )  # fmt: skip
     settings = Settings(
         model=loading, host=host, port=port,

@@ -68,6 +68,14 @@ Replicas = Annotated[
         help="Processes with a model each; 0: one a core, up to 4.",
     ),
 ]
+Compile = Annotated[
+    bool,
+    Option(
+        "--compile",
+        envvar=_PREFIX + "COMPILE",
+        help="Compile a small model before it is ready: a minute the first time, seconds later; needs a C++ compiler.",
+    ),
+]
 Offline = Annotated[bool, Option("--offline", envvar=_PREFIX + "OFFLINE", help="Never ask the hub.")]
 AllowPickle = Annotated[
     bool,

@@ -56,6 +56,7 @@ class ModelSettings:
         model_id: What callers write in ``model``; empty: ``model``, or a directory's name.
         adapter: Directory or hub id of an IP-Adapter; empty: none.
         threads: CPU threads of the model; 0: the library's choice.
+        compiled: Whether to compile a small model's denoiser for its own size before the server is ready.
         batching: Whether images that share a model run may differ by rounding for it.
         library_cache: Directory for the indexes of libraries; empty: the user's cache directory.
     """
@@ -72,6 +73,7 @@ class ModelSettings:
     offline: bool = False
     allow_pickle: bool = False
     threads: int = 0
+    compiled: bool = False
     batching: Batching = Batching.EXACT
     library_cache: str = ""
 

@@ -9,12 +9,12 @@ import transformers
 from diffusers import DiffusionPipeline, SchedulerMixin
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion import precision, presets, schedulers
+from pcevolve_server.diffusion import compiling, decoding, precision, presets, schedulers
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.checker import ModelChecker
 from pcevolve_server.diffusion.encodings import prompts_of
 from pcevolve_server.diffusion.generator import DiffusionGenerator
-from pcevolve_server.diffusion.steady import steady
+from pcevolve_server.diffusion.steady import is_small, steady, steady_decoder
 from pcevolve_server.errors import InvalidRequestError, ModelLoadError
 from pcevolve_server.generator import Generator
 from pcevolve_server.safety import SafeGenerator
@@ -45,6 +45,8 @@ def load(settings: ModelSettings) -> Generator:
     computes = _lower(settings, pipeline, device)
     checker = _detach_checker(settings, pipeline)
     generator = _generator(settings, pipeline, adapter)
+    if settings.compiled:
+        compiling.compile_for_usual(generator)
     logger.info(
         "model loaded", extra={"model": generator.info.id, "device": str(device), "precision": computes}
     )
@@ -93,6 +95,8 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
     denoiser = _denoiser(pipeline)
     if device.type == "cpu" and (wanted := precision.on_cpu(settings.precision)) != denoiser.dtype:
         precision.lower(denoiser, wanted)
+    if is_small(denoiser):
+        decoding.quicken(pipeline.vae.decoder, denoiser.dtype)
     return str(denoiser.dtype).removeprefix("torch.")
 
 
@@ -158,9 +162,11 @@ def _generator(
     loose = (
         settings.batching is Batching.MERGE or encoded is None
     )  # what encodes several at once rounds as it likes
-    same = None if loose else steady(_denoiser(pipeline))
+    same = None if loose or not is_small(_denoiser(pipeline)) else steady(_denoiser(pipeline))
     large = info.base_resolution.width * info.base_resolution.height > _SLICED_DECODING_PIXELS
-    if (large or same is not None) and hasattr(pipeline.vae, "enable_slicing"):
+    if same is not None:
+        steady_decoder(pipeline.vae)
+    elif large and hasattr(pipeline.vae, "enable_slicing"):
         pipeline.vae.enable_slicing()
     return DiffusionGenerator(info, pipeline, image_to_image, scheduler, adapter, same, encoded)
 

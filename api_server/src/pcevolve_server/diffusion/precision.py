@@ -33,16 +33,16 @@ def on_cpu(wanted: Precision) -> torch.dtype:
     return _DTYPES.get(wanted, torch.bfloat16 if native else torch.float32)
 
 
-def lower(denoiser: nn.Module, dtype: torch.dtype) -> None:
-    """Let a denoiser compute in another precision inside a pipeline that does not.
+def lower(network: nn.Module, dtype: torch.dtype) -> None:
+    """Let a network compute in another precision inside a pipeline, or a network, that does not.
 
-    Only sums within the denoiser round more; guidance, scheduler and autoencoder compute as before.
+    Only sums within it round more; guidance and scheduler compute as before.
     """
-    denoiser.to(dtype)
-    denoiser.register_forward_pre_hook(
+    network.to(dtype)
+    network.register_forward_pre_hook(
         lambda _, positional, named: _cast((positional, named), dtype), with_kwargs=True
     )
-    denoiser.register_forward_hook(lambda _, positional, found: _cast(found, torch.float32))
+    network.register_forward_hook(lambda _, positional, found: _cast(found, torch.float32))
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - whatever a pipeline hands to a denoiser
