@@ -20,7 +20,18 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-VERBS, MODES, CLIENTS, THREADS = ("t2i", "i2i"), ("exact", "merge"), (1, 8, 32, 64), (1, 2)
+VERBS, CLIENTS = ("t2i", "i2i"), (1, 8, 32, 64)
+REPLICAS = ("--engine", "processes", "--replicas", "2", "--threads", "1")
+SERVERS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "exact": (1, ("--threads", "1")),
+    "merge": (1, ("--threads", "1", "--batching", "merge")),
+    "exact, 2 threads": (2, ("--threads", "2")),
+    "merge, 2 threads": (2, ("--threads", "2", "--batching", "merge")),
+    "exact, 2 processes": (1, REPLICAS),
+    "exact, compiled": (1, ("--threads", "1", "--compile")),
+    "exact, 2 processes, compiled": (1, (*REPLICAS, "--compile")),
+}
+"""Servers by their name: threads of the pipeline that they are compared with, and options."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -57,12 +68,13 @@ def _smoke() -> Iterator[dict[str, object]]:
 
 
 def _full(turns: int) -> Iterator[dict[str, object]]:
-    for threads in THREADS:
-        yield from measured(threads, VERBS, MODES, CLIENTS, turns)
+    for threads in sorted({each for each, _ in SERVERS.values()}):
+        names = [name for name, (compared, _) in SERVERS.items() if compared == threads]
+        yield from measured(threads, VERBS, names, CLIENTS, turns)
 
 
 def measured(
-    threads: int, verbs: Sequence[str], modes: Sequence[str], clients: Sequence[int], turns: int
+    threads: int, verbs: Sequence[str], servers: Sequence[str], clients: Sequence[int], turns: int
 ) -> Iterator[dict[str, object]]:
     """Medians of every combination, each turn with the pipeline and the servers one after the other."""
     import torch
@@ -77,27 +89,26 @@ def measured(
         for turn in range(turns):
             for batch in BATCHES:
                 raw[batch].append(taken(verb, batch, images=8 if batch == 1 else 64))
-            for mode in modes:
-                with serving(mode, threads) as server:
+            for name in servers:
+                with serving(SERVERS[name][1]) as server:
                     server.loaded(verb, 4, 8)  # warms up
                     for count in clients:
-                        cell = server.loaded(verb, count, images=max(12, 6 * count))
-                        cells.setdefault((mode, count), []).append(asdict(cell))
+                        cell = server.loaded(verb, count, images=max(48, 12 * count))
+                        cells.setdefault((name, count), []).append(asdict(cell))
             print(f"{verb}, {threads} threads: turn {turn + 1} of {turns}", file=sys.stderr)
         batched = {batch: statistics.median(found) for batch, found in raw.items()}
-        for (mode, count), found in cells.items():
-            yield _row(verb, threads, mode, count, found, batched)
+        for (name, count), found in cells.items():
+            yield _row(verb, name, count, found, batched)
 
 
 def _row(
-    verb: str, threads: int, mode: str, clients: int, found: list[dict[str, float]], raw: dict[int, float]
+    verb: str, server: str, clients: int, found: list[dict[str, float]], raw: dict[int, float]
 ) -> dict[str, object]:
     cell = {name: statistics.median(each[name] for each in found) for name in found[0]}
     best = min(raw, key=raw.__getitem__)
     return {
         "verb": verb,
-        "threads": threads,
-        "mode": mode,
+        "server": server,
         "clients": clients,
         "images_per_second": 1 / cell["wall"],
         "ratio_to_raw_pipeline": raw[best] / cell["processor"],
@@ -108,11 +119,11 @@ def _row(
 
 
 def headline(rows: Sequence[dict[str, object]]) -> dict[str, object]:
-    """What a reader looks for, by clients and mode: text-to-image on one thread."""
+    """What a reader looks for, by server and clients: text-to-image."""
     names = ("images_per_second", "ratio_to_raw_pipeline", "ratio_to_one_at_a_time")
-    shown = [row for row in rows if row["verb"] == "t2i" and row["threads"] == 1]
+    shown = [row for row in rows if row["verb"] == "t2i"]
     return {
-        name: {f"{row['mode']}/{row['clients']}": round(float(str(row[name])), 3) for row in shown}
+        name: {f"{row['server']}/{row['clients']}": round(float(str(row[name])), 3) for row in shown}
         for name in names
     }
 

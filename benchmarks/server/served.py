@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from PIL import Image
 
 from pcevolve_shared import wire
 
-PROMPT, STEPS, GUIDANCE, SIDE, STRENGTH = "A printed glyph image with digit 3", 10, 5.0, 64, 0.6
+PROMPT, STEPS, GUIDANCE, SIDE, STRENGTH = "A printed glyph image with digit 3", 4, 1.0, 64, 0.6
 START_SECONDS = 120
 VERBS = {"t2i": wire.TEXT_TO_IMAGE, "i2i": wire.IMAGE_TO_IMAGE}
 
@@ -51,7 +51,7 @@ class Server:
 
     Attributes:
         url: Where it answers.
-        process: Itself.
+        process: Itself; replicas are its children.
     """
 
     url: str
@@ -62,13 +62,16 @@ class Server:
         before, started = self._processor(), time.perf_counter()
         waits = sorted(asyncio.run(self._asked(verb, clients, images)))
         wall, processor = time.perf_counter() - started, self._processor() - before
-        mib = self.process.memory_info().rss / 2**20
+        mib = sum(each.memory_info().rss for each in self._processes()) / 2**20
         p99 = waits[min(len(waits) - 1, int(0.99 * len(waits)))]
         return Cell(processor / images, wall / images, waits[len(waits) // 2], p99, mib)
 
     def _processor(self) -> float:
-        times = self.process.cpu_times()
-        return float(times.user + times.system)
+        times = [each.cpu_times() for each in self._processes()]
+        return float(sum(each.user + each.system for each in times))
+
+    def _processes(self) -> list[psutil.Process]:
+        return [self.process, *self.process.children(recursive=True)]
 
     async def _asked(self, verb: str, clients: int, images: int) -> list[float]:
         left, waits = iter(range(images)), []
@@ -108,10 +111,10 @@ def prototype(number: int) -> str:
 
 
 @contextmanager
-def serving(mode: str, threads: int) -> Iterator[Server]:
+def serving(options: Sequence[str]) -> Iterator[Server]:
     """A server of the bundled model."""
     command = [Path(sys.executable).with_name("pcevolve-server"), "serve", "--offline", "--port", "0"]
-    command += ["--device", "cpu", "--threads", str(threads), "--batching", mode]
+    command += ["--device", "cpu", *options]
     with (
         tempfile.NamedTemporaryFile("r") as log,  # nobody would empty a pipe, and a full one stops the server
         Path(log.name).open("w") as sink,

@@ -1,4 +1,4 @@
-"""What the few-step student is taught: the very steps that the server takes, and where several of the teacher's lead."""
+"""What the few-step student is taught: the server's own steps, and where several of its teacher's lead."""
 
 import importlib
 import sys
@@ -43,7 +43,7 @@ def test_steps_begin_and_end_where_the_servers_scheduler_has_them(distil, places
 def test_half_of_a_batch_begins_at_noise_and_every_row_has_a_step_left(places):
     assert 0.4 < places.created.float().mean() < 0.6
     assert (places._kept[places.created] == 1000).all()
-    assert ((0 <= places.done) & (places.done < places.runs)).all()
+    assert ((places.done >= 0) & (places.done < places.runs)).all()
     assert set(places.done[places.created].tolist()) == set(range(STEPS))
 
 
@@ -74,7 +74,9 @@ def test_a_teacher_that_knows_the_image_walks_to_it_in_any_number_of_steps(disti
     teacher = distil.Teacher(Straight(schedule, clean), 5.0, torch.zeros(1, 3, 2))
     state = schedule.noised(clean.repeat(2, 1, 1, 1), torch.tensor([999, 600]))
     ends = [
-        teacher.walk(schedule, state, torch.zeros(2, 3, 2), torch.tensor([999, 600]), torch.tensor([-1, -1]), count)
+        teacher.walk(
+            schedule, state, torch.zeros(2, 3, 2), torch.tensor([999, 600]), torch.tensor([-1, -1]), count
+        )
         for count in (1, 3)
     ]
     for end in ends:
