@@ -1,6 +1,7 @@
 """The diffusers generator on a real, tiny, random Stable Diffusion pipeline."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -143,3 +144,19 @@ def test_the_model_says_what_it_is(generator):
 def test_both_pipelines_share_one_set_of_weights(generator):
     for name in ("unet", "vae", "text_encoder"):
         assert getattr(generator.text_to_image, name) is getattr(generator.image_to_image, name)
+
+
+@pytest.mark.parametrize(("changes", "made"), [({}, "create"), ({"strength": 0.5}, "vary")])
+def test_the_stages_of_a_run_are_measured_and_add_up_to_it(generator, changes, made):
+    asked = tasks(1, 2, image=noise_image() if changes else None, **changes)
+    started = time.perf_counter()
+    pictures = getattr(generator, made)(asked)
+    took = time.perf_counter() - started
+    assert [set(picture.seconds) for picture in pictures] == [{"encode", "denoise", "decode"}] * 2
+    assert all(seconds > 0 for picture in pictures for seconds in picture.seconds.values())
+    assert 0.5 * took < sum(sum(picture.seconds.values()) for picture in pictures) <= took
+
+
+def test_an_unchanged_input_has_no_stages(generator):
+    (picture,) = generator.vary(tasks(1, image=noise_image(), strength=0.0))
+    assert picture.seconds == {}

@@ -136,7 +136,7 @@ class Batcher:
     async def _run(self, batch: list[Chunk]) -> None:
         tasks = [task for chunk in batch for task in chunk.tasks]
         started, loop = time.monotonic(), asyncio.get_running_loop()
-        self._metrics.waited.observe(loop.time() - min(chunk.since for chunk in batch))
+        self._observe("wait", loop.time() - min(chunk.since for chunk in batch))
         work = asyncio.ensure_future(self._engine.run(tasks))
         nobody_waits = asyncio.gather(*(chunk.future for chunk in batch), return_exceptions=True)
         nobody_waits.add_done_callback(lambda _: work.cancel())
@@ -146,8 +146,16 @@ class Batcher:
             return
         self._learn(batch, time.monotonic() - started)
         if isinstance(outcome, list):
-            self._metrics.rejected.inc(sum(picture.refused for picture in outcome))
+            self._tell(outcome)
         _deliver(batch, outcome)
+
+    def _tell(self, pictures: list[Picture]) -> None:
+        self._metrics.rejected.inc(sum(picture.refused for picture in pictures))
+        for stage in {stage for picture in pictures for stage in picture.seconds}:
+            self._observe(stage, sum(picture.seconds.get(stage, 0.0) for picture in pictures))
+
+    def _observe(self, stage: str, seconds: float) -> None:
+        self._metrics.stages.labels(stage).observe(seconds)
 
     def _learn(self, batch: list[Chunk], seconds: float) -> None:
         """Remember how long a run takes, and tell."""

@@ -1,9 +1,38 @@
 """Prometheus metrics of one app; a registry of its own, so that two apps can live in one process."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import sys
+from collections.abc import Iterator
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 _BATCH_BUCKETS = (1, 2, 4, 8, 16, 32, 64)
+_STAGE_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 _SECONDS_BUCKETS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+
+
+class _DeviceMemory(Collector):
+    """What PyTorch holds on GPUs for a model in this process."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Ask PyTorch, if it is there and uses a GPU; asking does not begin to."""
+        cuda = getattr(sys.modules.get("torch"), "cuda", None)
+        if cuda is None or not cuda.is_initialized():
+            return
+        found = GaugeMetricFamily(
+            "pcevolve_device_memory_bytes", "Memory in use on a GPU.", labels=["device"]
+        )
+        for device in range(cuda.device_count()):
+            found.add_metric([str(device)], cuda.memory_allocated(device))
+        yield found
 
 
 class Metrics:
@@ -12,6 +41,8 @@ class Metrics:
     def __init__(self) -> None:
         """Register every metric at zero."""
         registry = self.registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        registry.register(_DeviceMemory())
         self.requests = Counter(
             "pcevolve_requests", "Requests answered.", ["route", "status"], registry=registry
         )
@@ -27,16 +58,13 @@ class Metrics:
             "pcevolve_images_rejected", "Images refused by the safety checker.", registry=registry
         )
         self.waiting = Gauge("pcevolve_queue_images", "Images waiting for the model.", registry=registry)
-        self.waited = Histogram(
-            "pcevolve_wait_seconds",
-            "Time from a request's arrival to the run of its images; of each run's longest waiting one.",
-            buckets=_SECONDS_BUCKETS,
-            registry=registry,
-        )
-        self.encoded = Histogram(
-            "pcevolve_encode_seconds",
-            "Time to write an answer's images as PNG, JPEG or WebP.",
-            buckets=_SECONDS_BUCKETS,
+        self.stages = Histogram(
+            "pcevolve_stage_seconds",
+            "Time of each stage: wait, from a request's arrival to the run of its images, of each run's longest"
+            " waiting one; encode (prompts, images), denoise and decode, of each run; write, of each answer's PNG,"
+            " JPEG or WebP.",
+            ["stage"],
+            buckets=_STAGE_BUCKETS,
             registry=registry,
         )
         self.batches = Histogram(

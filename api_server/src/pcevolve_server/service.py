@@ -164,7 +164,7 @@ class Service:
         seeds = [wire.seed_of(first, index) for index in range(body.n)]
         tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image) for seed in seeds]
         pictures = await self._host.batcher.submit(tasks, caller)
-        with self._metrics.encoded.time():
+        with self._metrics.stages.labels("write").time():
             answer = await run_in_threadpool(_render, body, seeds, pictures, spelled)
         self._images += len(pictures)
         self._metrics.images.inc(len(pictures))

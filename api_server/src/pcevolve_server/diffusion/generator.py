@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from pcevolve_server.diffusion import schedulers
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.encodings import Prompt, latents_of
 from pcevolve_server.diffusion.prompts import cut_tokens
+from pcevolve_server.diffusion.stages import Stages
 from pcevolve_server.diffusion.steady import IMAGES, Steady
 from pcevolve_server.errors import AbandonedError, GenerationError
 from pcevolve_server.generator import Picture, Task, Unwanted, wanted
@@ -36,12 +37,14 @@ class DiffusionGenerator:
         adapter: ``None`` if no IP-Adapter is loaded.
         steady: What makes the pipelines' denoiser independent of the batch; ``None`` if nothing does.
         encoded: What makes an embedding of a prompt; ``None`` if the pipelines have to.
+        stages: Measures the runs of both pipelines.
     """
 
     info: ModelInfo
     text_to_image: DiffusionPipeline
     image_to_image: DiffusionPipeline
     scheduler: SchedulerMixin
+    stages: Stages
     adapter: Adapter | None = None
     steady: Steady | None = None
     encoded: Prompt | None = None
@@ -100,6 +103,7 @@ class DiffusionGenerator:
         """Return float ``(tasks, height, width, 3)`` in [0, 1]."""
         recipe = tasks[0].recipe
         pipeline.scheduler = scheduler
+        self.stages.begin()
         if self.steady is not None:
             self.steady.guided = recipe.guidance > 1
         adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
@@ -137,9 +141,11 @@ class DiffusionGenerator:
         return {"image": images if latents is None else latents}
 
     def _pictures(self, tasks: Sequence[Task], arrays: np.ndarray) -> list[Picture]:
+        share = {stage: seconds / len(tasks) for stage, seconds in self.stages.seconds().items()}
         pixels = (arrays * 255).round().astype(np.uint8)
         return [
-            self._picture(task, Image.fromarray(array)) for task, array in zip(tasks, pixels, strict=True)
+            replace(self._picture(task, Image.fromarray(array)), seconds=share)
+            for task, array in zip(tasks, pixels, strict=True)
         ]
 
     def _picture(self, task: Task, image: Image.Image) -> Picture:

@@ -14,6 +14,7 @@ from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.checker import ModelChecker
 from pcevolve_server.diffusion.encodings import prompts_of
 from pcevolve_server.diffusion.generator import DiffusionGenerator
+from pcevolve_server.diffusion.stages import Stages
 from pcevolve_server.diffusion.steady import is_small, steady, steady_decoder
 from pcevolve_server.errors import InvalidRequestError, ModelLoadError
 from pcevolve_server.generator import Generator
@@ -168,7 +169,8 @@ def _generator(
         steady_decoder(pipeline.vae)
     elif large and hasattr(pipeline.vae, "enable_slicing"):
         pipeline.vae.enable_slicing()
-    return DiffusionGenerator(info, pipeline, image_to_image, scheduler, adapter, same, encoded)
+    stages = Stages(_denoiser(pipeline), pipeline.vae)
+    return DiffusionGenerator(info, pipeline, image_to_image, scheduler, stages, adapter, same, encoded)
 
 
 def _info(
