@@ -198,6 +198,15 @@ def test_replicas_answer_as_one_process_does_and_end_with_the_server(
     assert "leaked" not in several.log_path.read_text()
 
 
+def test_what_this_machine_makes_of_a_model_is_measured(tiny_model):
+    done = run("bench", "--model", tiny_model, "--max-batch", 1, "--batching", "merge", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [figure["images"] for figure in told["figures"]] == [1, 1]
+    assert told["images_per_hour"] > 0
+    assert_fails(run("bench", "--model", "/nowhere", "--offline"), 3, "there is no directory /nowhere")
+
+
 def test_a_real_server_lives_a_whole_life(server):
     # The port answers long before the model does.
     assert server.call(wire.HEALTH)[0] == 200

@@ -102,6 +102,34 @@ def serve(
     server.run(settings)
 
 
+@app.command(context_settings=HELP, epilog="Exit codes: 0 measured, 3 model.")
+def bench(
+    model: options.Model = "bundled",
+    device: options.Device = "auto",
+    precision: options.Precision = Precision.AUTO,
+    threads: options.Threads = 0,
+    engine: options.Engine = EngineKind.THREAD,
+    replicas: options.Replicas = 0,
+    compile_: options.Compile = False,
+    offline: options.Offline = False,
+    allow_pickle: options.AllowPickle = False,
+    library_cache: options.LibraryCache = "",
+    scheduler: options.Scheduler = None,
+    max_batch: options.MaxBatch = 16,
+    batching: options.BatchingMode = Batching.EXACT,
+    as_json: options.AsJson = False,
+) -> None:
+    """Measure how many images this machine makes of a model, with the options that it would be served with."""
+    loading = ModelSettings(
+        model=model, device=device, precision=precision, scheduler=scheduler, offline=offline,
+        allow_pickle=allow_pickle, threads=threads, compiled=compile_, batching=batching, library_cache=library_cache,
+    )  # fmt: skip
+    from pcevolve_server import benching, logs
+
+    logs.configure(options.LogLevel.WARNING)
+    benching.run(Settings(model=loading, engine=engine, replicas=replicas, max_batch=max_batch), as_json)
+
+
 def main() -> None:
     """Run the command line; one clear line on stderr and an exit code for every expected failure."""
     # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.

@@ -199,3 +199,6 @@ ShutdownSeconds = Annotated[
     int, Option(envvar=_PREFIX + "SHUTDOWN_SECONDS", min=1, max=3600, help="Grace after SIGTERM.")
 ]
 MinLogLevel = Annotated[LogLevel, Option(envvar=_PREFIX + "LOG_LEVEL", help="JSON lines on stderr.")]
+
+# Of ``pcevolve-server bench``.
+AsJson = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]
