@@ -54,12 +54,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--api", default="http://127.0.0.1:8000")
     parser.add_argument("--epsilon", default=OPTIONS["epsilon"])
+    parser.add_argument("--candidates", type=int, default=OPTIONS["candidates"])
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     given = parser.parse_args()
     found: dict[str, list[float]] = {"t2i": [], **{method: [] for method in METHODS}}
+    changes = {"epsilon": given.epsilon, "candidates": given.candidates}
     for seed in range(given.seeds):
         for method in METHODS:
-            initial, final = measure(seed, method, given.out, given.api, {"epsilon": given.epsilon})
+            initial, final = measure(seed, method, given.out, given.api, changes)
             found[method].append(final)
         found["t2i"].append(initial)
     result = {name: summary(values) for name, values in found.items()}

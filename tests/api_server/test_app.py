@@ -75,6 +75,19 @@ def test_absent_steps_and_guidance_are_the_papers_unless_the_server_says_otherwi
         assert (recipe.steps, recipe.guidance) == expected
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [({}, (4, 1.0)), ({"default_steps": 6}, (6, 1.0)), ({"default_guidance": 0}, (4, 0))],
+)
+def test_absent_steps_and_guidance_of_a_few_step_model_are_its_own(serve, fake, settings, expected):
+    own = wire.Recommended(steps=4, guidance=1.0, strength_low=0.3, strength_high=0.9)
+    fake.info = fake.info.model_copy(update={"recommended": own})
+    with serve(fake, **settings) as client:
+        client.post(wire.TEXT_TO_IMAGE, json=ASK)
+    recipe = fake.batches[-1][0].recipe
+    assert (recipe.steps, recipe.guidance) == expected
+
+
 def test_an_absent_seed_is_drawn_and_reported(client, fake):
     bodies = [client.post(wire.TEXT_TO_IMAGE, json={"model": "fake", "prompt": "x"}).json() for _ in range(2)]
     assert [body["seed"] for body in bodies] == [batch[0].seed for batch in fake.batches]

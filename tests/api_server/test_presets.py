@@ -23,7 +23,7 @@ def scheduler(kind: str = "PNDMScheduler"):
 @pytest.mark.parametrize(
     ("name", "of", "by", "steps", "guidance"),
     [
-        ("bundled", pipeline(), scheduler(), 10, 5.0),
+        ("bundled", pipeline(), scheduler(), 4, 1.0),
         ("sd-legacy/stable-diffusion-v1-5", pipeline(), scheduler(), 25, 7.5),
         (
             "stabilityai/stable-diffusion-xl-base-1.0",

@@ -114,8 +114,8 @@ async def measured(engine: Engine, settings: Settings, tell: Progress) -> Capaci
 
 def _recipes(info: ModelInfo, settings: Settings) -> dict[str, Recipe]:
     size, found = info.base_resolution, info.recommended
-    steps = found.steps if found else settings.default_steps
-    guidance = found.guidance if found else settings.default_guidance
+    steps = found.steps if found else 50
+    guidance = found.guidance if found else 7.5
     strength = round((found.strength_low + found.strength_high) / 2, 2) if found else 0.6
     return {
         "text-to-image": Recipe(size.width, size.height, steps, guidance),

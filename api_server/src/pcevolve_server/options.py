@@ -95,16 +95,21 @@ Scheduler = Annotated[
     str | None, Option(envvar=_PREFIX + "SCHEDULER", help="ddim, euler, dpmpp_2m, ...; default: the model's.")
 ]
 DefaultSteps = Annotated[
-    int,
-    Option(envvar=_PREFIX + "DEFAULT_STEPS", min=1, max=limits.MAX_STEPS, help="Where a request names none."),
+    int | None,
+    Option(
+        envvar=_PREFIX + "DEFAULT_STEPS",
+        min=1,
+        max=limits.MAX_STEPS,
+        help="Where a request names none; default: 50, and of few-step models their own.",
+    ),
 ]
 DefaultGuidance = Annotated[
-    float,
+    float | None,
     Option(
         envvar=_PREFIX + "DEFAULT_GUIDANCE",
         min=0,
         max=limits.MAX_GUIDANCE,
-        help="Where a request names none.",
+        help="Where a request names none; default: 7.5, and of few-step models their own.",
     ),
 ]
 IpAdapter = Annotated[

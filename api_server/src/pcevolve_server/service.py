@@ -28,12 +28,15 @@ from pcevolve_shared.wire import (
     ImageResponse,
     ImageToImageRequest,
     IpAdapterRequest,
+    ModelInfo,
     TextToImageRequest,
 )
 
 logger = logging.getLogger(__name__)
 
 _COST_PER_IMAGE = 0.0
+_FEW_STEPS = 8
+_OF_THE_API = (50, 7.5)
 _SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
 """Names that getimg's API and others have for the same."""
 
@@ -124,16 +127,24 @@ class Service:
         adapter_scale: float | None = None,
     ) -> Recipe:
         self._check_size(body.n, width, height)
-        given = body.model_fields_set
+        given, (steps, guidance) = body.model_fields_set, self._unasked(self._host.info)
         return Recipe(
             width=width,
             height=height,
-            steps=body.steps if "steps" in given else self._settings.default_steps,
-            guidance=body.guidance if "guidance" in given else self._settings.default_guidance,
+            steps=body.steps if "steps" in given else steps,
+            guidance=body.guidance if "guidance" in given else guidance,
             scheduler=_scheduler(body),
             strength=strength,
             adapter_scale=adapter_scale,
         )
+
+    def _unasked(self, info: ModelInfo) -> tuple[int, float]:
+        """Steps and guidance of a request that names none: the API's own would ruin what a few-step model draws."""
+        steps, guidance = _OF_THE_API
+        if info.recommended is not None and info.recommended.steps <= _FEW_STEPS:
+            steps, guidance = info.recommended.steps, info.recommended.guidance
+        own = self._settings
+        return own.default_steps or steps, guidance if own.default_guidance is None else own.default_guidance
 
     def _check_size(self, count: int, width: int, height: int) -> None:
         multiple = self._host.info.size_multiple

@@ -120,6 +120,8 @@ class Settings:
         body_seconds: For a request's body; each 64 KiB of it add a second.
         max_buffered_mib: Bodies of all requests together, from their first byte to the answer.
         allowed_hosts: Names that a Host header may hold besides loopback's, where there is no key.
+        default_steps: Where a request names none; None: the API's 50, and of few-step models their own.
+        default_guidance: The same; None: the API's 7.5, and of few-step models their own.
         shutdown_seconds: How long requests in progress may finish after SIGTERM.
     """
 
@@ -139,8 +141,8 @@ class Settings:
     body_seconds: float = 30
     max_buffered_mib: int = 128
     allowed_hosts: tuple[str, ...] = ()
-    default_steps: int = 50
-    default_guidance: float = 7.5
+    default_steps: int | None = None
+    default_guidance: float | None = None
     shutdown_seconds: int = 30
 
     def __post_init__(self) -> None:

@@ -15,7 +15,8 @@ from pcevolve_shared.wire import Recommended
 if TYPE_CHECKING:
     from diffusers import DiffusionPipeline, SchedulerMixin
 
-_BUNDLED: Final = Recommended(steps=10, guidance=5.0, strength_low=0.3, strength_high=0.9)
+# Distilled, with the guidance of its teacher in it.
+_BUNDLED: Final = Recommended(steps=4, guidance=1.0, strength_low=0.3, strength_high=0.9)
 _DIFFUSION: Final = Recommended(steps=25, guidance=7.5, strength_low=0.2, strength_high=0.95)
 _XL: Final = Recommended(steps=30, guidance=5.0, strength_low=0.2, strength_high=0.95)
 # Adversarially distilled without guidance: one step draws an image, so a variation needs at least one of its steps.

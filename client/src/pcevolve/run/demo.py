@@ -46,8 +46,8 @@ OPTIONS: dict[str, Any] = {
     "shots": 10,
     "candidates": max(CANDIDATES),  # fewer where the machine is slow
     "iterations": 1,  # to show the whole way, back to the provider and from it; selection alone does as well
-    "steps": 10,
-    "guidance": 3.5,
+    "steps": 4,
+    "guidance": 1.0,
     "batch": 30,
     "seed": 2026,
     "encoder": "bundled",  # the same on every machine, whatever was fetched there
