@@ -15,7 +15,7 @@ PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.tom
 # Without bytecode every process compiles its imports anew: seconds, and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test lint lock docs docs-options lock-docs bench-selectors bench-server clean
+.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test lint lock docs docs-options lock-docs bench-selectors bench-server soak clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -59,6 +59,9 @@ bench-selectors: install  ## Compare all selectors on real images (hours; resume
 
 bench-server: install  ## The API server under load against the pipeline behind it (20 minutes) and write docs/results/server.*
 	$(BIN)/python -m benchmarks.server --out docs/results
+
+soak: install  ## Ten minutes of valid and hostile traffic against the API server; fails on any 500 and on memory that grows
+	$(BIN)/python -m benchmarks.soak
 
 docs-options: install  ## Write docs/options.md from the declarations of the options
 	$(BIN)/python -m pcevolve.cli.reference > docs/options.md

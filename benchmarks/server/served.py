@@ -62,9 +62,13 @@ class Server:
         before, started = self._processor(), time.perf_counter()
         waits = sorted(asyncio.run(self._asked(verb, clients, images)))
         wall, processor = time.perf_counter() - started, self._processor() - before
-        mib = sum(each.memory_info().rss for each in self._processes()) / 2**20
+        mib = self.mib()
         p99 = waits[min(len(waits) - 1, int(0.99 * len(waits)))]
         return Cell(processor / images, wall / images, waits[len(waits) // 2], p99, mib)
+
+    def mib(self) -> float:
+        """Memory of the server and its replicas now."""
+        return sum(each.memory_info().rss for each in self._processes()) / 2**20
 
     def _processor(self) -> float:
         times = [each.cpu_times() for each in self._processes()]

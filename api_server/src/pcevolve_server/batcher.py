@@ -33,7 +33,9 @@ class Batcher:
         self._merges = loose or engine.companions > 1
         self._most = settings.max_batch if loose or not self._merges else engine.companions
         self._chunk_size = 1 if self._merges else self._most
-        self._waiting = Waiting(settings.queue_steps, settings.key_steps)
+        self._waiting = Waiting(
+            settings.queue_steps, settings.key_steps, engine.companions if self._merges and not loose else 1
+        )
         self._arrived = asyncio.Event()
         self._seconds_each = self._run_seconds = 0.0
         self._stopping = False

@@ -1,4 +1,4 @@
-"""What waits for the model: bounded by work, not by requests, and shared fairly between callers."""
+"""What waits for the model: bounded by work, not by requests, and the model shared by work between callers."""
 
 from __future__ import annotations
 
@@ -40,17 +40,24 @@ class Chunk:
 
 
 class Waiting:
-    """Chunks by caller, each caller's in the order of arrival; callers take turns.
+    """Chunks by caller, each caller's in the order of arrival; it is the turn of who has had least of the model.
+
+    What a caller has had is counted from when somebody began to wait (start-time fair queueing: Goyal, Vin, Cheng 1996,
+    "Start-time Fair Queuing"): who was away neither saves up turns nor gets rid of what long batches cost.
 
     Attributes:
         most: Work, as of ``Chunk.work``, that may wait before another request is refused.
         most_each: The same of one caller.
+        least: Images that a batch costs at least, as small models' do, which are padded.
     """
 
-    def __init__(self, most: int, most_each: int) -> None:
-        self.most, self.most_each = most, most_each
+    def __init__(self, most: int, most_each: int, least: int = 1) -> None:
+        self.most, self.most_each, self.least = most, most_each, least
         self._callers: dict[str, deque[Chunk]] = {}
-        """In the order of their turns."""
+        self._had: dict[str, float] = {}
+        """Work of each caller who waits, or who has had more than whose turn it is."""
+        self._now = 0.0
+        """What whose turn it was last had had."""
 
     def work(self, caller: str | None = None) -> int:
         """Work that waits, of one caller or of all."""
@@ -80,6 +87,8 @@ class Waiting:
         if own >= self.most_each:
             message = f"this key's requests already fill its part of the queue, {self.most_each} image steps"
             raise BusyError(message, retry_after_seconds=seconds)
+        if caller not in self._callers:
+            self._had[caller] = max(self._now, self._had.get(caller, 0.0))
         self._callers.setdefault(caller, deque()).extend(chunks)
 
     def take(self, most: int, merges: bool) -> list[Chunk]:
@@ -90,9 +99,6 @@ class Waiting:
             merges: Whether chunks of equal recipes may share a batch; the first caller's come before others'.
         """
         self._forget(lambda chunk: chunk.future.done())
-        first = next(iter(self._callers), None)
-        if first is None:
-            return []
         batch: list[Chunk] = []
         free = most
         for chunk in list(self._in_turn()):
@@ -101,11 +107,18 @@ class Waiting:
                 free -= len(chunk.tasks)
             if not merges or not free:
                 break
+        if batch:
+            self._now = self._had[batch[0].caller]
+            self._charge(batch)
         taken = set(batch)
         self._forget(lambda chunk: chunk in taken)
-        if first in self._callers:
-            self._callers[first] = self._callers.pop(first)  # to the end of the turns
         return batch
+
+    def _charge(self, batch: Sequence[Chunk]) -> None:
+        """Each caller has had a share of what the batch costs."""
+        images = sum(len(chunk.tasks) for chunk in batch)
+        for chunk in batch:
+            self._had[chunk.caller] += chunk.work * max(1.0, self.least / images)
 
     def drain(self) -> list[Chunk]:
         """Take everything that still waits."""
@@ -114,8 +127,8 @@ class Waiting:
         return left
 
     def _in_turn(self) -> Iterator[Chunk]:
-        for line in self._callers.values():
-            yield from line
+        for caller in sorted(self._callers, key=self._had.__getitem__):
+            yield from self._callers[caller]
 
     def _forget(self, unwanted: Callable[[Chunk], bool]) -> None:
         kept = {
@@ -123,3 +136,8 @@ class Waiting:
             for caller, line in self._callers.items()
         }
         self._callers = {caller: line for caller, line in kept.items() if line}
+        if self._callers:
+            owing = {each for each, had in self._had.items() if had > self._now}
+            self._had = {each: self._had[each] for each in {*self._callers, *owing}}
+        else:
+            self._now, self._had = 0.0, {}  # nobody waits: nobody is owed anything

@@ -1,0 +1,103 @@
+"""Turns by work: nobody gets more of the model by longer batches, by going away, or by coming back."""
+
+import asyncio
+
+import pytest
+
+from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.waiting import Chunk, Waiting
+
+
+@pytest.fixture
+def loop():
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def chunks(loop):
+    """Return a function that makes a caller's chunks."""
+
+    def made(caller, count, images=1, steps=1):
+        recipe = Recipe(8, 8, steps)
+        tasks = [Task(recipe, "p", "", seed) for seed in range(images)]
+        return [Chunk(caller, tasks, loop.create_future(), 0.0) for _ in range(count)]
+
+    return made
+
+
+def order(waiting, most=16, merges=False, runs=10**6):
+    """Callers of the batches that follow."""
+    found = []
+    while len(found) < runs and (batch := waiting.take(most, merges)):
+        found.append(batch[0].caller)
+    return found
+
+
+def test_callers_of_equal_batches_take_turns(chunks):
+    waiting = Waiting(10**6, 10**6)
+    for caller in "abc":
+        waiting.add(chunks(caller, 2), 0.0)
+    assert order(waiting) == ["a", "b", "c"] * 2
+
+
+def test_who_asks_for_ten_times_the_work_gets_a_tenth_of_the_turns(chunks):
+    waiting = Waiting(10**6, 10**6)
+    waiting.add(chunks("greedy", 20, images=2, steps=50), 0.0)
+    waiting.add(chunks("modest", 100, steps=10), 0.0)
+    first = order(waiting, runs=44)
+    assert first.count("greedy") == 4
+    assert first[:2] == ["greedy", "modest"]
+
+
+def test_going_away_saves_nothing_up(chunks):
+    waiting = Waiting(10**6, 10**6)
+    waiting.add(chunks("here", 50), 0.0)
+    assert order(waiting, runs=20) == ["here"] * 20
+    waiting.add(chunks("new", 50), 0.0)
+    assert order(waiting, runs=10).count("new") == 5
+
+
+def test_coming_back_does_not_make_a_long_batch_forgotten(chunks):
+    waiting = Waiting(10**6, 10**6)
+    waiting.add(chunks("modest", 100), 0.0)
+    turns = []
+    for _ in range(60):  # one request at a time, asked again as soon as it was taken
+        if "greedy" not in waiting._callers:
+            waiting.add(chunks("greedy", 1, images=2, steps=10), 0.0)
+        turns += order(waiting, runs=1)
+    assert turns.count("greedy") == 3
+
+
+def test_who_has_had_no_more_than_others_is_forgotten(chunks):
+    waiting = Waiting(10**6, 10**6)
+    for number in range(1000):
+        waiting.add(chunks(f"key {number}", 1), 0.0)
+        order(waiting)
+    assert len(waiting._had) <= 2
+
+
+def test_a_batch_that_is_padded_costs_what_a_full_one_does(chunks):
+    waiting = Waiting(10**6, 10**6, least=16)
+    waiting.add(chunks("singles", 40, steps=3), 0.0)
+    waiting.add(chunks("full", 40, images=16, steps=3), 0.0)
+    assert order(waiting, runs=20).count("singles") == 10
+
+
+def test_who_shares_a_batch_pays_for_a_share(chunks):
+    waiting = Waiting(10**6, 10**6, least=8)
+    for caller, count in (("a", 3), ("b", 2), ("c", 1)):
+        waiting.add(chunks(caller, count), 0.0)
+    assert [chunk.caller for chunk in waiting.take(4, merges=True)] == ["a", "a", "a", "b"]
+    assert waiting._had == {"a": 6, "b": 2, "c": 0}
+    assert [chunk.caller for chunk in waiting.take(4, merges=True)] == ["c", "b"]
+
+
+def test_when_nobody_waits_nobody_is_owed_anything(chunks):
+    waiting = Waiting(10**6, 10**6)
+    waiting.add(chunks("early", 30), 0.0)
+    order(waiting)
+    waiting.add(chunks("early", 4), 0.0)
+    waiting.add(chunks("late", 4), 0.0)
+    assert order(waiting) == ["early", "late"] * 4
