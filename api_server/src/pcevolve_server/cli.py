@@ -51,6 +51,8 @@ def serve(
     threads: options.Threads = 0,
     engine: options.Engine = EngineKind.THREAD,
     replicas: options.Replicas = 0,
+    max_replicas: options.MaxReplicas = 0,
+    ray_address: options.RayAddress = "",
     compile_: options.Compile = False,
     offline: options.Offline = False,
     allow_pickle: options.AllowPickle = False,
@@ -89,7 +91,8 @@ def serve(
     settings = Settings(
         model=loading, host=host, port=port,
         keys=read_keys(api_key_file, os.environ.get(API_KEY_VARIABLE, "")),
-        engine=engine, replicas=replicas, max_batch=max_batch, queue_steps=queue_steps, key_steps=key_steps,
+        engine=engine, replicas=replicas, max_replicas=max_replicas, ray_address=ray_address,
+        max_batch=max_batch, queue_steps=queue_steps, key_steps=key_steps,
         deadline_seconds=deadline_seconds, max_pixels=max_pixels,
         max_connections=max_connections, header_seconds=header_seconds, body_seconds=body_seconds,
         max_buffered_mib=max_buffered_mib, allowed_hosts=tuple(allowed_host),

@@ -56,7 +56,8 @@ Engine = Annotated[
     EngineKind,
     Option(
         envvar=_PREFIX + "ENGINE",
-        help="Where the model runs: on a thread of the server, or in several processes that share the work.",
+        help="Where the model runs: on a thread of the server, in several processes that share the work, or on Ray"
+        " (pip install 'pcevolve-server[ray]').",
     ),
 ]
 Replicas = Annotated[
@@ -66,6 +67,22 @@ Replicas = Annotated[
         min=0,
         max=1024,
         help="Processes with a model each; 0: one a core, up to 4.",
+    ),
+]
+MaxReplicas = Annotated[
+    int,
+    Option(
+        envvar=_PREFIX + "MAX_REPLICAS",
+        min=0,
+        max=1024,
+        help="On Ray: --replicas grow to so many while images wait; 0: they do not.",
+    ),
+]
+RayAddress = Annotated[
+    str,
+    Option(
+        envvar=_PREFIX + "RAY_ADDRESS",
+        help="HOST:PORT of a Ray cluster, or auto; default: one of the server's own, on loopback.",
     ),
 ]
 Compile = Annotated[

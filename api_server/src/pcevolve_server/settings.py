@@ -45,6 +45,7 @@ class EngineKind(StrEnum):
 
     THREAD = "thread"
     PROCESSES = "processes"
+    RAY = "ray"
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,8 @@ class Settings:
         keys: Whom to answer; empty: anybody, on loopback alone.
         engine: Where batches run.
         replicas: Processes with a model each; 0: one for each core, up to 4.
+        max_replicas: On Ray, up to how many there may be while batches wait; 0: as ``replicas``.
+        ray_address: Of a Ray cluster, or ``auto``; empty: one of the process's own.
         max_batch: Images per model run.
         queue_steps: Images times steps that may wait before the next request is answered 429.
         key_steps: The same of one key.
@@ -131,6 +134,8 @@ class Settings:
     keys: tuple[Key, ...] = ()
     engine: EngineKind = EngineKind.THREAD
     replicas: int = 0
+    max_replicas: int = 0
+    ray_address: str = ""
     max_batch: int = 16
     queue_steps: int = 200_000
     key_steps: int = 100_000
@@ -152,7 +157,11 @@ class Settings:
             SettingsError: Anyone on the network could use the server, or replicas are asked of one that has none.
         """
         if self.replicas > 1 and self.engine is EngineKind.THREAD:
-            raise SettingsError("one thread is one replica: --replicas goes with --engine processes")
+            raise SettingsError("one thread is one replica: --replicas goes with --engine processes or ray")
+        if (self.max_replicas or self.ray_address) and self.engine is not EngineKind.RAY:
+            raise SettingsError("--max-replicas and --ray-address go with --engine ray")
+        if self.max_replicas and not 0 < self.replicas <= self.max_replicas:
+            raise SettingsError("--max-replicas goes with a --replicas that is not larger")
         if not self.keys and not is_loopback(self.host):
             raise SettingsError(
                 f"refusing to listen on {self.host} without an API key: set {API_KEY_VARIABLE} or"

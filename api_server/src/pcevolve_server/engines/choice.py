@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pcevolve_server import models
-from pcevolve_server.engines import processes, thread
+from pcevolve_server.engines import cluster, processes, thread
 from pcevolve_server.engines.engine import Opening
 from pcevolve_server.settings import EngineKind, Settings
 
@@ -22,9 +22,14 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
     """
     if settings.engine is EngineKind.THREAD:
         return thread.opening(lambda: models.load(settings.model, stopping))
+    if settings.ray_address:
+        return cluster.opening(settings)
     cores = _cores()
     count = settings.replicas or min(cores, _MOST_UNASKED)
-    model = replace(settings.model, threads=settings.model.threads or max(1, cores // count))
+    each = settings.model.threads or max(1, cores // max(count, settings.max_replicas))
+    model = replace(settings.model, threads=each)
+    if settings.engine is EngineKind.RAY:
+        return cluster.opening(replace(settings, replicas=count, model=model))
     return processes.opening(partial(models.load, model), count)
 
 

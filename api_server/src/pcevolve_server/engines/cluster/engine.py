@@ -1,0 +1,185 @@
+"""Sends batches to the deployment, and again where a replica died."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+import ray
+from ray import exceptions, serve
+from ray.serve.exceptions import DeploymentUnavailableError, ReplicaUnavailableError
+from ray.serve.handle import DeploymentHandle
+from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview
+
+from pcevolve_server import sources
+from pcevolve_server.engines.cluster.connection import Connection
+from pcevolve_server.engines.cluster.deployment import Description, Scale, application
+from pcevolve_server.errors import GenerationError, ModelLoadError, NotReadyError, RequestError
+from pcevolve_server.generator import Picture, Task
+from pcevolve_server.settings import ModelSettings, Settings
+from pcevolve_shared.wire import ModelInfo
+
+logger = logging.getLogger(__name__)
+
+APPLICATION = "pcevolve"
+_POLL_SECONDS = 0.2
+_ATTEMPTS = 3
+"""Of a batch; one that takes three replicas with it is most likely why they died."""
+_LOST = (
+    exceptions.RayActorError,
+    exceptions.ObjectLostError,
+    exceptions.WorkerCrashedError,
+    ReplicaUnavailableError,
+)
+"""What says that a replica, its machine or its answer is gone."""
+
+
+async def opened(connection: Connection, settings: Settings) -> ClusterEngine:
+    """Return the engine before the cluster's application, which is deployed if it is not there.
+
+    Args:
+        connection: Started; the engine ends it.
+        settings: What to deploy, and how many batches to run at once.
+
+    Raises:
+        ModelLoadError: No replica could load the model.
+    """
+    deploys = APPLICATION not in (await asyncio.to_thread(serve.status)).applications
+    if deploys:
+        await asyncio.to_thread(_deploy, connection, settings)
+    there = await _ready()
+    handle = serve.get_app_handle(APPLICATION)
+    description = await handle.describe.remote()
+    at_once = max(settings.replicas, settings.max_replicas) or there
+    return ClusterEngine(connection, handle, description, at_once, deploys)
+
+
+class ClusterEngine:
+    """Replicas of a generator, behind a handle of Ray Serve's."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        handle: DeploymentHandle,
+        description: Description,
+        replicas: int,
+        deployed: bool,
+    ) -> None:
+        """Keep what is needed to run batches and to end.
+
+        Args:
+            connection: Ends with the engine.
+            handle: Of the application.
+            description: Of its generator.
+            replicas: Batches that are sent at once; those for which no replica is free wait in the cluster.
+            deployed: Whether the application ends with the engine.
+        """
+        self._connection, self._handle, self._description = connection, handle, description
+        self._replicas, self._deployed = replicas, deployed
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the model can do."""
+        return self._description.info
+
+    @property
+    def companions(self) -> int:
+        """As of the generator."""
+        return self._description.companions
+
+    @property
+    def replicas(self) -> int:
+        """Batches that may run at once."""
+        return self._replicas
+
+    async def run(self, tasks: Sequence[Task]) -> list[Picture]:
+        """Return the pictures of tasks that share one recipe, in their order.
+
+        A batch whose replica dies runs again on another: a picture depends on its task alone. Cancelling returns at
+        once; the replica ends after the model's current step, and is sent nothing before.
+
+        Raises:
+            GenerationError: Replica after replica died.
+            NotReadyError: There is no replica, and none will come.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return await self._sent(tasks)
+            except _LOST as error:
+                logger.warning(
+                    "a replica died; its batch runs again",
+                    extra={"attempt": attempt, "error": type(error).__name__},
+                )
+            except DeploymentUnavailableError as error:
+                raise NotReadyError("no replica can load the model", code="failed") from error
+        raise GenerationError(
+            "the model's process died at every try",
+            code="replica_died",
+        )
+
+    async def _sent(self, tasks: Sequence[Task]) -> list[Picture]:
+        response = self._handle.run.remote(tasks)
+        try:
+            outcome: list[Picture] | RequestError = await response
+        except asyncio.CancelledError:
+            response.cancel()
+            raise
+        if isinstance(outcome, RequestError):
+            raise outcome
+        return outcome
+
+    async def close(self) -> None:
+        """Leave the cluster; an application that this process deployed ends, and so does a cluster that it started."""
+        if self._deployed and not self._connection.own:
+            await asyncio.to_thread(serve.delete, APPLICATION)
+        await asyncio.to_thread(self._connection.end)
+
+
+def _deploy(connection: Connection, settings: Settings) -> None:
+    """Ask the cluster to start the replicas; returns before they have loaded anything.
+
+    Raises:
+        ModelLoadError: The model is not on this machine, which is the whole cluster.
+    """
+    if connection.own:
+        sources.check(settings.model)
+    least = settings.replicas or 1
+    most = max(least, settings.max_replicas)
+    scale = Scale(least, most, max(1, settings.model.threads), _share_of_gpus(settings.model, most))
+    # HTTP stays outside: Serve's own proxies are not started.
+    serve.start(proxy_location="Disabled")
+    target = serve.RunTarget(application(settings.model, scale), name=APPLICATION, route_prefix=None)
+    serve.run_many([target], wait_for_applications_running=False)
+
+
+def _share_of_gpus(model: ModelSettings, replicas: int) -> float:
+    """Of each replica: a whole one where there are enough, else a share."""
+    there = float(ray.cluster_resources().get("GPU", 0.0))
+    if model.device not in ("auto", "cuda") or not there:
+        return 0.0
+    return min(1.0, int(there / replicas * 1000) / 1000)
+
+
+async def _ready() -> int:
+    """Wait for the replicas; return how many there are.
+
+    Raises:
+        ModelLoadError: None of them could load the model.
+    """
+    while True:
+        status = (await asyncio.to_thread(serve.status)).applications[APPLICATION]
+        running: int = sum(each.replica_states.get("RUNNING", 0) for each in status.deployments.values())
+        if status.status == ApplicationStatus.DEPLOY_FAILED and not running:
+            raise ModelLoadError(_reason(status))
+        # During an update some of them answer already, after one that failed those of before do.
+        if running and status.status != ApplicationStatus.DEPLOYING:
+            return running
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def _reason(status: ApplicationStatusOverview) -> str:
+    """Why the model failed to load, out of the traceback that Serve passes on as text."""
+    text = " ".join(deployment.message for deployment in status.deployments.values())
+    _, found, reason = text.rpartition("ModelLoadError: ")
+    return reason.splitlines()[0].strip() if found else "no replica could load the model; Ray's logs say why"
