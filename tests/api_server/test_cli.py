@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,18 @@ def test_what_this_machine_makes_of_a_model_is_measured(tiny_model):
     assert [figure["images"] for figure in told["figures"]] == [1, 1]
     assert told["images_per_hour"] > 0
     assert_fails(run("bench", "--model", "/nowhere", "--offline"), 3, "there is no directory /nowhere")
+
+
+def test_after_sigterm_who_cannot_be_served_in_time_is_told_so_and_not_cut_off(tiny_model, tmp_path):
+    stopping = Server(tmp_path / "log", "--model", tiny_model, "--threads", 1, "--shutdown-seconds", 3)
+    stopping.wait(lambda: stopping.call(wire.READY)[0] == 200)
+    ask = wire.TextToImageRequest(prompt="a cat", steps=150, width=64, height=64, n=64)
+    with ThreadPoolExecutor() as pool:
+        asked = [pool.submit(stopping.call, wire.TEXT_TO_IMAGE, ask) for _ in range(2)]
+        stopping.wait(lambda: b"pcevolve_queue_images 112.0" in stopping.call("/metrics")[1])
+        assert stopping.stop() == 0
+        answers = [(status, json.loads(body)["error"]["code"]) for status, body in map(Future.result, asked)]
+    assert answers == 2 * [(503, "stopping")]
 
 
 def test_a_real_server_lives_a_whole_life(server):

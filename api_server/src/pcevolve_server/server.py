@@ -4,6 +4,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
@@ -44,6 +45,19 @@ class _Process:
         self.on_stop()
 
 
+class _Server(uvicorn.Server):
+    """Says that it was told to stop as soon as it is; uvicorn puts its own handlers in the place of ours."""
+
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop, and have those refused in time who cannot be served in time."""
+        self._on_stop()
+        super().handle_exit(sig, frame)
+
+
 def run(settings: Settings, opening: Opening | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
@@ -64,7 +78,7 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
         lambda info: _say_ready(listener, info),
     )
     process.on_stop = app.state.host.drain
-    process.server = uvicorn.Server(
+    process.server = _Server(
         uvicorn.Config(
             app,
             http=protocol(settings.max_connections, settings.header_seconds),
@@ -75,7 +89,8 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=settings.shutdown_seconds,
-        )
+        ),
+        process.on_stop,
     )
     # uvicorn raises the signal that stopped it once more when it is done; an orderly stop is no death.
     for number in (signal.SIGTERM, signal.SIGINT):
