@@ -1,9 +1,11 @@
 # The API server: pcevolve_shared and pcevolve_server, and no code of the client.
 # Build in the repository's root: docker build -f docker/server.Dockerfile -t pcevolve-server .
+# For a Ray cluster and the server before it: --build-arg EXTRAS=ray (docker/ray)
 
 # The dependencies of this side alone. `compile` picks their names out of the lock's pins; `install` takes every
 # version's hash from the lock as well, and refuses what has none or another one.
 FROM python:3.11-slim AS dependencies
+ARG EXTRAS=
 ENV UV_COMPILE_BYTECODE=1 UV_NO_CACHE=1 VIRTUAL_ENV=/opt/venv
 WORKDIR /build
 COPY docker/uv.txt ./
@@ -14,7 +16,7 @@ COPY requirements.lock ./
 COPY shared/pyproject.toml shared/
 COPY api_server/pyproject.toml api_server/
 RUN /opt/uv/bin/uv pip compile --quiet --no-header --no-annotate --no-emit-package pcevolve-shared \
-        -c requirements.lock shared/pyproject.toml api_server/pyproject.toml -o pins.txt \
+        ${EXTRAS:+--extra "$EXTRAS"} -c requirements.lock shared/pyproject.toml api_server/pyproject.toml -o pins.txt \
     && /opt/uv/bin/uv pip install --require-hashes --only-binary :all: -c requirements.lock -r pins.txt
 
 # Our own code, apart, so that a change of it does not copy gigabytes of dependencies again.

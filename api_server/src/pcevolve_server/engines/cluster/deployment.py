@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -58,11 +58,17 @@ class Replica:
     Nothing is raised to Ray, which would write it to its logs, and what a library raises may quote a prompt.
     """
 
-    def __init__(self, settings: ModelSettings) -> None:
-        """Load the model and run it once; Serve sends nothing before that."""
-        logs.configure("info")
+    def __init__(
+        self, settings: ModelSettings, load: Callable[[ModelSettings], Generator] | None = None
+    ) -> None:
+        """Load the model; Serve sends nothing before that.
+
+        Args:
+            settings: What to load.
+            load: How, on the model's thread; by default with a first image, which takes longer than others.
+        """
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
-        self._engine = ThreadEngine(executor.submit(_warm, settings).result(), executor)
+        self._engine = ThreadEngine(executor.submit(load or _warm, settings).result(), executor)
 
     async def describe(self) -> Description:
         """What the model can do."""
@@ -81,7 +87,7 @@ class Replica:
 
 
 def _warm(settings: ModelSettings) -> Generator:
-    """Load the model and make an image, for the first one takes longer than others."""
+    logs.configure("info")
     generator = models.load(settings)
     size = generator.info.base_resolution
     generate(generator, [Task(Recipe(size.width, size.height, steps=1), "", "", 0)])
@@ -95,29 +101,34 @@ def application(settings: ModelSettings, scale: Scale) -> serve.Application:
         settings: What each replica loads.
         scale: How many replicas, with what.
     """
-    # A batch for each replica is being run or waits for one: as many replicas as there are batches.
-    counted = (
-        {"num_replicas": scale.least} if scale.most == scale.least else {"autoscaling_config": _auto(scale)}
-    )
-    return serve.deployment(
-        Replica,
-        name=DEPLOYMENT,
-        max_ongoing_requests=1,
-        max_constructor_retry_count=_TRIES,
-        graceful_shutdown_timeout_s=_DRAIN_SECONDS,
-        graceful_shutdown_wait_loop_s=0.1,
-        logging_config={"enable_access_log": False, "log_level": "WARNING"},
-        ray_actor_options={"num_cpus": scale.processors, "num_gpus": scale.gpus},
-        **counted,
-    ).bind(settings)
+    return serve.deployment(Replica, **options(scale)).bind(settings)
+
+
+def options(scale: Scale) -> dict[str, object]:
+    """The deployment's, as Ray Serve names them."""
+    return {
+        "name": DEPLOYMENT,
+        "max_ongoing_requests": 1,
+        "max_constructor_retry_count": _TRIES,
+        "graceful_shutdown_timeout_s": _DRAIN_SECONDS,
+        "graceful_shutdown_wait_loop_s": 0.1,
+        "logging_config": {"enable_access_log": False, "log_level": "WARNING"},
+        "ray_actor_options": {"num_cpus": scale.processors, "num_gpus": scale.gpus},
+        **(
+            {"autoscaling_config": _auto(scale)}
+            if scale.most > scale.least
+            else {"num_replicas": scale.least}
+        ),
+    }
 
 
 def _auto(scale: Scale) -> dict[str, float]:
-    """More replicas after seconds, for batches wait; fewer after minutes, for a model takes long to load."""
+    """A replica for each batch that runs or waits; fewer after minutes, for a model takes long to load."""
     return {
         "min_replicas": scale.least,
         "max_replicas": scale.most,
         "target_ongoing_requests": 1,
+        "metrics_interval_s": 2,
         "look_back_period_s": 5,
         "upscale_delay_s": 5,
         "downscale_delay_s": 300,
