@@ -137,7 +137,7 @@ def test_sigterm_refuses_what_cannot_be_done_in_time_and_leaves_nothing_behind(s
         answered = [answer.result() for answer in answers]
     assert [(each.status_code, each.json()["error"]["code"]) for each in answered] == 4 * [(503, "stopping")]
     assert server.process.wait(30) == 0
-    assert living(processes) == []
+    wait_until(lambda: living(processes) == [])
     assert not folder.exists()
     assert "Traceback" not in server.log.read_text()
 

@@ -6,10 +6,9 @@ imported when the engine is opened: the rest of the server does without it.
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 
-from pcevolve_server.engines.cluster.connection import Connection, kept_signals
+from pcevolve_server.engines.cluster.connection import Connection
 from pcevolve_server.engines.engine import Engine, Opening
 from pcevolve_server.errors import SettingsError
 from pcevolve_server.settings import Settings
@@ -32,14 +31,13 @@ def opening(settings: Settings) -> Opening:
     async def opened() -> Engine:
         connection = Connection(settings)
         try:
-            with kept_signals():
-                await asyncio.to_thread(connection.start)
+            await connection.start()
             # Only now: the first import of Ray reads what the connection has put into the environment.
             from pcevolve_server.engines.cluster import engine
 
             return await engine.opened(connection, settings)
         except BaseException:
-            await asyncio.to_thread(connection.end)
+            await connection.end()
             raise
 
     return opened

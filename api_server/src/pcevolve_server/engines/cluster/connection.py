@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
 import secrets
 import shutil
 import signal
+import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pcevolve_server.errors import SettingsError
 from pcevolve_server.settings import API_KEY_VARIABLE, Settings
 
+_Result = TypeVar("_Result")
+
 _STORE_BYTES = 200 * 2**20
 """Shared memory for batches on their way; what does not fit waits in a file of the cluster's folder."""
+_ENDING_SECONDS, _POLL_SECONDS, _KNOCK_SECONDS = 10.0, 0.1, 5.0
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # Ray would tell its makers about the cluster
+    "GRPC_VERBOSITY": "ERROR",  # it writes to stderr, which is our log
+}
 _ALONE = {
     # Ray's way to have the machine's own address be 127.0.0.1, on which its processes then listen.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
@@ -27,7 +38,7 @@ _ALONE = {
 
 
 @contextlib.contextmanager
-def kept_signals() -> Iterator[None]:
+def _kept_signals() -> Iterator[None]:
     """Leave it to the server what a signal does: Ray takes over SIGTERM for the whole process, from any thread."""
     kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     yield
@@ -37,7 +48,7 @@ def kept_signals() -> Iterator[None]:
 
 
 class Connection:
-    """Starts and ends once; both take seconds and may be called from any thread, the end also during the start."""
+    """Starts and ends once. Whatever waits for Ray is done on one thread, one after the other: an end comes last."""
 
     def __init__(self, settings: Settings) -> None:
         """Keep what :meth:`start` needs.
@@ -48,36 +59,44 @@ class Connection:
         self._address = settings.ray_address
         self._processors = max(settings.replicas, settings.max_replicas) * settings.model.threads
         self._folder: Path | None = None
-        self._turn = threading.Lock()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ray")
 
     @property
     def own(self) -> bool:
         """Whether the cluster ends with the connection."""
         return not self._address
 
-    def start(self) -> None:
-        """Join the cluster, or start one.
+    async def start(self) -> None:
+        """Join the cluster, or start one, which takes seconds.
 
         Raises:
             SettingsError: There is no cluster at the address.
         """
-        with self._turn:
-            os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray would tell its makers about the cluster
-            if self.own:
-                self._begin()
-            else:
-                self._join()
+        with _kept_signals():
+            await self.do(self._begin if self.own else self._join)
 
-    def end(self) -> None:
+    async def do(self, work: Callable[..., _Result], *arguments: object) -> _Result:
+        """Return what ``work`` returns; cancelled, it is done all the same, and nobody waits for it."""
+        return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work, *arguments)))
+
+    async def end(self) -> None:
         """Leave the cluster; one of our own ends, with all its processes, files and logs."""
-        with self._turn:
-            _imported().shutdown()
-            if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
+        try:
+            await self.do(self._end)
+        finally:
+            self._thread.shutdown(wait=False)
+
+    def _end(self) -> None:
+        _imported().shutdown()
+        deadline = time.monotonic() + _ENDING_SECONDS
+        # Its processes write for a moment longer.
+        while self._folder is not None and self._folder.exists() and time.monotonic() < deadline:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            time.sleep(_POLL_SECONDS)
 
     def _begin(self) -> None:
         """Start a cluster that only this machine can reach, and only with a token that only this user can read."""
-        os.environ.update(_ALONE, RAY_AUTH_TOKEN=secrets.token_hex(32))
+        os.environ.update(_QUIET | _ALONE, RAY_AUTH_TOKEN=secrets.token_hex(32))
         os.environ.pop(API_KEY_VARIABLE, None)  # Ray's processes inherit the environment, and need no key
         # Ray opens its own folder to everybody; this one around it is private.
         self._folder = Path(tempfile.mkdtemp(prefix="pcevolve-"))
@@ -92,12 +111,19 @@ class Connection:
         )
 
     def _join(self) -> None:
-        ray = _imported()
+        os.environ.update(_QUIET)
         try:
-            ray.init(address=self._address, configure_logging=False, log_to_driver=False)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+            self._knock()
+            _imported().init(address=self._address, configure_logging=False, log_to_driver=False)
+        except (OSError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:200]
             raise SettingsError(f"cannot join a Ray cluster at {self._address}: {reason}") from error
+
+    def _knock(self) -> None:
+        """See whether anybody is there, for Ray would try for many minutes."""
+        host, separator, port = self._address.rpartition(":")
+        if separator and port.isdecimal():
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
 
 
 def _imported() -> Any:  # noqa: ANN401 - a module that need not be installed

@@ -45,10 +45,10 @@ async def opened(connection: Connection, settings: Settings) -> ClusterEngine:
     Raises:
         ModelLoadError: No replica could load the model.
     """
-    deploys = APPLICATION not in (await asyncio.to_thread(serve.status)).applications
+    deploys = APPLICATION not in (await connection.do(serve.status)).applications
     if deploys:
-        await asyncio.to_thread(_deploy, connection, settings)
-    there = await _ready()
+        await connection.do(_deploy, connection, settings)
+    there = await _ready(connection)
     handle = serve.get_app_handle(APPLICATION)
     description = await handle.describe.remote()
     at_once = max(settings.replicas, settings.max_replicas) or there
@@ -132,8 +132,8 @@ class ClusterEngine:
     async def close(self) -> None:
         """Leave the cluster; an application that this process deployed ends, and so does a cluster that it started."""
         if self._deployed and not self._connection.own:
-            await asyncio.to_thread(serve.delete, APPLICATION)
-        await asyncio.to_thread(self._connection.end)
+            await self._connection.do(serve.delete, APPLICATION)
+        await self._connection.end()
 
 
 def _deploy(connection: Connection, settings: Settings) -> None:
@@ -161,14 +161,14 @@ def _share_of_gpus(model: ModelSettings, replicas: int) -> float:
     return min(1.0, int(there / replicas * 1000) / 1000)
 
 
-async def _ready() -> int:
+async def _ready(connection: Connection) -> int:
     """Wait for the replicas; return how many there are.
 
     Raises:
         ModelLoadError: None of them could load the model.
     """
     while True:
-        status = (await asyncio.to_thread(serve.status)).applications[APPLICATION]
+        status = (await connection.do(serve.status)).applications[APPLICATION]
         running: int = sum(each.replica_states.get("RUNNING", 0) for each in status.deployments.values())
         if status.status == ApplicationStatus.DEPLOY_FAILED and not running:
             raise ModelLoadError(_reason(status))
