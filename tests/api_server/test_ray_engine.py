@@ -33,20 +33,20 @@ class Response:
     """What a handle returns: it is awaited, or cancelled."""
 
     def __init__(self, outcome):
-        self.outcome, self.cancelled = outcome, False
+        self.outcome, self.cancelled = outcome, asyncio.Event()
 
     def __await__(self):
         return self._arrived().__await__()
 
     async def _arrived(self):
         if self.outcome is None:
-            await asyncio.Event().wait()
+            await self.cancelled.wait()
         if isinstance(self.outcome, type):
             raise self.outcome("gone")
         return self.outcome
 
     def cancel(self):
-        self.cancelled = True
+        self.cancelled.set()
 
 
 class Handle:
@@ -108,7 +108,7 @@ def test_cancelling_a_run_cancels_it_on_the_replica(cluster):
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run
-        return handle.responses[0].cancelled
+        return handle.responses[0].cancelled.is_set()
 
     assert asyncio.run(scenario())
 

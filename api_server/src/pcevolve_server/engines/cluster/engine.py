@@ -13,6 +13,7 @@ from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview
 
 from pcevolve_server import sources
+from pcevolve_server.engines.cancelling import finished
 from pcevolve_server.engines.cluster.connection import Connection
 from pcevolve_server.engines.cluster.deployment import Description, Scale, application
 from pcevolve_server.errors import GenerationError, ModelLoadError, NotReadyError, RequestError
@@ -96,8 +97,8 @@ class ClusterEngine:
     async def run(self, tasks: Sequence[Task]) -> list[Picture]:
         """Return the pictures of tasks that share one recipe, in their order.
 
-        A batch whose replica dies runs again on another: a picture depends on its task alone. Cancelling returns at
-        once; the replica ends after the model's current step, and is sent nothing before.
+        A batch whose replica dies runs again on another: a picture depends on its task alone. Cancelling returns when
+        Serve has passed it on; the replica ends after the model's current step, and is sent nothing before.
 
         Raises:
             GenerationError: Replica after replica died.
@@ -120,11 +121,7 @@ class ClusterEngine:
 
     async def _sent(self, tasks: Sequence[Task]) -> list[Picture]:
         response = self._handle.run.remote(tasks)
-        try:
-            outcome: list[Picture] | RequestError = await response
-        except asyncio.CancelledError:
-            response.cancel()
-            raise
+        outcome: list[Picture] | RequestError = await finished(response, response.cancel)
         if isinstance(outcome, RequestError):
             raise outcome
         return outcome
