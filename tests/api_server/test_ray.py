@@ -85,7 +85,7 @@ def test_two_batches_run_at_once_and_a_replica_killed_in_the_middle_loses_no_req
         answered = [answer.result() for answer in answers]
     assert [answer.status_code for answer in answered] == [200, 200, 200]
     assert [answer.json() for answer in answered] == [alone(**body).json() for body in bodies]
-    assert [event["attempt"] for event in server.events("a replica died; its batch runs again")] == [1]
+    assert [event["attempt"] for event in server.events("a replica died with its batch")] == [1]
 
 
 def test_what_nobody_waits_for_ends_on_the_replica(server):
@@ -111,12 +111,16 @@ def test_what_others_can_reach_wants_a_token_that_they_do_not_have(server):
                 call(b"")
 
 
-def test_the_cluster_has_neither_the_server_s_key_nor_files_that_others_can_read(server):
+def test_the_cluster_has_neither_the_server_s_key_nor_prompts_nor_files_that_others_can_read(server):
+    assert server.ask(prompt="a quetzal", steps=1).is_success
     (raylet,) = [each for each in descendants(server.process) if each.name() == "raylet"]
     assert raylet.environ()["RAY_USAGE_STATS_ENABLED"] == "0"
     assert KEY not in raylet.environ().values()
     folder = folder_of(raylet)
     assert folder.stat().st_mode & 0o777 == 0o700
+    logs = [path for path in folder.glob("ray/session_latest/logs/**/*") if path.is_file()]
+    assert len(logs) > 10
+    assert [path for path in logs if b"quetzal" in path.read_bytes()] == []
 
 
 def folder_of(raylet):

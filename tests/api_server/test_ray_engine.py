@@ -64,9 +64,20 @@ class Handle:
         return self.responses[-1]
 
 
-def engine_before(cluster, handle):
+class Connection:
+    """Asked whether the cluster is alive, it is for so many times."""
+
+    def __init__(self, times):
+        self.times = times
+
+    async def alive(self):
+        self.times -= 1
+        return self.times >= 0
+
+
+def engine_before(cluster, handle, times=1000):
     deployment, engine = cluster
-    return engine.ClusterEngine(None, handle, deployment.Description(None, 1), 1, False)
+    return engine.ClusterEngine(Connection(times), handle, deployment.Description(None, 1), 1, False, 0.01)
 
 
 def test_a_batch_runs_again_where_its_replica_died(cluster):
@@ -93,6 +104,12 @@ def test_no_replica_and_none_to_come_is_a_503(cluster):
     gone = type("Gone", (DeploymentUnavailableError,), {"__init__": lambda self, _: None})
     with pytest.raises(NotReadyError, match="no replica"):
         asyncio.run(engine_before(cluster, Handle(gone)).run(TASKS))
+
+
+def test_what_no_cluster_will_answer_any_more_is_a_503(cluster):
+    with pytest.raises(NotReadyError, match="cluster is gone") as failure:
+        asyncio.run(engine_before(cluster, Handle(None), times=2).run(TASKS))
+    assert failure.value.code == "failed"
 
 
 def test_what_a_replica_refuses_is_refused(cluster):

@@ -25,7 +25,7 @@ _Result = TypeVar("_Result")
 
 _STORE_BYTES = 200 * 2**20
 """Shared memory for batches on their way; what does not fit waits in a file of the cluster's folder."""
-_ENDING_SECONDS, _POLL_SECONDS, _KNOCK_SECONDS = 10.0, 0.1, 5.0
+_ENDING_SECONDS, _POLL_SECONDS, _KNOCK_SECONDS, _ANSWER_SECONDS = 10.0, 0.1, 5.0, 30.0
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # Ray would tell its makers about the cluster
     "GRPC_VERBOSITY": "ERROR",  # it writes to stderr, which is our log
@@ -41,10 +41,12 @@ _ALONE = {
 def _kept_signals() -> Iterator[None]:
     """Leave it to the server what a signal does: Ray takes over SIGTERM for the whole process, from any thread."""
     kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield
-    if threading.current_thread() is threading.main_thread():
-        for number, handler in kept.items():
-            signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in kept.items():
+                signal.signal(number, handler)
 
 
 class Connection:
@@ -78,6 +80,14 @@ class Connection:
     async def do(self, work: Callable[..., _Result], *arguments: object) -> _Result:
         """Return what ``work`` returns; cancelled, it is done all the same, and nobody waits for it."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work, *arguments)))
+
+    async def alive(self) -> bool:
+        """Whether the cluster still knows the node that this process is on."""
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self.do(_node_is_alive)
+        except TimeoutError:
+            return False
 
     async def end(self) -> None:
         """Leave the cluster; one of our own ends, with all its processes, files and logs."""
@@ -124,6 +134,15 @@ class Connection:
         host, separator, port = self._address.rpartition(":")
         if separator and port.isdecimal():
             socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
+
+
+def _node_is_alive() -> bool:
+    ray = _imported()
+    here = ray.get_runtime_context().get_node_id()
+    try:
+        return any(node["Alive"] for node in ray.nodes() if node["NodeID"] == here)
+    except ray.exceptions.RayError:
+        return False
 
 
 def _imported() -> Any:  # noqa: ANN401 - a module that need not be installed

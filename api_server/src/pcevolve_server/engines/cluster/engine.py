@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import ray
 from ray import exceptions, serve
 from ray.serve.exceptions import DeploymentUnavailableError, ReplicaUnavailableError
-from ray.serve.handle import DeploymentHandle
+from ray.serve.handle import DeploymentHandle, DeploymentResponse
 from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview
 
 from pcevolve_server import sources
@@ -66,6 +66,7 @@ class ClusterEngine:
         description: Description,
         replicas: int,
         deployed: bool,
+        watch_seconds: float = 10.0,
     ) -> None:
         """Keep what is needed to run batches and to end.
 
@@ -75,9 +76,10 @@ class ClusterEngine:
             description: Of its generator.
             replicas: Batches that are sent at once; those for which no replica is free wait in the cluster.
             deployed: Whether the application ends with the engine.
+            watch_seconds: From one look at the cluster to the next while a batch is under way.
         """
         self._connection, self._handle, self._description = connection, handle, description
-        self._replicas, self._deployed = replicas, deployed
+        self._replicas, self._deployed, self._watch_seconds = replicas, deployed, watch_seconds
 
     @property
     def info(self) -> ModelInfo:
@@ -102,29 +104,35 @@ class ClusterEngine:
 
         Raises:
             GenerationError: Replica after replica died.
-            NotReadyError: There is no replica, and none will come.
+            NotReadyError: There is no replica and none will come, or no cluster any more.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return await self._sent(tasks)
             except _LOST as error:
                 logger.warning(
-                    "a replica died; its batch runs again",
+                    "a replica died with its batch",
                     extra={"attempt": attempt, "error": type(error).__name__},
                 )
             except DeploymentUnavailableError as error:
                 raise NotReadyError("no replica can load the model", code="failed") from error
-        raise GenerationError(
-            "the model's process died at every try",
-            code="replica_died",
-        )
+        raise GenerationError("the model's process died at every try", code="replica_died")
 
     async def _sent(self, tasks: Sequence[Task]) -> list[Picture]:
         response = self._handle.run.remote(tasks)
-        outcome: list[Picture] | RequestError = await finished(response, response.cancel)
+        outcome: list[Picture] | RequestError = await finished(self._answer(response), response.cancel)
         if isinstance(outcome, RequestError):
             raise outcome
         return outcome
+
+    async def _answer(self, response: DeploymentResponse) -> list[Picture] | RequestError:
+        """Wait for a replica's answer as long as there is a cluster; without one, Serve would wait for ever."""
+        answer: asyncio.Future[list[Picture] | RequestError] = asyncio.ensure_future(response)
+        while not (await asyncio.wait({answer}, timeout=self._watch_seconds))[0]:
+            if not await self._connection.alive():
+                answer.cancel()
+                raise NotReadyError("the Ray cluster is gone: start the server anew", code="failed")
+        return answer.result()
 
     async def close(self) -> None:
         """Leave the cluster; an application that this process deployed ends, and so does a cluster that it started."""
