@@ -86,8 +86,12 @@ class RayServer:
         return [each for each in descendants(self.process) if "ServeReplica" in "".join(each.cmdline()[:1])]
 
     def end(self) -> None:
-        """End it and whatever it started, by force."""
-        ended([*descendants(self.process), self.process])
+        """End it and whatever it started, by force if it has to be."""
+        started = descendants(self.process)
+        with contextlib.suppress(psutil.Error):
+            self.process.terminate()
+            self.process.wait(20)
+        ended([*started, self.process])
 
 
 def descendants(process: psutil.Process) -> list[psutil.Process]:

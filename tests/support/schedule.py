@@ -23,6 +23,7 @@ LONGEST = (
     "boundary/test_boundary.py",
     "client/dp_audit/test_audit.py",
     "hostile/test_wire.py",
+    "api_server/test_ray.py",
     "membership/test_timing.py",
     "system/test_crash.py",
     "system/test_methods.py",
