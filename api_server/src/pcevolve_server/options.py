@@ -49,7 +49,7 @@ Threads = Annotated[
         envvar=_PREFIX + "THREADS",
         min=0,
         max=1024,
-        help="CPU threads; 0: all cores, among replicas.",
+        help="CPU threads; 0: one for small models, all cores, among replicas, for others.",
     ),
 ]
 Engine = Annotated[

@@ -56,7 +56,7 @@ class ModelSettings:
         model: ``bundled``, a directory, a hub id, or ``library:`` and a directory of images.
         model_id: What callers write in ``model``; empty: ``model``, or a directory's name.
         adapter: Directory or hub id of an IP-Adapter; empty: none.
-        threads: CPU threads of the model; 0: the library's choice.
+        threads: CPU threads of the model; 0: one for a small model, the library's choice for others.
         compiled: Whether to compile a small model's denoiser for its own size before the server is ready.
         batching: Whether images that share a model run may differ by rounding for it.
         library_cache: Directory for the indexes of libraries; empty: the user's cache directory.

@@ -8,6 +8,7 @@ about them may be shown.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -136,6 +137,11 @@ def _shown_before(out: Path) -> dict[str, Any] | None:
     return summary if "accuracy" in summary else None
 
 
+def _replicas() -> int:
+    """Two where there are two cores: while the client embeds, others of its images are made."""
+    return min(2, os.cpu_count() or 1)
+
+
 def _port(out: Path) -> int:
     """The port of a demonstration that was cut off, because its plan names it; else 0, for any free one."""
     config = RunFolder(out).config
@@ -164,6 +170,7 @@ def _server(out: Path) -> Iterator[str]:
     with _log(out).open("ab") as sink:
         begin = sink.tell()
         arguments = [command, "serve", "--model", "bundled", "--host", "127.0.0.1", "--port", str(_port(out))]
+        arguments += ["--engine", "processes", "--replicas", str(_replicas())]
         process = subprocess.Popen(arguments, stdout=sink, stderr=sink)  # noqa: S603 - our own command
     try:
         yield f"http://127.0.0.1:{_announced_port(process, _log(out), begin)}"
