@@ -1,8 +1,11 @@
 """Generators, real and fake, and an app around them."""
 
+import functools
+
 import pytest
 
-from pcevolve_server.settings import Batching
+from pcevolve_server.settings import Batching, Precision
+from support.model_zoo import ZOO
 from support.served import FakeGenerator, served, wait_until
 from support.tiny_model import load, tiny_pipeline
 
@@ -18,6 +21,31 @@ def tiny_model(tmp_path_factory):
 @pytest.fixture(scope="session")
 def generator(tiny_model):
     return load(model=str(tiny_model), threads=1, batching=Batching.MERGE)  # as diffusers runs it
+
+
+@pytest.fixture(scope="session")
+def zoo(tiny_model, tmp_path_factory):
+    """Return the directory of a kind of model, ``sd15`` or of ``ZOO``; made when it is first asked for."""
+    import torch
+
+    base = tmp_path_factory.mktemp("zoo")
+
+    @functools.cache
+    def directory(kind):
+        if kind == "sd15":
+            return tiny_model
+        torch.manual_seed(0)
+        ZOO[kind]().save_pretrained(base / kind, safe_serialization=True)
+        return base / kind
+
+    return directory
+
+
+@pytest.fixture(scope="session")
+def loaded(zoo):
+    """Return the generator of a kind of model, as diffusers runs it: nothing is padded or rounded."""
+    plain = {"device": "cpu", "threads": 1, "batching": Batching.MERGE, "precision": Precision.FLOAT32}
+    return functools.cache(lambda kind: load(model=str(zoo(kind)), **plain))
 
 
 @pytest.fixture

@@ -81,12 +81,17 @@ def test_the_denoiser_alone_computes_in_less_and_images_hardly_change(tiny_model
     assert 0 < apart.mean() < 2
 
 
-def test_all_tensors_of_numbers_are_cast_and_nothing_else():
-    given = ((torch.ones(1), torch.tensor([3])), {"words": [torch.ones(2)], "flag": True, "none": None})
-    (number, step), named = precision._cast(given, torch.bfloat16)
+def test_tensors_of_numbers_are_cast_but_for_timesteps_and_nothing_else():
+    wide = torch.ones(1, 2)
+    given = (
+        (wide, torch.tensor([3]), torch.tensor([613.0])),
+        {"words": [wide], "timestep": torch.tensor(613.0), "flag": True, "none": None},
+    )
+    (number, step, time), named = precision._cast(given, torch.bfloat16)
     assert (number.dtype, step.dtype, named["words"][0].dtype) == (
         torch.bfloat16,
         torch.int64,
         torch.bfloat16,
     )
+    assert time.item() == named["timestep"].item() == 613
     assert (named["flag"], named["none"]) == (True, None)

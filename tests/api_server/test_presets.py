@@ -16,6 +16,12 @@ def pipeline(kind: str = "StableDiffusionPipeline", **config: object):
     return made
 
 
+def transformer(kind: str = "StableDiffusion3Pipeline", **config: object):
+    made = type(kind, (), {})()
+    made.transformer = SimpleNamespace(config=dict(config))
+    return made
+
+
 def scheduler(kind: str = "PNDMScheduler"):
     return type(kind, (), {})()
 
@@ -39,7 +45,16 @@ def scheduler(kind: str = "PNDMScheduler"):
         ("./models/sdxl-lightning/", pipeline(), scheduler(), 4, 0.0),
         ("/home/turbo/models/mine", pipeline(), scheduler(), 25, 7.5),
         ("lcm-lightning/stable-diffusion-v1-5", pipeline(), scheduler(), 25, 7.5),
-        ("./models/transformer", type("StableDiffusion3Pipeline", (), {})(), scheduler(), 25, 7.5),
+        ("./models/transformer", transformer(), scheduler("FlowMatchEulerDiscreteScheduler"), 28, 7.0),
+        ("./models/sd3.5-large-turbo", transformer(), scheduler("FlowMatchEulerDiscreteScheduler"), 4, 0.0),
+        ("./FLUX.1-dev", transformer("FluxPipeline", guidance_embeds=True), scheduler("FlowMatch"), 28, 3.5),
+        (
+            "./FLUX.1-schnell",
+            transformer("FluxPipeline", guidance_embeds=False),
+            scheduler("FlowMatch"),
+            4,
+            0.0,
+        ),
     ],
 )
 def test_each_family_has_its_own(name, of, by, steps, guidance):

@@ -71,10 +71,19 @@ def test_a_share_of_the_schedule_costs_that_share_of_the_steps_rounded_up(schedu
 
 
 @pytest.mark.parametrize("own", [OWN], indirect=True)
-def test_flow_matching_is_told_apart_and_resolves_strength_by_steps(schedulers, own):
+def test_flow_matching_is_told_apart_and_resolves_strength_as_finely(schedulers, own):
     from diffusers import FlowMatchEulerDiscreteScheduler
 
     flow = FlowMatchEulerDiscreteScheduler()
-    assert not schedulers.has_noise_schedule(flow)
-    assert schedulers.levels(flow, 10) == 10
-    assert schedulers.levels(own, 10) == 1000
+    assert not schedulers.is_discrete(flow)
+    assert schedulers.is_discrete(own)
+    assert schedulers.levels(flow) == schedulers.levels(own) == 1000
+
+
+@pytest.mark.parametrize("kept", [1, 20, 613, 649, 999])
+def test_a_consistency_model_begins_there_too_although_it_was_distilled_on_a_coarser_grid(schedulers, kept):
+    from diffusers import LCMScheduler
+
+    begun = schedulers.begun_at(LCMScheduler(), kept)
+    begun.set_timesteps(1)
+    assert begun.timesteps.tolist() == [kept - 1]

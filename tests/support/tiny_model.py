@@ -16,7 +16,7 @@ def tiny_tokenizer():
     return CLIPTokenizer(vocab=vocabulary, merges=[], model_max_length=PROMPT_TOKENS)
 
 
-def tiny_text_encoder(words):
+def tiny_text_encoder(words, **changes):
     from transformers import CLIPTextConfig, CLIPTextModel
 
     return CLIPTextModel(
@@ -30,26 +30,28 @@ def tiny_text_encoder(words):
             bos_token_id=0,
             eos_token_id=1,
             pad_token_id=1,
+            **changes,
         )
     )
 
 
-def tiny_unet():
+def tiny_unet(**changes):
     from diffusers import UNet2DConditionModel
 
-    return UNet2DConditionModel(
-        sample_size=8,
-        block_out_channels=(8, 16),
-        layers_per_block=1,
-        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
-        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
-        cross_attention_dim=32,
-        attention_head_dim=8,
-        norm_num_groups=4,
-    )
+    config = {
+        "sample_size": 8,
+        "block_out_channels": (8, 16),
+        "layers_per_block": 1,
+        "down_block_types": ("DownBlock2D", "CrossAttnDownBlock2D"),
+        "up_block_types": ("CrossAttnUpBlock2D", "UpBlock2D"),
+        "cross_attention_dim": 32,
+        "attention_head_dim": 8,
+        "norm_num_groups": 4,
+    }
+    return UNet2DConditionModel(**(config | changes))
 
 
-def tiny_vae():
+def tiny_vae(**changes):
     from diffusers import AutoencoderKL
 
     return AutoencoderKL(
@@ -58,6 +60,7 @@ def tiny_vae():
         up_block_types=("UpDecoderBlock2D",) * 3,
         norm_num_groups=4,
         sample_size=32,
+        **changes,
     )
 
 

@@ -105,7 +105,11 @@ class Service:
         if body.model is not None and body.model not in {info.id, info.name}:
             raise no_model(info)
         if body.scheduler is not None and _scheduler(body) not in info.schedulers:
-            raise InvalidRequestError(f"scheduler: this model has {', '.join(info.schedulers)}")
+            raise InvalidRequestError(
+                f"scheduler: this model has {', '.join(info.schedulers) or 'none to choose'}"
+            )
+        if body.negative_prompt and not info.negative_prompts:
+            raise InvalidRequestError("negative_prompt: this model reads none; leave it out")
 
     def _adapter_scale(self, body: IpAdapterRequest) -> float:
         adapters = self._host.info.adapters

@@ -157,6 +157,11 @@ def _absent(value: object) -> bool:
     return value is None
 
 
+def _usual(value: object) -> bool:
+    """Whether a field that older servers do not have says what holds of them."""
+    return value is True
+
+
 class Recommended(WireModel):
     """What a model is best asked with; a client may ask otherwise."""
 
@@ -186,6 +191,10 @@ class ModelInfo(WireModel):
     schedulers: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     adapters: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     max_images: Annotated[int, Field(ge=1, le=limits.MAX_BATCH, description="Largest n.")] = 1
+    negative_prompts: Annotated[
+        bool,
+        Field(description="Absent where one may be given.", exclude_if=_usual),
+    ] = True
     recommended: Annotated[
         Recommended | None,
         Field(

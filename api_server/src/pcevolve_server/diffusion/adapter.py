@@ -11,6 +11,7 @@ from diffusers import DiffusionPipeline
 from diffusers.models import ImageProjection
 from PIL import Image
 
+from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.generator import Recipe
 
 
@@ -45,7 +46,7 @@ class Adapter:
         if not scale:
             positive = negative = torch.zeros_like(positive)
         # The pipeline splits them in two halves when it runs with classifier-free guidance.
-        embeddings = torch.cat([negative, positive]) if recipe.guidance > 1 else positive
+        embeddings = torch.cat([negative, positive]) if is_doubled(pipeline, recipe.guidance) else positive
         return {"ip_adapter_image_embeds": [embeddings]}
 
     def _embed(self, pipeline: DiffusionPipeline, image: Image.Image) -> tuple[torch.Tensor, torch.Tensor]:

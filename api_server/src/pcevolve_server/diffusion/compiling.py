@@ -3,6 +3,7 @@
 from PIL import Image
 
 from pcevolve_server.diffusion.generator import DiffusionGenerator
+from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Recipe, Task, generate
 
@@ -26,7 +27,7 @@ def compile_for_usual(generator: DiffusionGenerator) -> None:
         size.height // pipeline.vae_scale_factor,
         size.width // pipeline.vae_scale_factor,
         pipeline.unet.config.in_channels,
-        recommended.guidance > 1,
+        is_doubled(pipeline, recommended.guidance),
     )
     try:
         generate(generator, [Task(recipe, "", "", seed=0)])

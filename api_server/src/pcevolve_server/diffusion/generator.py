@@ -10,14 +10,14 @@ import torch
 from diffusers import DiffusionPipeline, SchedulerMixin
 from PIL import Image
 
-from pcevolve_server.diffusion import schedulers
+from pcevolve_server.diffusion import schedulers, traits
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.encodings import Prompt, latents_of
-from pcevolve_server.diffusion.prompts import cut_tokens
+from pcevolve_server.diffusion.prompts import cut_tokens, readers
 from pcevolve_server.diffusion.stages import Stages
 from pcevolve_server.diffusion.steady import IMAGES, Steady
 from pcevolve_server.errors import AbandonedError, GenerationError
-from pcevolve_server.generator import Picture, Task, Unwanted, wanted
+from pcevolve_server.generator import Picture, Recipe, Task, Unwanted, wanted
 from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
@@ -57,40 +57,35 @@ class DiffusionGenerator:
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
         recipe = tasks[0].recipe
-        scheduler = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
-        arrays = self._run(
-            self.text_to_image,
-            scheduler,
-            tasks,
-            {"num_inference_steps": recipe.steps, "width": recipe.width, "height": recipe.height},
-            unwanted,
-        )
-        return self._pictures(tasks, arrays)
+        scheduler = self._scheduler(recipe)
+        arguments = {"num_inference_steps": recipe.steps}
+        return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, unwanted))
 
     def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make variations: strength 0 is the input, 1 is a creation that ignores it.
 
-        In between, the input is noised to exactly that share of the schedule. A scheduler without a
-        discrete noise schedule (flow matching) falls back to the whole steps of diffusers.
+        In between, the input is noised to exactly that share of the noise levels.
         """
         recipe = tasks[0].recipe
         # A pipeline gives one image prompt to its whole batch.
         if recipe.adapter_scale is not None and any(task.image is not tasks[0].image for task in tasks):
             return [picture for task in tasks for picture in self.vary([task], unwanted)]
-        scheduler = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
-        levels = schedulers.levels(scheduler, recipe.steps)
+        scheduler = self._scheduler(recipe)
+        levels = schedulers.levels(scheduler)
         kept = round((1.0 if recipe.strength is None else recipe.strength) * levels)
         if kept == 0:
             return [self._picture(task, _input_of(task)) for task in tasks]
         if kept == levels:
             return self.create(tasks, unwanted)
-        if not schedulers.has_noise_schedule(scheduler):
-            arguments = {"strength": kept / levels, "num_inference_steps": recipe.steps}
-        else:
-            steps = schedulers.run_steps(kept / levels, recipe.steps)
-            arguments = {"strength": 1.0, "num_inference_steps": steps}
-            scheduler = schedulers.begun_at(scheduler, kept)
-        return self._pictures(tasks, self._run(self.image_to_image, scheduler, tasks, arguments, unwanted))
+        steps = schedulers.run_steps(kept / levels, recipe.steps)
+        arguments = {"strength": 1.0, "num_inference_steps": steps}
+        begun = schedulers.begun_at(scheduler, kept)
+        return self._pictures(tasks, self._run(self.image_to_image, begun, tasks, arguments, unwanted))
+
+    def _scheduler(self, recipe: Recipe) -> SchedulerMixin:
+        found = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
+        schedulers.check_steps(found, recipe.steps)
+        return found
 
     def _run(
         self,
@@ -105,13 +100,14 @@ class DiffusionGenerator:
         pipeline.scheduler = scheduler
         self.stages.begin()
         if self.steady is not None:
-            self.steady.guided = recipe.guidance > 1
+            self.steady.guided = traits.is_doubled(pipeline, recipe.guidance)
         adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
         generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
         with torch.inference_mode():
             output = pipeline(
                 **self._prompts(tasks),
                 **(self._inputs(tasks, generators) if pipeline is self.image_to_image else {}),
+                **_sides(pipeline, recipe),
                 guidance_scale=recipe.guidance,
                 generator=generators,
                 output_type="np",
@@ -127,6 +123,8 @@ class DiffusionGenerator:
     def _prompts(self, tasks: Sequence[Task]) -> dict[str, Any]:
         """Embeddings, or the texts for pipelines that have to make them."""
         positive, negative = [task.prompt for task in tasks], [task.negative_prompt for task in tasks]
+        if not self.info.negative_prompts:
+            return {"prompt": positive}
         if self.encoded is None:
             return {"prompt": positive, "negative_prompt": negative}
         return {
@@ -149,10 +147,13 @@ class DiffusionGenerator:
         ]
 
     def _picture(self, task: Task, image: Image.Image) -> Picture:
-        names = ("tokenizer", "tokenizer_2")
-        tokenizers = [getattr(self.text_to_image, name, None) for name in names]
-        cut = cut_tokens([tokenizer for tokenizer in tokenizers if tokenizer is not None], task.prompt)
-        return Picture(image, cut)
+        return Picture(image, cut_tokens(readers(self.text_to_image), task.prompt))
+
+
+def _sides(pipeline: DiffusionPipeline, recipe: Recipe) -> dict[str, int]:
+    """Width and height, for pipelines that would else take their own; the others take the input's."""
+    sides = {"width": recipe.width, "height": recipe.height}
+    return sides if traits.takes(pipeline, "width") else {}
 
 
 def _ending(unwanted: Unwanted) -> Callable[..., dict[str, Any]]:

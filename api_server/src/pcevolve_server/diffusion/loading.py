@@ -6,22 +6,20 @@ from pathlib import Path
 import diffusers
 import torch
 import transformers
-from diffusers import DiffusionPipeline, SchedulerMixin
+from diffusers import DiffusionPipeline
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion import compiling, decoding, precision, presets, schedulers
+from pcevolve_server.diffusion import compiling, decoding, describing, precision, schedulers, traits
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.checker import ModelChecker
 from pcevolve_server.diffusion.encodings import prompts_of
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.stages import Stages
 from pcevolve_server.diffusion.steady import is_small, steady, steady_decoder
-from pcevolve_server.errors import InvalidRequestError, ModelLoadError
+from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Generator
 from pcevolve_server.safety import SafeGenerator
 from pcevolve_server.settings import Batching, ModelSettings, SafetyPolicy
-from pcevolve_shared import limits
-from pcevolve_shared.wire import ModelInfo, Pipeline, Resolution
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +93,7 @@ def _pipeline(settings: ModelSettings, device: torch.device) -> DiffusionPipelin
 
 def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.device) -> str:
     """Let the denoiser compute in what suits the device, and say in what it does."""
-    denoiser = _denoiser(pipeline)
+    denoiser = traits.denoiser(pipeline)
     if device.type == "cpu" and (wanted := precision.on_cpu(settings.precision)) != denoiser.dtype:
         precision.lower(denoiser, wanted)
     if is_small(denoiser):
@@ -103,13 +101,13 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
     return str(denoiser.dtype).removeprefix("torch.")
 
 
-def _denoiser(pipeline: DiffusionPipeline) -> diffusers.ModelMixin:
-    return getattr(pipeline, "unet", None) or pipeline.transformer
-
-
 def _adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
     if not settings.adapter:
         return None
+    if getattr(pipeline, "unet", None) is None:
+        raise ModelLoadError(
+            f"--ip-adapter is for models with a UNet; {settings.model} has none: leave it out"
+        )
     try:
         source, subfolder, weights = _adapter_place(settings.adapter, "XL" in type(pipeline).__name__)
         pipeline.load_ip_adapter(
@@ -152,47 +150,34 @@ def _detach_checker(settings: ModelSettings, pipeline: DiffusionPipeline) -> Mod
 def _generator(
     settings: ModelSettings, pipeline: DiffusionPipeline, adapter: Adapter | None
 ) -> DiffusionGenerator:
-    try:
-        scheduler = schedulers.scheduler_named(settings.scheduler, pipeline.scheduler)
-        image_to_image = diffusers.AutoPipelineForImage2Image.from_pipe(pipeline)
-    except (InvalidRequestError, ValueError) as error:
-        raise ModelLoadError(f"cannot serve {settings.model}: {error}") from error
-    if not schedulers.has_noise_schedule(scheduler):
-        logger.warning("strength is rounded to whole steps: the scheduler has no discrete noise schedule")
-    image_to_image.set_progress_bar_config(disable=True)
-    info = _info(settings, pipeline, adapter, scheduler)
+    image_to_image = _image_to_image(settings, pipeline)
+    scheduler = schedulers.scheduler_named(settings.scheduler, pipeline.scheduler)
+    info = describing.info(settings, pipeline, adapter, scheduler)
     encoded = prompts_of(pipeline)
-    loose = (
-        settings.batching is Batching.MERGE or encoded is None
-    )  # what encodes several at once rounds as it likes
-    same = None if loose or not is_small(_denoiser(pipeline)) else steady(_denoiser(pipeline))
+    # What encodes several at once rounds as it likes.
+    loose = settings.batching is Batching.MERGE or encoded is None
+    denoiser = traits.denoiser(pipeline)
+    same = None if loose or not is_small(denoiser) else steady(denoiser)
     large = info.base_resolution.width * info.base_resolution.height > _SLICED_DECODING_PIXELS
     if same is not None:
         steady_decoder(pipeline.vae)
     elif large and hasattr(pipeline.vae, "enable_slicing"):
         pipeline.vae.enable_slicing()
-    stages = Stages(_denoiser(pipeline), pipeline.vae)
+    stages = Stages(denoiser, pipeline.vae)
     return DiffusionGenerator(info, pipeline, image_to_image, scheduler, stages, adapter, same, encoded)
 
 
-def _info(
-    settings: ModelSettings, pipeline: DiffusionPipeline, adapter: Adapter | None, scheduler: SchedulerMixin
-) -> ModelInfo:
-    identity = sources.model_id(settings)
-    sample = _denoiser(pipeline).config.sample_size
-    height, width = sample if isinstance(sample, list | tuple) else (sample, sample)
-    factor = pipeline.vae_scale_factor
-    pipelines: tuple[Pipeline, ...] = ("text-to-image", "image-to-image")
-    discrete = schedulers.has_noise_schedule(scheduler)
-    return ModelInfo(
-        id=identity,
-        name=identity.rsplit("/", 1)[-1],
-        family="stable-diffusion-xl" if "XL" in type(pipeline).__name__ else "stable-diffusion",
-        pipelines=(*pipelines, "ip-adapter") if adapter else pipelines,
-        base_resolution=Resolution(width=width * factor, height=height * factor),
-        size_multiple=max(limits.SIZE_STEP, factor),
-        schedulers=tuple(schedulers.SCHEDULERS) if discrete else (),
-        adapters=(adapter.id,) if adapter else (),
-        max_images=limits.MAX_BATCH,
-        recommended=presets.recommended(settings.model, pipeline, scheduler),
-    )
+def _image_to_image(settings: ModelSettings, pipeline: DiffusionPipeline) -> DiffusionPipeline:
+    """The other pipeline on the same weights, once it is clear that the two can be served."""
+    try:
+        found = diffusers.AutoPipelineForImage2Image.from_pipe(pipeline)
+        traits.check(pipeline, found)
+        schedulers.check(pipeline.scheduler)
+        names = traits.scheduler_names(pipeline, pipeline.scheduler)
+        if settings.scheduler is not None and settings.scheduler not in names:
+            has = f"this model has: {', '.join(names)}" if names else "this model runs with its own alone"
+            raise ModelLoadError(f"unknown scheduler; {has}")
+    except (ModelLoadError, ValueError) as error:
+        raise ModelLoadError(f"cannot serve {settings.model}: {error}") from error
+    found.set_progress_bar_config(disable=True)
+    return found

@@ -1,7 +1,7 @@
 """What a model is best asked with, by its family: steps, guidance, and how far a variation may go.
 
-Sources: the model cards of Stable Diffusion 1.5 and SDXL, of SDXL-Turbo and SD-Turbo, and of the latent consistency
-models; for the bundled model its own card.
+Sources: the model cards of Stable Diffusion 1.5 and SDXL, of SDXL-Turbo and SD-Turbo, of Stable Diffusion 3, of the
+Flux.1 models, and of the latent consistency models; for the bundled model its own card.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ _TURBO: Final = Recommended(steps=4, guidance=0.0, strength_low=0.25, strength_h
 _CONSISTENCY: Final = Recommended(steps=4, guidance=8.0, strength_low=0.25, strength_high=0.95)
 # The same as a low-rank addition to an ordinary model: real guidance, and little of it.
 _CONSISTENCY_LORA: Final = Recommended(steps=4, guidance=1.5, strength_low=0.25, strength_high=0.95)
+# Flow matching counts strength in shares of noise: these have the signal-to-noise ratio of 0.2 and 0.95 in diffusion.
+_FLOW: Final = Recommended(steps=28, guidance=7.0, strength_low=0.36, strength_high=0.92)
+_GUIDED_FLOW: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
+_SHORT_FLOW: Final = Recommended(steps=4, guidance=0.0, strength_low=0.36, strength_high=0.92)
 
 
 def recommended(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> Recommended:
@@ -38,9 +42,15 @@ def recommended(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixi
     told = Path(name).name.lower()  # not of the folders that it lies in, or of who published it
     if "turbo" in told or "lightning" in told:
         return _TURBO
-    denoiser = getattr(pipeline, "unet", None)
-    if denoiser is not None and denoiser.config.get("time_cond_proj_dim"):
+    unet, transformer = getattr(pipeline, "unet", None), getattr(pipeline, "transformer", None)
+    if unet is not None and unet.config.get("time_cond_proj_dim"):
         return _CONSISTENCY
     if "lcm" in told or type(scheduler).__name__ in {"LCMScheduler", "TCDScheduler"}:
         return _CONSISTENCY_LORA
+    if (
+        transformer is not None and "guidance_embeds" in transformer.config
+    ):  # Flux: dev has them, schnell has none
+        return _GUIDED_FLOW if transformer.config["guidance_embeds"] else _SHORT_FLOW
+    if type(scheduler).__name__.startswith("FlowMatch"):
+        return _FLOW
     return _XL if "XL" in type(pipeline).__name__ else _DIFFUSION

@@ -4,9 +4,10 @@ import math
 from typing import Any, Final
 
 import diffusers
-from diffusers import SchedulerMixin
+from diffusers import FlowMatchEulerDiscreteScheduler, SchedulerMixin
 
-from pcevolve_server.errors import InvalidRequestError
+from pcevolve_server.diffusion.flow import FlowFrom
+from pcevolve_server.errors import InvalidRequestError, ModelLoadError
 
 _MULTISTEP: Final = {"algorithm_type": "dpmsolver++", "solver_order": 2}
 # Latents are not images: clipping them to [-1, 1], which DDIM and DDPM do unless told, ruins them.
@@ -37,14 +38,39 @@ def scheduler_named(name: str | None, own: SchedulerMixin) -> SchedulerMixin:
     return getattr(diffusers, kind).from_config(own.config, **extra)
 
 
-def has_noise_schedule(scheduler: SchedulerMixin) -> bool:
-    """Return whether :func:`begun_at` applies: discrete diffusion does, flow matching does not."""
-    return getattr(scheduler, "betas", None) is not None
+def check(scheduler: SchedulerMixin) -> None:
+    """Refuse a model's scheduler that :func:`begun_at` knows nothing of, or whose noise has no seed.
+
+    Raises:
+        ModelLoadError: With its name.
+    """
+    name = type(scheduler).__name__
+    if not is_discrete(scheduler) and not isinstance(scheduler, FlowMatchEulerDiscreteScheduler):
+        raise ModelLoadError(f"{name} cannot begin at an exact strength")
+    if scheduler.config.get("stochastic_sampling"):
+        raise ModelLoadError(f"{name} with stochastic_sampling draws noise without a seed")
 
 
-def levels(scheduler: SchedulerMixin, steps: int) -> int:
-    """Return how finely ``strength`` is resolved: the model's noise levels, 1000 for most, or the steps."""
-    return len(scheduler.betas) if has_noise_schedule(scheduler) else steps
+def is_discrete(scheduler: SchedulerMixin) -> bool:
+    """Return whether it has a list of noise levels, as diffusion does; flow matching has all from 0 to 1."""
+    return getattr(scheduler, "betas", None) is not None and not scheduler.config.get("use_flow_sigmas")
+
+
+def levels(scheduler: SchedulerMixin) -> int:
+    """Return how finely ``strength`` is resolved: the noise levels that the model was trained on, mostly 1000."""
+    found: int = scheduler.config.num_train_timesteps
+    return found
+
+
+def check_steps(scheduler: SchedulerMixin, steps: int) -> None:
+    """Refuse more steps than consistency models were distilled from.
+
+    Raises:
+        InvalidRequestError: With how many there may be.
+    """
+    most = scheduler.config.get("original_inference_steps")
+    if most is not None and steps > most:
+        raise InvalidRequestError(f"steps: this model takes at most {most}")
 
 
 def run_steps(share: float, steps: int) -> int:
@@ -54,12 +80,22 @@ def run_steps(share: float, steps: int) -> int:
 
 
 def begun_at(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
-    """Return a scheduler of the same kind whose first timestep is exactly ``kept - 1``.
+    """Return a scheduler of the same kind that begins at the noise level ``kept`` of :func:`levels`.
 
     diffusers starts image-to-image at a whole number of *inference* steps, so that at 10 steps the
-    strengths 0.60 to 0.69 are one. Here the *training* schedule ends early instead: the first ``kept``
-    noise levels are a schedule of their own, with the same meaning of every timestep to the model, and
-    any sampler can run through it whole. "trailing" spacing makes it start at the last of them.
+    strengths 0.60 to 0.69 are one.
+    """
+    if is_discrete(scheduler):
+        return _truncated(scheduler, kept)
+    return FlowFrom.of(scheduler, kept / levels(scheduler))
+
+
+def _truncated(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
+    """Return a scheduler of the same kind whose first timestep is exactly ``kept - 1``.
+
+    The *training* schedule ends early: the first ``kept`` noise levels are a schedule of their own, with the same
+    meaning of every timestep to the model, and any sampler can run through it whole. "trailing" spacing makes it
+    start at the last of them.
     """
     changes = {
         "trained_betas": scheduler.betas[:kept].tolist(),
@@ -68,6 +104,8 @@ def begun_at(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
         "steps_offset": 0,
         # Already applied to the betas that are handed over.
         "rescale_betas_zero_snr": False,
+        # Consistency models were distilled on every 20th level or so; a coarser grid would round the first one down.
+        "original_inference_steps": kept,
     }
     known = {name: value for name, value in changes.items() if name in scheduler.config}
     return type(scheduler).from_config(scheduler.config, **known)

@@ -1,0 +1,99 @@
+"""Flow matching that begins at an exact share of noise, whatever shifts the schedule."""
+
+import inspect
+
+import pytest
+import torch
+
+pytestmark = pytest.mark.models
+
+SHIFTS = {
+    "none": ({"shift": 1.0}, None),
+    "fixed": ({"shift": 3.0}, None),
+    "by size": ({"use_dynamic_shifting": True}, 1.1),
+    "by size, linear": ({"use_dynamic_shifting": True, "time_shift_type": "linear"}, 2.5),
+    "to an end above zero": ({"use_dynamic_shifting": True, "shift_terminal": 0.02}, 0.8),
+    "Karras spacing": ({"shift": 3.0, "use_karras_sigmas": True}, None),
+}
+"""What models of each family say, and the ``mu`` that a pipeline makes of the image's size."""
+
+
+@pytest.fixture(params=SHIFTS)
+def own(request):
+    """A model's own scheduler, and its ``mu``."""
+    from diffusers import FlowMatchEulerDiscreteScheduler
+
+    config, mu = SHIFTS[request.param]
+    return FlowMatchEulerDiscreteScheduler(**config), mu
+
+
+def levels(own, strength, steps, sigmas=None):
+    """Noise levels of a run from ``strength`` on, the last of which is zero; and its times."""
+    from pcevolve_server.diffusion.schedulers import begun_at
+
+    scheduler, mu = own
+    begun = begun_at(scheduler, round(strength * 1000))
+    begun.set_timesteps(steps, sigmas=sigmas, mu=mu)
+    return begun.sigmas, begun.timesteps
+
+
+@pytest.mark.parametrize("strength", [0.001, 0.02, 0.6, 0.62, 0.999])
+@pytest.mark.parametrize("steps", [1, 4, 10])
+def test_a_run_begins_at_exactly_its_strength_and_falls_to_nothing(own, strength, steps):
+    sigmas, times = levels(own, strength, steps)
+    assert sigmas[0] == torch.tensor(strength)
+    assert sigmas[-1] == 0
+    assert (sigmas.diff() < 0).all()
+    assert torch.allclose(times, sigmas[:-1] * 1000)
+
+
+def test_at_full_strength_the_schedule_is_the_models_own(own):
+    scheduler, mu = own
+    scheduler.set_timesteps(10, mu=mu)
+    sigmas, times = levels(own, 1.0, 10)
+    assert torch.allclose(sigmas, scheduler.sigmas, atol=1e-6)
+    assert torch.allclose(times, scheduler.timesteps, atol=1e-3)
+
+
+def test_what_is_left_of_a_run_is_spaced_as_the_run_was():
+    """By the shift: level 0.75 at shift 3 is half of the way, so five steps from there are the last five of ten."""
+    from diffusers import FlowMatchEulerDiscreteScheduler
+
+    scheduler = FlowMatchEulerDiscreteScheduler(shift=3.0)
+    whole = [1 - step / 10 for step in range(10)]
+    scheduler.set_timesteps(10, sigmas=whole)
+    assert scheduler.sigmas[5] == pytest.approx(0.75)
+    sigmas, _ = levels((scheduler, None), 0.75, 5, [1 - step / 5 for step in range(5)])
+    assert torch.allclose(sigmas, scheduler.sigmas[5:], atol=1e-6)
+
+
+def test_pipelines_find_the_arguments_that_they_look_for(own):
+    from diffusers import FlowMatchEulerDiscreteScheduler
+
+    from pcevolve_server.diffusion.flow import FlowFrom
+
+    known = inspect.signature(FlowMatchEulerDiscreteScheduler.set_timesteps).parameters
+    assert list(inspect.signature(FlowFrom.set_timesteps).parameters) == list(known)
+
+
+def test_a_scheduler_of_another_kind_or_of_noise_without_a_seed_is_refused():
+    from diffusers import (
+        DPMSolverMultistepScheduler,
+        FlowMatchEulerDiscreteScheduler,
+        FlowMatchHeunDiscreteScheduler,
+    )
+
+    from pcevolve_server.diffusion.schedulers import check
+    from pcevolve_server.errors import ModelLoadError
+
+    check(FlowMatchEulerDiscreteScheduler())
+    for unknown in (
+        FlowMatchHeunDiscreteScheduler(),
+        DPMSolverMultistepScheduler(use_flow_sigmas=True, prediction_type="flow_prediction"),
+    ):
+        with pytest.raises(
+            ModelLoadError, match=f"{type(unknown).__name__} cannot begin at an exact strength"
+        ):
+            check(unknown)
+    with pytest.raises(ModelLoadError, match="draws noise without a seed"):
+        check(FlowMatchEulerDiscreteScheduler(stochastic_sampling=True))

@@ -1,0 +1,244 @@
+"""A tiny random pipeline of each class that people bring, in the layout of its releases; for tests only."""
+
+import string
+
+from support.tiny_model import tiny_text_encoder, tiny_tokenizer, tiny_unet, tiny_vae
+
+WORDS = 32  # dimension of a text encoder's hidden states
+SENTENCE = (
+    24  # tokens that the tiny T5 tokenizer would read; pipelines read fewer or more of their own accord
+)
+
+
+def stable_diffusion_2():
+    """Stable Diffusion 2.1: predicts velocities, on a schedule without a signal at its end."""
+    from diffusers import DDIMScheduler, StableDiffusionPipeline
+
+    tokenizer = tiny_tokenizer()
+    return StableDiffusionPipeline(
+        vae=tiny_vae(),
+        text_encoder=tiny_text_encoder(len(tokenizer)),
+        tokenizer=tokenizer,
+        unet=tiny_unet(use_linear_projection=True),
+        scheduler=DDIMScheduler(
+            **SCHEDULE,
+            clip_sample=False,
+            prediction_type="v_prediction",
+            rescale_betas_zero_snr=True,
+            set_alpha_to_one=False,
+        ),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+
+
+def turbo():
+    """SD-Turbo: Stable Diffusion 2.1, distilled for few steps without guidance."""
+    from diffusers import EulerDiscreteScheduler
+
+    pipeline = stable_diffusion_2()
+    pipeline.register_modules(scheduler=EulerDiscreteScheduler(**SCHEDULE, timestep_spacing="trailing"))
+    return pipeline
+
+
+def stable_diffusion_xl():
+    """SDXL: two text encoders, the second of which also tells in one vector what a prompt is about."""
+    from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline
+
+    tokenizer = tiny_tokenizer()
+    unet = tiny_unet(
+        cross_attention_dim=2 * WORDS,
+        addition_embed_type="text_time",
+        addition_time_embed_dim=8,
+        projection_class_embeddings_input_dim=6 * 8 + WORDS,
+        transformer_layers_per_block=1,
+    )
+    return StableDiffusionXLPipeline(
+        vae=tiny_vae(),
+        text_encoder=tiny_text_encoder(len(tokenizer)),
+        text_encoder_2=projecting_text_encoder(len(tokenizer)),
+        tokenizer=tokenizer,
+        tokenizer_2=tiny_tokenizer(),
+        unet=unet,
+        scheduler=EulerDiscreteScheduler(**SCHEDULE, timestep_spacing="leading"),
+        add_watermarker=False,
+    )
+
+
+def turbo_xl():
+    """SDXL-Turbo: SDXL, distilled for few steps without guidance."""
+    from diffusers import EulerAncestralDiscreteScheduler
+
+    pipeline = stable_diffusion_xl()
+    pipeline.register_modules(
+        scheduler=EulerAncestralDiscreteScheduler(**SCHEDULE, timestep_spacing="trailing")
+    )
+    return pipeline
+
+
+def latent_consistency():
+    """LCM: the guidance is an input of the UNet, and there is no negative prompt."""
+    from diffusers import LatentConsistencyModelPipeline, LCMScheduler
+
+    tokenizer = tiny_tokenizer()
+    return LatentConsistencyModelPipeline(
+        vae=tiny_vae(),
+        text_encoder=tiny_text_encoder(len(tokenizer)),
+        tokenizer=tokenizer,
+        unet=tiny_unet(time_cond_proj_dim=16),
+        scheduler=LCMScheduler(original_inference_steps=50),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+
+
+def stable_diffusion_3():
+    """SD 3: a transformer on flow matching, with three text encoders and shifted noise levels."""
+    from diffusers import FlowMatchEulerDiscreteScheduler, SD3Transformer2DModel, StableDiffusion3Pipeline
+
+    tokenizer = tiny_tokenizer()
+    transformer = SD3Transformer2DModel(
+        sample_size=16,
+        patch_size=2,
+        in_channels=4,
+        num_layers=1,
+        attention_head_dim=8,
+        num_attention_heads=4,
+        joint_attention_dim=2 * WORDS,
+        caption_projection_dim=32,
+        pooled_projection_dim=2 * WORDS,
+        out_channels=4,
+        pos_embed_max_size=16,
+    )
+    return StableDiffusion3Pipeline(
+        vae=tiny_vae(shift_factor=0.06, scaling_factor=1.5),
+        text_encoder=projecting_text_encoder(len(tokenizer)),
+        text_encoder_2=projecting_text_encoder(len(tokenizer)),
+        text_encoder_3=sentence_encoder(2 * WORDS),
+        tokenizer=tokenizer,
+        tokenizer_2=tiny_tokenizer(),
+        tokenizer_3=sentence_tokenizer(),
+        transformer=randomised(transformer),
+        scheduler=FlowMatchEulerDiscreteScheduler(shift=3.0),
+    )
+
+
+def flux():
+    """Flux: guidance is an input of the transformer, and noise levels shift with the image's size."""
+    from diffusers import FlowMatchEulerDiscreteScheduler
+
+    return _flux(True, FlowMatchEulerDiscreteScheduler(shift=3.0, use_dynamic_shifting=True))
+
+
+def flux_schnell():
+    """Flux.1-schnell: distilled for four steps without guidance, on noise levels as they are."""
+    from diffusers import FlowMatchEulerDiscreteScheduler
+
+    return _flux(False, FlowMatchEulerDiscreteScheduler(shift=1.0))
+
+
+def without_variations():
+    """PixArt: a text-to-image model of which diffusers has no image-to-image pipeline."""
+    from diffusers import DPMSolverMultistepScheduler, PixArtAlphaPipeline, PixArtTransformer2DModel
+
+    transformer = PixArtTransformer2DModel(
+        sample_size=8,
+        num_layers=1,
+        num_attention_heads=2,
+        attention_head_dim=8,
+        caption_channels=WORDS,
+        cross_attention_dim=16,
+        use_additional_conditions=False,
+    )
+    return PixArtAlphaPipeline(
+        tokenizer=sentence_tokenizer(),
+        text_encoder=sentence_encoder(WORDS),
+        vae=tiny_vae(),
+        transformer=transformer,
+        scheduler=DPMSolverMultistepScheduler(**SCHEDULE),
+    )
+
+
+def _flux(guided, scheduler):
+    from diffusers import FluxPipeline, FluxTransformer2DModel
+
+    tokenizer = tiny_tokenizer()
+    transformer = FluxTransformer2DModel(
+        patch_size=1,
+        in_channels=16,
+        num_layers=1,
+        num_single_layers=1,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=WORDS,
+        pooled_projection_dim=WORDS,
+        guidance_embeds=guided,
+        axes_dims_rope=(4, 4, 8),
+    )
+    return FluxPipeline(
+        vae=tiny_vae(shift_factor=0.06, scaling_factor=1.5),
+        text_encoder=tiny_text_encoder(len(tokenizer)),
+        text_encoder_2=sentence_encoder(WORDS),
+        tokenizer=tokenizer,
+        tokenizer_2=sentence_tokenizer(),
+        transformer=randomised(transformer),
+        scheduler=scheduler,
+    )
+
+
+SCHEDULE = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "steps_offset": 1}
+"""Of every Stable Diffusion that learnt to predict noise or velocities."""
+
+ZOO = {
+    "sd21": stable_diffusion_2,
+    "sd-turbo": turbo,
+    "sdxl": stable_diffusion_xl,
+    "sdxl-turbo": turbo_xl,
+    "lcm": latent_consistency,
+    "sd3": stable_diffusion_3,
+    "flux-dev": flux,
+    "flux-schnell": flux_schnell,
+}
+"""Stable Diffusion 1.5, which is also OpenJourney's layout, is ``tiny_model.tiny_pipeline``."""
+
+
+def randomised(transformer):
+    """The same with small random weights where it begins with zeros, as transformers do, which would ignore inputs."""
+    import torch
+
+    with torch.no_grad():
+        for each in transformer.parameters():
+            each.add_(torch.randn_like(each) * 0.05)
+    return transformer
+
+
+def projecting_text_encoder(words):
+    from transformers import CLIPTextModelWithProjection
+
+    return CLIPTextModelWithProjection(tiny_text_encoder(words, projection_dim=WORDS).config)
+
+
+def sentence_tokenizer():
+    from transformers import T5Tokenizer
+
+    letters = [(letter, -3.0) for letter in string.ascii_lowercase + string.digits]
+    vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0), *letters]
+    return T5Tokenizer(vocab=vocabulary, extra_ids=0, model_max_length=512)
+
+
+def sentence_encoder(dimension):
+    from transformers import T5Config, T5EncoderModel
+
+    return T5EncoderModel(
+        T5Config(
+            vocab_size=40,
+            d_model=dimension,
+            d_kv=8,
+            d_ff=16,
+            num_layers=1,
+            num_heads=2,
+            feed_forward_proj="relu",
+        )
+    )
