@@ -22,6 +22,7 @@ SCHEDULERS = [
     "euler_a",
     "ddpm",
     "heun",
+    "lcm",
     "pndm",
     "unipc",
 ]

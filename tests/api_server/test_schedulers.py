@@ -5,7 +5,7 @@ import torch
 
 pytestmark = pytest.mark.models
 
-NAMES = ["ddim", "ddpm", "dpmpp_2m", "dpmpp_2m_karras", "euler", "euler_a", "heun", "pndm", "unipc"]
+NAMES = ["ddim", "ddpm", "dpmpp_2m", "dpmpp_2m_karras", "euler", "euler_a", "heun", "lcm", "pndm", "unipc"]
 """Written down a second time: diffusers takes seconds to import."""
 OWN = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "clip_sample": False}
 COSINE = {

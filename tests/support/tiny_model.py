@@ -135,3 +135,20 @@ def adapter_weights(unet):
             key = f"ip_adapter.{2 * index + 1}.{projection}.weight"
             weights[key] = torch.randn(layer.inner_dim, CROSS)
     return weights
+
+
+def save_lora(directory, pipeline, seed=0, name="pytorch_lora_weights.safetensors"):
+    """A LoRA of random weights for the attention of a pipeline's denoiser; its file. It stays in the pipeline."""
+    import torch
+    from peft import LoraConfig, get_peft_model_state_dict
+
+    torch.manual_seed(seed)
+    part = "unet" if hasattr(pipeline, "unet") else "transformer"
+    denoiser = getattr(pipeline, part)
+    denoiser.add_adapter(LoraConfig(r=2, init_lora_weights="gaussian", target_modules=["to_q", "to_v"]))
+    for layer, weight in denoiser.named_parameters():
+        if "lora_B" in layer:
+            torch.nn.init.normal_(weight, std=0.5)
+    weights = {f"{part}_lora_layers": get_peft_model_state_dict(denoiser)}
+    pipeline.save_lora_weights(directory, weight_name=name, **weights)
+    return directory / name

@@ -8,6 +8,7 @@ import typer
 
 from pcevolve_server import __version__, options
 from pcevolve_server.errors import ServerError
+from pcevolve_server.loras import Lora
 from pcevolve_server.settings import (
     API_KEY_VARIABLE,
     Batching,
@@ -57,6 +58,7 @@ def serve(
     offline: options.Offline = False,
     allow_pickle: options.AllowPickle = False,
     library_cache: options.LibraryCache = "",
+    lora: options.Loras = [],  # noqa: B006 - the command line's way to say none
     scheduler: options.Scheduler = None,
     default_steps: options.DefaultSteps = None,
     default_guidance: options.DefaultGuidance = None,
@@ -84,6 +86,7 @@ def serve(
     """Load a model and answer requests until SIGTERM."""
     loading = ModelSettings(
         model=model, model_id=model_id, device=device, precision=precision, scheduler=scheduler,
+        loras=tuple(map(Lora.read, lora)),
         adapter=ip_adapter, adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
         offline=offline, allow_pickle=allow_pickle, threads=threads, compiled=compile_,
         batching=batching, library_cache=library_cache,

@@ -129,6 +129,14 @@ DefaultGuidance = Annotated[
         help="Where a request names none; default: 7.5, and of few-step models their own.",
     ),
 ]
+Loras = Annotated[
+    list[str],
+    Option(
+        "--lora",
+        envvar=_PREFIX + "LORAS",
+        help="Weight file, directory or hub id of a LoRA, and =SCALE if not 1; may be repeated.",
+    ),
+]
 IpAdapter = Annotated[
     str, Option(envvar=_PREFIX + "IP_ADAPTER", help="Weight file, directory or hub id of an IP-Adapter.")
 ]

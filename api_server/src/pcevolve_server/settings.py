@@ -1,5 +1,7 @@
 """The server's settings: one frozen object, checked once, read nowhere else."""
 
+from __future__ import annotations
+
 import ipaddress
 import os
 import re
@@ -9,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from pcevolve_server.errors import SettingsError
+from pcevolve_server.loras import Lora
 
 API_KEY_VARIABLE = "PCEVOLVE_SERVER_API_KEY"
 MIN_KEY_CHARS = 16
@@ -55,6 +58,7 @@ class ModelSettings:
     Attributes:
         model: ``bundled``, a directory, a hub id, or ``library:`` and a directory of images.
         model_id: What callers write in ``model``; empty: ``model``, or a directory's name.
+        loras: Added to the weights, in this order.
         adapter: Directory or hub id of an IP-Adapter; empty: none.
         threads: CPU threads of the model; 0: one for a small model, the library's choice for others.
         compiled: Whether to compile a small model's denoiser for its own size before the server is ready.
@@ -67,6 +71,7 @@ class ModelSettings:
     device: str = "auto"
     precision: Precision = Precision.AUTO
     scheduler: str | None = None
+    loras: tuple[Lora, ...] = ()
     adapter: str = ""
     adapter_scale: float = 0.5
     safety: SafetyPolicy = SafetyPolicy.AUTO

@@ -9,10 +9,11 @@ import transformers
 from diffusers import DiffusionPipeline
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion import compiling, decoding, describing, precision, schedulers, traits
+from pcevolve_server.diffusion import compiling, decoding, describing, lora, precision, schedulers, traits
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.checker import ModelChecker
 from pcevolve_server.diffusion.encodings import prompts_of
+from pcevolve_server.diffusion.failures import LOAD_ERRORS
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.stages import Stages
 from pcevolve_server.diffusion.steady import is_small, steady, steady_decoder
@@ -27,8 +28,6 @@ logger = logging.getLogger(__name__)
 _SLICED_DECODING_PIXELS = 256 * 256
 # More of them wait for each other: two make 45 images per second, one makes 67 (docs/server.md).
 _THREADS_OF_SMALL = 1
-# What the libraries raise for a missing, partial or malformed model, as far as they document it.
-_LOAD_ERRORS = (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError)
 
 
 def load(settings: ModelSettings) -> Generator:
@@ -40,8 +39,10 @@ def load(settings: ModelSettings) -> Generator:
     _quieten_libraries()
     device = _device(settings.device)
     pipeline = _pipeline(settings, device)
-    if threads := settings.threads or (_THREADS_OF_SMALL if is_small(_denoiser(pipeline)) else 0):
+    if threads := settings.threads or (_THREADS_OF_SMALL if is_small(traits.denoiser(pipeline)) else 0):
         torch.set_num_threads(threads)
+    for each in settings.loras:
+        lora.add(each, pipeline, settings)
     adapter = _adapter(settings, pipeline)
     computes = _lower(settings, pipeline, device)
     checker = _detach_checker(settings, pipeline)
@@ -85,7 +86,7 @@ def _pipeline(settings: ModelSettings, device: torch.device) -> DiffusionPipelin
             local_files_only=settings.offline,
         )
         pipeline.to(device)
-    except _LOAD_ERRORS as error:
+    except LOAD_ERRORS as error:
         raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
@@ -113,7 +114,7 @@ def _adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | 
         pipeline.load_ip_adapter(
             source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
         )
-    except _LOAD_ERRORS as error:
+    except LOAD_ERRORS as error:
         raise ModelLoadError(sources.advice(settings.adapter, "IP-Adapter", error)) from error
     local = Path(settings.adapter).expanduser()
     return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)

@@ -19,6 +19,7 @@ SCHEDULERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "euler": ("EulerDiscreteScheduler", {}),
     "euler_a": ("EulerAncestralDiscreteScheduler", {}),
     "heun": ("HeunDiscreteScheduler", {}),
+    "lcm": ("LCMScheduler", {}),
     "pndm": ("PNDMScheduler", {"skip_prk_steps": True}),
     "unipc": ("UniPCMultistepScheduler", {}),
 }

@@ -59,9 +59,9 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
 def _require_none_for_others(settings: ModelSettings) -> None:
     if settings.safety is SafetyPolicy.REQUIRED:
         raise ModelLoadError("a library has no safety checker: use --safety-checker auto or off")
-    if settings.adapter or settings.scheduler:
+    if settings.adapter or settings.scheduler or settings.loras:
         raise ModelLoadError(
-            "--ip-adapter and --scheduler are for diffusion models: leave them out for a library"
+            "--ip-adapter, --lora and --scheduler are for diffusion models: leave them out for a library"
         )
 
 
