@@ -97,7 +97,7 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
     denoiser = traits.denoiser(pipeline)
     if device.type == "cpu" and (wanted := precision.on_cpu(settings.precision)) != denoiser.dtype:
         precision.lower(denoiser, wanted)
-    if is_small(denoiser):
+    if is_small(denoiser) and not traits.recasts_autoencoder(pipeline):
         decoding.quicken(pipeline.vae.decoder, denoiser.dtype)
     return str(denoiser.dtype).removeprefix("torch.")
 

@@ -55,6 +55,11 @@ def denoiser(pipeline: DiffusionPipeline) -> ModelMixin:
     return next(found for each in _DENOISERS if (found := getattr(pipeline, each, None)) is not None)
 
 
+def recasts_autoencoder(pipeline: DiffusionPipeline) -> bool:
+    """Whether the pipelines bring their autoencoder to float32 now and then: SDXL's overflows in float16."""
+    return hasattr(pipeline, "upcast_vae")
+
+
 def has_negative_prompts(pipeline: DiffusionPipeline) -> bool:
     """Whether a negative prompt tells beside ``guidance``; models with a second scale for it do without it."""
     return takes(pipeline, "negative_prompt") and not takes(pipeline, "true_cfg_scale")
