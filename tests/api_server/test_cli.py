@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve_server.settings import API_KEY_VARIABLE
+from pcevolve_server.keys import API_KEY_VARIABLE
 from pcevolve_shared import images, wire
 from support.processes import ServerProcess
 
@@ -161,7 +161,7 @@ def test_a_model_that_is_not_there_offline_exits_with_3_and_says_how_to_fetch_it
 
 
 def test_a_fork_that_other_tests_start_answers_as_the_command_does(server, forks, tiny_model, tmp_path):
-    forked = ServerProcess(tmp_path / "log", forks, arguments=("--model", tiny_model, "--max-batch", 4))
+    forked = ServerProcess(tmp_path / "log", forks, arguments=("--max-batch", 4), models=(tiny_model,))
     forked.start()
     server.wait(lambda: server.call(wire.READY)[0] == 200)
     ask = wire.TextToImageRequest(model="bundled", prompt="a cat", steps=4, seed=11, n=2)

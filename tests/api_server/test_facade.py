@@ -8,8 +8,8 @@ from PIL import Image
 
 from pcevolve_server import forms
 from pcevolve_server.errors import InvalidRequestError
+from pcevolve_server.keys import Key
 from pcevolve_server.safety import SafeGenerator
-from pcevolve_server.settings import Key
 from pcevolve_shared import images, limits, wire
 
 KEY = "correct-horse-battery-staple"
@@ -142,7 +142,7 @@ def test_the_safety_checker_looks_at_the_facade_too(serve, fake):
         def flagged(self, pictures):
             return [True] * len(pictures)
 
-    with serve(SafeGenerator(fake, Strict(), 1, lambda count: None)) as client:
+    with serve(SafeGenerator(fake, Strict(), 1)) as client:
         refused(client.post(wire.OPENAI_GENERATIONS, json=ASK), 422, "content_rejected")
         refused(edit(client), 422, "content_rejected")
 

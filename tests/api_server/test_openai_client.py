@@ -82,7 +82,7 @@ def test_edits_that_cannot_be_done_are_refused_with_the_reason(client, more, com
 
 
 def test_a_wrong_key_is_an_authentication_error():
-    from pcevolve_server.settings import Key
+    from pcevolve_server.keys import Key
 
     with served(FakeGenerator(), keys=(Key("k" * 16),)) as http:
         client = openai.OpenAI(

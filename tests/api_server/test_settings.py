@@ -3,7 +3,8 @@
 import pytest
 
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.settings import Key, Settings, is_loopback, read_keys
+from pcevolve_server.keys import Key, read_keys
+from pcevolve_server.settings import Settings, is_loopback
 
 KEY = "k" * 16
 

@@ -27,10 +27,10 @@ def chunks(loop):
     return made
 
 
-def order(waiting, most=16, merges=False, runs=10**6):
+def order(waiting, most=16, merges=False, runs=10**6, least=1):
     """Callers of the batches that follow."""
     found = []
-    while len(found) < runs and (batch := waiting.take(most, merges)):
+    while len(found) < runs and (batch := waiting.take(most, merges, least)):
         found.append(batch[0].caller)
     return found
 
@@ -79,19 +79,19 @@ def test_who_has_had_no_more_than_others_is_forgotten(chunks):
 
 
 def test_a_batch_that_is_padded_costs_what_a_full_one_does(chunks):
-    waiting = Waiting(10**6, 10**6, least=16)
+    waiting = Waiting(10**6, 10**6)
     waiting.add(chunks("singles", 40, steps=3), 0.0)
     waiting.add(chunks("full", 40, images=16, steps=3), 0.0)
-    assert order(waiting, runs=20).count("singles") == 10
+    assert order(waiting, runs=20, least=16).count("singles") == 10
 
 
 def test_who_shares_a_batch_pays_for_a_share(chunks):
-    waiting = Waiting(10**6, 10**6, least=8)
+    waiting = Waiting(10**6, 10**6)
     for caller, count in (("a", 3), ("b", 2), ("c", 1)):
         waiting.add(chunks(caller, count), 0.0)
-    assert [chunk.caller for chunk in waiting.take(4, merges=True)] == ["a", "a", "a", "b"]
+    assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["a", "a", "a", "b"]
     assert waiting._had == {"a": 6, "b": 2, "c": 0}
-    assert [chunk.caller for chunk in waiting.take(4, merges=True)] == ["c", "b"]
+    assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["c", "b"]
 
 
 def test_when_nobody_waits_nobody_is_owed_anything(chunks):

@@ -30,12 +30,14 @@ class ServerProcess:
         forks: What starts the process.
         port: A free one if 0.
         arguments: Added to the command's; the last of an option counts.
+        models: What it serves; the first is called ``bundled`` unless the arguments say otherwise.
     """
 
     log: Path
     forks: ForkServer
     port: int = 0
     arguments: tuple[object, ...] = ()
+    models: tuple[object, ...] = (MODEL,)
     process: Started | None = field(default=None, repr=False)
 
     @property
@@ -44,7 +46,8 @@ class ServerProcess:
 
     def start(self, ready: bool = True) -> None:
         self.port = self.port or free_port()
-        options = ["serve", "--model", MODEL, "--model-id", "bundled", "--port", self.port, *self.arguments]
+        models = [word for each in self.models for word in ("--model", each)]
+        options = ["serve", *models, "--model-id", "bundled", "--port", self.port, *self.arguments]
         outputs = (self.log, self.log)
         self.process = self.forks.start(options, os.environ, outputs, command=API_SERVER, append=True)
         if ready:

@@ -25,8 +25,8 @@ def adapted(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Iter
     pipeline = tiny_pipeline()
     pipeline.save_pretrained(folder / "model", safe_serialization=True)
     adapter = save_adapter(folder, pipeline.unet)
-    arguments = ("--model", folder / "model", "--ip-adapter", adapter, "--offline", "--threads", 1)
-    process = ServerProcess(folder / "log", forks, arguments=arguments)
+    arguments = ("--ip-adapter", adapter, "--offline", "--threads", 1)
+    process = ServerProcess(folder / "log", forks, arguments=arguments, models=(folder / "model",))
     process.start()
     yield process
     process.kill()

@@ -20,14 +20,14 @@ from support.processes import BIN, Client, ServerProcess
 
 def server_on(folder: Path, work: Path, forks: ForkServer) -> ServerProcess:
     arguments = (
-        "--model",
-        f"library:{folder}",
         "--model-id",
         "library:tiles",
         "--library-cache",
         work / "cache",
     )
-    return ServerProcess(work / "server.log", forks, arguments=(*arguments, "--threads", "2"))
+    return ServerProcess(
+        work / "server.log", forks, arguments=(*arguments, "--threads", "2"), models=(f"library:{folder}",)
+    )
 
 
 @pytest.fixture(scope="module")

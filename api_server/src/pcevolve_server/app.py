@@ -45,7 +45,7 @@ def create_app(
     settings: Settings,
     opening: Opening,
     on_failure: Callable[[BaseException], None] = lambda _: None,
-    on_ready: Callable[[ModelInfo], None] = lambda _: None,
+    on_ready: Callable[[Sequence[ModelInfo]], None] = lambda _: None,
 ) -> FastAPI:
     """Return the app; the model begins to load when the app starts.
 
@@ -53,7 +53,7 @@ def create_app(
         settings: Of this process.
         opening: Loads the model.
         on_failure: Told why ``opening`` failed.
-        on_ready: Told what the model can do, once it answers.
+        on_ready: Told what each model can do, once they answer.
     """
     metrics = Metrics()
     host = Host(settings, opening, metrics, on_failure, on_ready)

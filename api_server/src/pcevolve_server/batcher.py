@@ -6,17 +6,28 @@ The queue lives on the event loop and needs no lock; only finished batches go to
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pcevolve_server.engines import Engine
 from pcevolve_server.errors import DeadlineError, GenerationError, NotReadyError, RequestError
-from pcevolve_server.generator import Picture, Task
+from pcevolve_server.generator import Picture, Recipe, Task
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Batching, Settings
+from pcevolve_server.shelf import Offer, Several
 from pcevolve_server.waiting import Chunk, Waiting
 
 _GATHERING, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
 """How long a batch with room waits for company, as a share of a run and in seconds; again as long as some came."""
 _MOST_TIMES = 5
+
+
+@dataclass(frozen=True)
+class _Room:
+    """What a batch of a model may hold, and the images that it costs at least; as of ``Waiting.take``."""
+
+    most: int
+    merges: bool
+    least: int = 1
 
 
 class Batcher:
@@ -29,13 +40,8 @@ class Batcher:
 
     def __init__(self, engine: Engine, metrics: Metrics, settings: Settings) -> None:
         self._engine, self._metrics, self._settings = engine, metrics, settings
-        loose = settings.model.batching is Batching.MERGE
-        self._merges = loose or engine.companions > 1
-        self._most = settings.max_batch if loose or not self._merges else engine.companions
-        self._chunk_size = 1 if self._merges else self._most
-        self._waiting = Waiting(
-            settings.queue_steps, settings.key_steps, engine.companions if self._merges and not loose else 1
-        )
+        self._rooms = {offer.info.id: self._room(offer.companions) for offer in _offers(engine)}
+        self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
         self._seconds_each = self._run_seconds = 0.0
         self._stopping = False
@@ -97,11 +103,30 @@ class Batcher:
         await asyncio.gather(*self._running)
 
     def _chunks(self, tasks: Sequence[Task], caller: str) -> list[Chunk]:
-        loop, size = asyncio.get_running_loop(), self._chunk_size
+        loop, room = asyncio.get_running_loop(), self._room_for(tasks[0].recipe)
+        size = 1 if room.merges else room.most
         return [
             Chunk(caller, tasks[start : start + size], loop.create_future(), loop.time())
             for start in range(0, len(tasks), size)
         ]
+
+    def _next_batch(self) -> list[Chunk]:
+        first = self._waiting.next
+        if first is None:
+            return []
+        room = self._room_for(first.recipe)
+        return self._waiting.take(room.most, room.merges, room.least)
+
+    def _room(self, companions: int) -> _Room:
+        """In a batch of a model whose images may have so many companions unseen."""
+        if self._settings.model.batching is Batching.MERGE:
+            return _Room(self._settings.max_batch, merges=True)
+        if companions == 1:
+            return _Room(self._settings.max_batch, merges=False)
+        return _Room(companions, merges=True, least=companions)
+
+    def _room_for(self, recipe: Recipe) -> _Room:
+        return self._rooms.get(recipe.model) or self._room(self._engine.companions)
 
     def _count(self) -> None:
         self._metrics.waiting.set(self._waiting.images)
@@ -111,7 +136,7 @@ class Batcher:
             await self._arrived.wait()
             await self._free.acquire()
             await self._gather()
-            batch = self._waiting.take(self._most, self._merges)
+            batch = self._next_batch()
             self._count()
             if batch:
                 run = asyncio.create_task(self._run(batch))
@@ -129,7 +154,9 @@ class Batcher:
         """Wait a little for a batch to fill, for as long as more comes."""
         pause = min(max(_LEAST_SECONDS, _GATHERING * self._run_seconds), _MOST_SECONDS)
         until, seen = time.monotonic() + _MOST_TIMES * pause, 0
-        while self._merges and seen < (now := self._waiting.images) < self._most:
+        first = self._waiting.next
+        room = None if first is None else self._room_for(first.recipe)
+        while room and room.merges and seen < (now := self._waiting.images) < room.most:
             if self._stopping or time.monotonic() > until:
                 return
             seen = now
@@ -166,6 +193,11 @@ class Batcher:
         self._seconds_each += (0.3 if self._seconds_each else 1.0) * (each - self._seconds_each)
         self._metrics.batches.observe(sum(len(chunk.tasks) for chunk in batch))
         self._metrics.seconds.observe(seconds)
+
+
+def _offers(engine: Engine) -> tuple[Offer, ...]:
+    """Of an engine of several models; one of a single model says all itself."""
+    return engine.offers if isinstance(engine, Several) else ()
 
 
 def _stopping() -> NotReadyError:

@@ -6,18 +6,17 @@ from typing import Annotated
 
 import typer
 
-from pcevolve_server import __version__, options
+from pcevolve_server import __version__, model_options, options
 from pcevolve_server.errors import ServerError
+from pcevolve_server.keys import API_KEY_VARIABLE, read_keys
 from pcevolve_server.loras import Lora
 from pcevolve_server.settings import (
-    API_KEY_VARIABLE,
     Batching,
     EngineKind,
     ModelSettings,
     Precision,
     SafetyPolicy,
     Settings,
-    read_keys,
 )
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -45,8 +44,9 @@ def root(
     " Exit codes: 0 stopped, 2 settings, 3 model, 4 address.",
 )
 def serve(
-    model: options.Model = "bundled",
-    model_id: options.ModelId = "",
+    model: model_options.Models = ["bundled"],  # noqa: B006 - the command line's way to say it
+    model_id: model_options.ModelId = "",
+    model_memory_mib: model_options.ModelMemoryMib = 0,
     device: options.Device = "auto",
     precision: options.Precision = Precision.AUTO,
     threads: options.Threads = 0,
@@ -55,17 +55,17 @@ def serve(
     max_replicas: options.MaxReplicas = 0,
     ray_address: options.RayAddress = "",
     compile_: options.Compile = False,
-    offline: options.Offline = False,
-    allow_pickle: options.AllowPickle = False,
-    library_cache: options.LibraryCache = "",
-    lora: options.Loras = [],  # noqa: B006 - the command line's way to say none
-    scheduler: options.Scheduler = None,
+    offline: model_options.Offline = False,
+    allow_pickle: model_options.AllowPickle = False,
+    library_cache: model_options.LibraryCache = "",
+    lora: model_options.Loras = [],  # noqa: B006 - the command line's way to say none
+    scheduler: model_options.Scheduler = None,
     default_steps: options.DefaultSteps = None,
     default_guidance: options.DefaultGuidance = None,
-    ip_adapter: options.IpAdapter = "",
-    ip_adapter_scale: options.IpAdapterScale = 0.5,
-    safety_checker: options.SafetyChecker = SafetyPolicy.AUTO,
-    safety_retries: options.SafetyRetries = 3,
+    ip_adapter: model_options.IpAdapter = "",
+    ip_adapter_scale: model_options.IpAdapterScale = 0.5,
+    safety_checker: model_options.SafetyChecker = SafetyPolicy.AUTO,
+    safety_retries: model_options.SafetyRetries = 3,
     host: options.Host = "127.0.0.1",
     port: options.Port = 8000,
     api_key_file: options.ApiKeyFile = None,
@@ -83,16 +83,16 @@ def serve(
     shutdown_seconds: options.ShutdownSeconds = 30,
     log_level: options.MinLogLevel = options.LogLevel.INFO,
 ) -> None:
-    """Load a model and answer requests until SIGTERM."""
+    """Load one model or several and answer requests until SIGTERM."""
     loading = ModelSettings(
-        model=model, model_id=model_id, device=device, precision=precision, scheduler=scheduler,
+        model=model[0], model_id=model_id, device=device, precision=precision, scheduler=scheduler,
         loras=tuple(map(Lora.read, lora)),
         adapter=ip_adapter, adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
         offline=offline, allow_pickle=allow_pickle, threads=threads, compiled=compile_,
         batching=batching, library_cache=library_cache,
     )  # fmt: skip
     settings = Settings(
-        model=loading, host=host, port=port,
+        model=loading, others=loading.others(model[1:]), model_memory_mib=model_memory_mib, host=host, port=port,
         keys=read_keys(api_key_file, os.environ.get(API_KEY_VARIABLE, "")),
         engine=engine, replicas=replicas, max_replicas=max_replicas, ray_address=ray_address,
         max_batch=max_batch, queue_steps=queue_steps, key_steps=key_steps,
@@ -110,17 +110,17 @@ def serve(
 
 @app.command(context_settings=HELP, epilog="Exit codes: 0 measured, 3 model.")
 def bench(
-    model: options.Model = "bundled",
+    model: model_options.Model = "bundled",
     device: options.Device = "auto",
     precision: options.Precision = Precision.AUTO,
     threads: options.Threads = 0,
     engine: options.Engine = EngineKind.THREAD,
     replicas: options.Replicas = 0,
     compile_: options.Compile = False,
-    offline: options.Offline = False,
-    allow_pickle: options.AllowPickle = False,
-    library_cache: options.LibraryCache = "",
-    scheduler: options.Scheduler = None,
+    offline: model_options.Offline = False,
+    allow_pickle: model_options.AllowPickle = False,
+    library_cache: model_options.LibraryCache = "",
+    scheduler: model_options.Scheduler = None,
     max_batch: options.MaxBatch = 16,
     batching: options.BatchingMode = Batching.EXACT,
     as_json: options.AsJson = False,

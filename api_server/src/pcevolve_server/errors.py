@@ -25,6 +25,7 @@
 Messages are sent to callers and written to logs: none holds a prompt, an image or a key.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pcevolve_shared.wire import ErrorType, ModelInfo
@@ -93,9 +94,10 @@ class NotFoundError(RequestError):
     status, type, default_code = 404, "invalid_request_error", "not_found"
 
 
-def no_model(info: ModelInfo) -> NotFoundError:
-    """What says that a model is not here, and which one is."""
-    return NotFoundError(f"unknown model; this server has {info.id}", code="model_not_found")
+def no_model(infos: Sequence[ModelInfo]) -> NotFoundError:
+    """What says that a model is not here, and which ones are."""
+    known = ", ".join(info.id for info in infos)
+    return NotFoundError(f"unknown model; this server has {known}", code="model_not_found")
 
 
 class MethodError(RequestError):

@@ -21,6 +21,7 @@ class Recipe:
         strength: Share of the noise schedule that a variation runs through; ``None`` for a creation.
         adapter_scale: Weight of the image prompt; ``None`` runs without the adapter.
         scheduler: ``None`` takes the model's own.
+        model: Id of the model, where there are several; empty: the first.
     """
 
     width: int
@@ -30,6 +31,7 @@ class Recipe:
     scheduler: str | None = None
     strength: float | None = None
     adapter_scale: float | None = None
+    model: str = ""
 
     @property
     def runs(self) -> int:
@@ -93,6 +95,10 @@ class Generator(Protocol):
     @property
     def companions(self) -> int:
         """Images in a run that do not show in each other's bits, of any number up to this one; 1 if they do show."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the model takes while nothing runs: its weights, or its index."""
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make images from prompts; the tasks share one recipe and the answer keeps their order.

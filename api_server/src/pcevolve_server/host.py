@@ -1,13 +1,14 @@
 """The model from start to stop: it loads in the background while the server already answers."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pcevolve_server.batcher import Batcher
 from pcevolve_server.engines import Engine, Opening
-from pcevolve_server.errors import NotReadyError
+from pcevolve_server.errors import NotReadyError, no_model
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Settings
+from pcevolve_server.shelf import Several
 from pcevolve_shared.wire import ModelInfo
 
 _LOADING_RETRY_SECONDS = 5
@@ -24,7 +25,7 @@ class Host:
         opening: Opening,
         metrics: Metrics,
         on_failure: Callable[[BaseException], None],
-        on_ready: Callable[[ModelInfo], None],
+        on_ready: Callable[[Sequence[ModelInfo]], None],
     ) -> None:
         """Keep what :meth:`start` needs.
 
@@ -33,7 +34,7 @@ class Host:
             opening: Loads the model.
             metrics: Counts batches and readiness.
             on_failure: Told why ``opening`` failed, on the event loop.
-            on_ready: Told what the model can do once it answers, on the event loop.
+            on_ready: Told what each model can do once they answer, on the event loop.
         """
         self._on_ready = on_ready
         self._settings, self._open_engine, self._metrics = settings, opening, metrics
@@ -49,13 +50,32 @@ class Host:
         return self._status
 
     @property
-    def info(self) -> ModelInfo:
-        """What the loaded model can do.
+    def infos(self) -> tuple[ModelInfo, ...]:
+        """What each model can do, that for requests which name none first.
 
         Raises:
-            NotReadyError: There is none.
+            NotReadyError: There is none yet.
         """
-        return self._ready()[0].info
+        return _infos(self._ready()[0])
+
+    def info(self, name: str | None) -> ModelInfo:
+        """What a model can do; the first one if ``name`` is None.
+
+        Args:
+            name: An id, or its last part where no other has the same.
+
+        Raises:
+            NotReadyError: There is none yet.
+            NotFoundError: There is no such model.
+        """
+        infos = self.infos
+        if name is None:
+            return infos[0]
+        by_id = [each for each in infos if each.id == name]
+        found = by_id or [each for each in infos if each.name == name]
+        if len(found) != 1:
+            raise no_model(infos)
+        return found[0]
 
     @property
     def batcher(self) -> Batcher:
@@ -104,7 +124,8 @@ class Host:
         self._serving = outcome, Batcher(outcome, self._metrics, self._settings)
         self._status = "ready"
         self._metrics.ready.set(1)
-        self._on_ready(outcome.info)
+        self._metrics.watch(outcome)
+        self._on_ready(_infos(outcome))
 
     def _ready(self) -> tuple[Engine, Batcher]:
         if self._serving is None:
@@ -112,3 +133,7 @@ class Host:
                 f"the model is {self._status}", code=self._status, retry_after_seconds=_LOADING_RETRY_SECONDS
             )
         return self._serving
+
+
+def _infos(engine: Engine) -> tuple[ModelInfo, ...]:
+    return tuple(offer.info for offer in engine.offers) if isinstance(engine, Several) else (engine.info,)

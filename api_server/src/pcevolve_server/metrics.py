@@ -11,8 +11,10 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+
+from pcevolve_server.shelf import Several
 
 _BATCH_BUCKETS = (1, 2, 4, 8, 16, 32, 64)
 _STAGE_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
@@ -75,6 +77,29 @@ class Metrics:
         )
         self.ready = Gauge("pcevolve_ready", "1 when the model answers.", registry=registry)
 
+    def watch(self, engine: object) -> None:
+        """Tell from now on how often an engine's models come and go."""
+        if isinstance(engine, Several):
+            self.registry.register(_TrafficCollector(engine))
+
     def text(self) -> bytes:
         """Return the exposition format."""
         return generate_latest(self.registry)
+
+
+class _TrafficCollector(Collector):
+    """Reads how often models came and went when it is asked; their names are those that the server was started with."""
+
+    def __init__(self, engine: Several) -> None:
+        self._engine = engine
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        traffic = self._engine.traffic
+        for name, told, counts in (
+            ("pcevolve_model_loads", "Times that a model was brought into memory.", traffic.loads),
+            ("pcevolve_model_evictions", "Times that a model was dropped for others.", traffic.evictions),
+        ):
+            family = CounterMetricFamily(name, told, labels=["model"])
+            for model, count in sorted(counts.copy().items()):
+                family.add_metric([model], count)
+            yield family

@@ -18,8 +18,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pcevolve_server.errors import AuthenticationError, HostError, RequestError
+from pcevolve_server.keys import Key
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.settings import Key, is_loopback
+from pcevolve_server.settings import is_loopback
 from pcevolve_shared import limits, wire
 
 logger = logging.getLogger(__name__)

@@ -1,10 +1,43 @@
 """From settings to a generator, in whatever process it runs."""
 
-from collections.abc import Callable
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from pcevolve_server import sources
 from pcevolve_server.generator import Generator
 from pcevolve_server.settings import ModelSettings
+from pcevolve_server.shelf import Shelf
+
+
+def shelve(
+    settings: Sequence[ModelSettings], memory_mib: int = 0, stopping: Callable[[], bool] = lambda: False
+) -> Shelf:
+    """Load several models.
+
+    Args:
+        settings: Of each.
+        memory_mib: Of the models in memory at a time; 0: no bound.
+        stopping: Asked now and then whether to give up.
+
+    Raises:
+        ModelLoadError: With the name of the model and what to do.
+    """
+    for each in settings:
+        sources.check(each)
+    loads = [partial(load, each, stopping) for each in settings]
+    return Shelf(loads, memory_mib * 2**20, _give_back)
+
+
+def _give_back() -> None:
+    """Give back the memory of dropped models; of libraries of images where no other was loaded."""
+    if "torch" not in sys.modules:
+        gc.collect()
+        return
+    from pcevolve_server.diffusion import memory
+
+    memory.give_back()
 
 
 def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> Generator:

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from pcevolve_server import facade
-from pcevolve_server.errors import AbandonedError, RequestError, no_model
+from pcevolve_server.errors import AbandonedError, RequestError
 from pcevolve_server.facade import EditFields, GenerationFields
 from pcevolve_server.host import Host
 from pcevolve_server.json_bodies import BoundedRoute
@@ -109,16 +109,14 @@ async def openai_edits(request: Request, service: ServiceDep) -> Response:
 
 @router.get(wire.MODELS, responses=_failures(401, 503))
 async def models(host: HostDep) -> ModelList:
-    """List the loaded model."""
-    return ModelList(data=(host.info,))
+    """List the models."""
+    return ModelList(data=host.infos)
 
 
 @router.get(wire.MODELS + "/{model:path}", responses=_failures(401, 404, 503))
 async def model(model: str, host: HostDep) -> ModelInfo:
-    """Tell about the loaded model."""
-    if model not in {host.info.id, host.info.name}:
-        raise no_model(host.info)
-    return host.info
+    """Tell about a model."""
+    return host.info(model)
 
 
 @router.get(wire.BALANCE, responses=_failures(401))

@@ -16,6 +16,10 @@ class Checker(Protocol):
     def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
         """Return for each image whether it must not be shown."""
 
+    @property
+    def memory(self) -> int:
+        """Bytes that the checker takes."""
+
 
 @dataclass(frozen=True)
 class SafeGenerator:
@@ -34,6 +38,11 @@ class SafeGenerator:
     def companions(self) -> int:
         """As of the model behind the checker, which looks at each image for itself."""
         return self.inner.companions
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the model and its checker."""
+        return self.inner.memory + self.checker.memory
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make pictures from prompts; one that was flagged on every try has no image."""

@@ -3,7 +3,7 @@
 import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 import uvicorn
@@ -75,7 +75,7 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
         settings,
         opening or choice.opening(settings, process.stopping),
         process.fail,
-        lambda info: _say_ready(listener, info),
+        lambda infos: _say_ready(listener, infos),
     )
     process.on_stop = app.state.host.drain
     process.server = _Server(
@@ -102,9 +102,9 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
         raise _explained(process.failure)
 
 
-def _say_ready(listener: socket.socket, info: ModelInfo) -> None:
+def _say_ready(listener: socket.socket, infos: Sequence[ModelInfo]) -> None:
     """Tell whoever started the server that it answers now, and where."""
-    logger.info("ready", extra={"url": _url(listener), "model": info.id})
+    logger.info("ready", extra={"url": _url(listener), "model": ", ".join(info.id for info in infos)})
 
 
 def _url(listener: socket.socket) -> str:

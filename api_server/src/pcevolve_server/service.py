@@ -14,7 +14,6 @@ from pcevolve_server.errors import (
     GenerationError,
     InvalidRequestError,
     NotFoundError,
-    no_model,
 )
 from pcevolve_server.generator import Picture, Recipe, Task
 from pcevolve_server.host import Host
@@ -80,58 +79,58 @@ class Service:
         self, body: TextToImageRequest, caller: str, spelled: Spelling = native
     ) -> Answer:
         """Make images from a prompt; sides absent from the body are the model's own."""
-        self._check_model(body)
-        base = self._host.info.base_resolution
+        model = self._model(body)
+        base = model.base_resolution
         width = body.width if "width" in body.model_fields_set else base.width
         height = body.height if "height" in body.model_fields_set else base.height
-        return await self._answer(body, caller, self._recipe(body, width, height), None, spelled)
+        return await self._answer(body, caller, self._recipe(body, model, width, height), None, spelled)
 
     async def image_to_image(
         self, body: ImageToImageRequest, caller: str, spelled: Spelling = native
     ) -> Answer:
         """Make variations of the request's image."""
-        self._check_model(body)
+        model = self._model(body)
         image = await run_in_threadpool(self._image, body.image)
-        multiple = self._host.info.size_multiple
+        multiple = model.size_multiple
         width, height = (side // multiple * multiple for side in image.size)
         if not width or not height:
             raise InvalidRequestError(f"image: needs at least {multiple} x {multiple} pixels")
-        scale = self._adapter_scale(body) if isinstance(body, IpAdapterRequest) else None
-        recipe = self._recipe(body, width, height, strength=body.strength, adapter_scale=scale)
+        scale = self._adapter_scale(body, model) if isinstance(body, IpAdapterRequest) else None
+        recipe = self._recipe(body, model, width, height, strength=body.strength, adapter_scale=scale)
         return await self._answer(body, caller, recipe, image, spelled)
 
-    def _check_model(self, body: GenerationRequest) -> None:
-        info = self._host.info
-        if body.model is not None and body.model not in {info.id, info.name}:
-            raise no_model(info)
+    def _model(self, body: GenerationRequest) -> ModelInfo:
+        """The model that a request names, and which can do what it asks for."""
+        info = self._host.info(body.model)
         if body.scheduler is not None and _scheduler(body) not in info.schedulers:
             raise InvalidRequestError(
                 f"scheduler: this model has {', '.join(info.schedulers) or 'none to choose'}"
             )
         if body.negative_prompt and not info.negative_prompts:
             raise InvalidRequestError("negative_prompt: this model reads none; leave it out")
+        return info
 
-    def _adapter_scale(self, body: IpAdapterRequest) -> float:
-        adapters = self._host.info.adapters
-        if not adapters:
+    def _adapter_scale(self, body: IpAdapterRequest, model: ModelInfo) -> float:
+        if not model.adapters:
             raise NotFoundError("this server runs without an IP-Adapter", code="adapter_not_loaded")
-        if body.adapter not in adapters:
+        if body.adapter not in model.adapters:
             raise NotFoundError(
-                f"unknown adapter; this server has {', '.join(adapters)}", code="adapter_not_found"
+                f"unknown adapter; this server has {', '.join(model.adapters)}", code="adapter_not_found"
             )
         return self._settings.model.adapter_scale if body.scale is None else body.scale
 
     def _recipe(
         self,
         body: GenerationRequest,
+        model: ModelInfo,
         width: int,
         height: int,
         *,
         strength: float | None = None,
         adapter_scale: float | None = None,
     ) -> Recipe:
-        self._check_size(body.n, width, height)
-        given, (steps, guidance) = body.model_fields_set, self._unasked(self._host.info)
+        self._check_size(body.n, model, width, height)
+        given, (steps, guidance) = body.model_fields_set, self._unasked(model)
         return Recipe(
             width=width,
             height=height,
@@ -140,6 +139,7 @@ class Service:
             scheduler=_scheduler(body),
             strength=strength,
             adapter_scale=adapter_scale,
+            model=model.id,
         )
 
     def _unasked(self, info: ModelInfo) -> tuple[int, float]:
@@ -150,8 +150,8 @@ class Service:
         own = self._settings
         return own.default_steps or steps, guidance if own.default_guidance is None else own.default_guidance
 
-    def _check_size(self, count: int, width: int, height: int) -> None:
-        multiple = self._host.info.size_multiple
+    def _check_size(self, count: int, model: ModelInfo, width: int, height: int) -> None:
+        multiple = model.size_multiple
         if width % multiple or height % multiple:
             raise InvalidRequestError(f"width, height: must be multiples of {multiple}")
         if width * height > self._settings.max_pixels:

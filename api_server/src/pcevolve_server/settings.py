@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-import os
-import re
-import stat
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 
 from pcevolve_server.errors import SettingsError
+from pcevolve_server.keys import API_KEY_VARIABLE, Key
 from pcevolve_server.loras import Lora
-
-API_KEY_VARIABLE = "PCEVOLVE_SERVER_API_KEY"
-MIN_KEY_CHARS = 16
-_LONGEST_KEY_FILE = 2**20
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class SafetyPolicy(StrEnum):
@@ -83,29 +76,10 @@ class ModelSettings:
     batching: Batching = Batching.EXACT
     library_cache: str = ""
 
-
-@dataclass(frozen=True)
-class Key:
-    """Who may use the server.
-
-    Attributes:
-        secret: What they send.
-        name: What logs call them; keys of different names take turns at the model.
-    """
-
-    secret: str = field(repr=False)
-    name: str = "default"
-
-    def __post_init__(self) -> None:
-        """Refuse what can be guessed.
-
-        Raises:
-            SettingsError: Too short.
-        """
-        if len(self.secret) < MIN_KEY_CHARS or not self.secret.isascii():
-            raise SettingsError(f"an API key must have at least {MIN_KEY_CHARS} ASCII characters")
-        if not _NAME.fullmatch(self.name):
-            raise SettingsError("an API key's name has 1 to 64 letters, digits, '.', '_' or '-'")
+    def others(self, names: Sequence[str]) -> tuple[ModelSettings, ...]:
+        """The settings of other models in the same server, without what is meant for this one alone."""
+        shared = replace(self, model_id="", scheduler=None, loras=(), adapter="", compiled=False)
+        return tuple(replace(shared, model=name) for name in names)
 
 
 @dataclass(frozen=True)
@@ -113,6 +87,9 @@ class Settings:
     """Everything about one server process.
 
     Attributes:
+        model: What requests get that name none.
+        others: More models, which requests have to name.
+        model_memory_mib: Of the models in memory at a time; 0: no bound.
         keys: Whom to answer; empty: anybody, on loopback alone.
         engine: Where batches run.
         replicas: Processes with a model each; 0: one for each core, up to 4.
@@ -134,6 +111,8 @@ class Settings:
     """
 
     model: ModelSettings = ModelSettings()
+    others: tuple[ModelSettings, ...] = ()
+    model_memory_mib: int = 0
     host: str = "127.0.0.1"
     port: int = 8000
     keys: tuple[Key, ...] = ()
@@ -155,6 +134,11 @@ class Settings:
     default_guidance: float | None = None
     shutdown_seconds: int = 30
 
+    @property
+    def models(self) -> tuple[ModelSettings, ...]:
+        """All of them, that for requests which name none first."""
+        return self.model, *self.others
+
     def __post_init__(self) -> None:
         """Refuse what would be unsafe.
 
@@ -165,6 +149,8 @@ class Settings:
             raise SettingsError("one thread is one replica: --replicas goes with --engine processes or ray")
         if (self.max_replicas or self.ray_address) and self.engine is not EngineKind.RAY:
             raise SettingsError("--max-replicas and --ray-address go with --engine ray")
+        if (self.others or self.model_memory_mib) and self.engine is EngineKind.RAY:
+            raise SettingsError("several models and --model-memory-mib go with --engine thread or processes")
         if self.max_replicas and not 0 < self.replicas <= self.max_replicas:
             raise SettingsError("--max-replicas goes with a --replicas that is not larger")
         if not self.keys and not is_loopback(self.host):
@@ -182,46 +168,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def read_keys(path: Path | None, environment: str) -> tuple[Key, ...]:
-    """Return the keys in ``path`` if given, else the one in the environment's value, if any.
-
-    A line of the file is a key, or a name and a key; empty lines and those that begin with # are skipped.
-
-    Raises:
-        SettingsError: Both are given, a key or its name is unfit or twice there, or the file is missing, empty or
-            readable by others.
-    """
-    if path is None:
-        return (Key(environment.strip()),) if environment.strip() else ()
-    if environment:
-        raise SettingsError(f"both {API_KEY_VARIABLE} and --api-key-file are set: choose one")
-    lines = (line.split() for line in _secret_text(path).splitlines())
-    keys = tuple(_key(words) for words in lines if words and not words[0].startswith("#"))
-    if not keys:
-        raise SettingsError(f"the API key file {path} is empty")
-    if any(len({getattr(key, each) for key in keys}) < len(keys) for each in ("name", "secret")):
-        raise SettingsError(f"the API key file {path} has a name or a key twice: 'NAME KEY' in each line")
-    return keys
-
-
-def _key(words: list[str]) -> Key:
-    match words:
-        case [secret]:
-            return Key(secret)
-        case [name, secret]:
-            return Key(secret, name)
-    raise SettingsError("a line of the API key file holds more than a name and a key")
-
-
-def _secret_text(path: Path) -> str:
-    try:
-        with path.open(encoding="ascii") as file:
-            status = os.fstat(file.fileno())
-            text = file.read(_LONGEST_KEY_FILE)
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read the API key file {path}: {type(error).__name__}") from error
-    if stat.S_IMODE(status.st_mode) & 0o077:
-        raise SettingsError(f"the API key file {path} is accessible to others: chmod 600 it")
-    return text

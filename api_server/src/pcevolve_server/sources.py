@@ -1,12 +1,14 @@
 """Where a model's files are, told without importing a model library: its absence should show at once."""
 
+from collections import Counter
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 
-from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.errors import ModelLoadError, SettingsError
 from pcevolve_server.settings import ModelSettings
 from pcevolve_shared import limits
 
@@ -33,6 +35,21 @@ def check(settings: ModelSettings) -> None:
         raise ModelLoadError(advice(source, "model", error)) from error
     if not isinstance(cached, str):
         raise ModelLoadError(advice(source, "model", FileNotFoundError("not cached, and the hub is off")))
+
+
+def check_names(settings: Sequence[ModelSettings]) -> None:
+    """Refuse models that callers could not tell apart.
+
+    Raises:
+        SettingsError: With the name.
+        ModelLoadError: There is no such directory.
+    """
+    names = Counter(model_id(each) for each in settings)
+    for name, count in names.items():
+        if count > 1:
+            raise SettingsError(
+                f"{count} models would be called {name}: leave one out, or rename its directory"
+            )
 
 
 def is_library(name: str) -> bool:

@@ -48,11 +48,10 @@ class Waiting:
     Attributes:
         most: Work, as of ``Chunk.work``, that may wait before another request is refused.
         most_each: The same of one caller.
-        least: Images that a batch costs at least, as small models' do, which are padded.
     """
 
-    def __init__(self, most: int, most_each: int, least: int = 1) -> None:
-        self.most, self.most_each, self.least = most, most_each, least
+    def __init__(self, most: int, most_each: int) -> None:
+        self.most, self.most_each = most, most_each
         self._callers: dict[str, deque[Chunk]] = {}
         self._had: dict[str, float] = {}
         """Work of each caller who waits, or who has had more than whose turn it is."""
@@ -91,12 +90,18 @@ class Waiting:
             self._had[caller] = max(self._now, self._had.get(caller, 0.0))
         self._callers.setdefault(caller, deque()).extend(chunks)
 
-    def take(self, most: int, merges: bool) -> list[Chunk]:
-        """The next batch: the oldest chunk of whose turn it is, and what fits beside it.
+    @property
+    def next(self) -> Chunk | None:
+        """The oldest chunk of whose turn it is."""
+        return next((chunk for chunk in self._in_turn() if not chunk.future.done()), None)
+
+    def take(self, most: int, merges: bool, least: int = 1) -> list[Chunk]:
+        """The next batch: :attr:`next`, and what fits beside it.
 
         Args:
             most: Images in a batch.
             merges: Whether chunks of equal recipes may share a batch; the first caller's come before others'.
+            least: Images that a batch costs at least, as small models' do, which are padded.
         """
         self._forget(lambda chunk: chunk.future.done())
         batch: list[Chunk] = []
@@ -109,16 +114,16 @@ class Waiting:
                 break
         if batch:
             self._now = self._had[batch[0].caller]
-            self._charge(batch)
+            self._charge(batch, least)
         taken = set(batch)
         self._forget(lambda chunk: chunk in taken)
         return batch
 
-    def _charge(self, batch: Sequence[Chunk]) -> None:
+    def _charge(self, batch: Sequence[Chunk], least: int) -> None:
         """Each caller has had a share of what the batch costs."""
         images = sum(len(chunk.tasks) for chunk in batch)
         for chunk in batch:
-            self._had[chunk.caller] += chunk.work * max(1.0, self.least / images)
+            self._had[chunk.caller] += chunk.work * max(1.0, least / images)
 
     def drain(self) -> list[Chunk]:
         """Take everything that still waits."""

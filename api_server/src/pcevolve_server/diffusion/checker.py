@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from pcevolve_server.diffusion.memory import weight
+
 
 @dataclass(frozen=True)
 class ModelChecker:
@@ -15,6 +17,11 @@ class ModelChecker:
 
     safety_checker: Any
     feature_extractor: Any
+
+    @property
+    def memory(self) -> int:
+        """Bytes of its weights."""
+        return weight(self.safety_checker)
 
     def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
         """Return for each image whether the checker refuses it; one by one, so that companions do not matter."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from pcevolve_server import models
+from pcevolve_server import models, sources
 from pcevolve_server.engines import cluster, processes, thread
 from pcevolve_server.engines.engine import Opening
 from pcevolve_server.settings import EngineKind, Settings
@@ -17,20 +17,25 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
     """How to open the engine that ``settings`` ask for.
 
     Args:
-        settings: Kind, replicas and model.
+        settings: Kind, replicas and models.
         stopping: Asked now and then whether to give up loading.
+
+    Raises:
+        SettingsError: Two models would be called alike.
+        ModelLoadError: There is no such directory.
     """
+    sources.check_names(settings.models)
     if settings.engine is EngineKind.THREAD:
-        return thread.opening(lambda: models.load(settings.model, stopping))
+        return thread.opening(partial(models.shelve, settings.models, settings.model_memory_mib, stopping))
     if settings.ray_address:
         return cluster.opening(settings)
     cores = _cores()
     count = settings.replicas or min(cores, _MOST_UNASKED)
-    each = settings.model.threads or max(1, cores // max(count, settings.max_replicas))
-    model = replace(settings.model, threads=each)
+    threads = settings.model.threads or max(1, cores // max(count, settings.max_replicas))
+    each = [replace(model, threads=threads) for model in settings.models]
     if settings.engine is EngineKind.RAY:
-        return cluster.opening(replace(settings, replicas=count, model=model))
-    return processes.opening(partial(models.load, model), count)
+        return cluster.opening(replace(settings, replicas=count, model=each[0]))
+    return processes.opening(partial(models.shelve, each, settings.model_memory_mib), count)
 
 
 def _cores() -> int:

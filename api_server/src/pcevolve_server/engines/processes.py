@@ -14,6 +14,7 @@ from pcevolve_server.engines.engine import Opening
 from pcevolve_server.engines.replica import DiedError, Load, Replica
 from pcevolve_server.errors import GenerationError
 from pcevolve_server.generator import Picture, Task
+from pcevolve_server.shelf import Offer, Traffic
 from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
@@ -50,24 +51,31 @@ class ProcessEngine:
         self._load, self.replicas = load, replicas
         self._threads = ThreadPoolExecutor(max_workers=replicas, thread_name_prefix="replica")
         self._all: set[Replica] = set()
+        self._past = Traffic()
+        self.offers: tuple[Offer, ...] = ()
         self._idle: asyncio.Queue[Replica] = asyncio.Queue()
 
     async def open(self) -> None:
         """Start all processes and wait for their models."""
         found = await asyncio.gather(*(self._opened() for _ in range(self.replicas)))
-        for replica, info, companions in found:
-            self._info, self._companions = info, companions
+        for replica, offers in found:
+            self.offers = offers
             self._idle.put_nowait(replica)
 
     @property
     def info(self) -> ModelInfo:
-        """What the model can do."""
-        return self._info
+        """What the first model can do."""
+        return self.offers[0].info
 
     @property
     def companions(self) -> int:
-        """As of the generator."""
-        return self._companions
+        """Of the first model."""
+        return self.offers[0].companions
+
+    @property
+    def traffic(self) -> Traffic:
+        """Of the models of all processes, also of those that ended."""
+        return sum((replica.traffic for replica in self._all), self._past)
 
     @property
     def pids(self) -> frozenset[int]:
@@ -97,11 +105,11 @@ class ProcessEngine:
             self._ended(replica)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _opened(self) -> tuple[Replica, ModelInfo, int]:
+    async def _opened(self) -> tuple[Replica, tuple[Offer, ...]]:
         replica = Replica(self._load)
         self._all.add(replica)
         try:
-            return replica, *await self._in_thread(replica.opened)
+            return replica, await self._in_thread(replica.opened)
         except BaseException:
             self._ended(replica)
             raise
@@ -109,11 +117,13 @@ class ProcessEngine:
     async def _replaced(self, dead: Replica) -> Replica:
         logger.warning("a replica died; it is replaced")
         self._ended(dead)
-        replica, _, _ = await self._opened()
+        replica, _ = await self._opened()
         return replica
 
     def _ended(self, replica: Replica) -> None:
-        self._all.discard(replica)
+        if replica in self._all:
+            self._all.discard(replica)
+            self._past += replica.traffic
         replica.close()
 
     def _in_thread(self, work: Callable[[], _Result]) -> asyncio.Future[_Result]:

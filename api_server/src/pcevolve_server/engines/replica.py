@@ -17,7 +17,7 @@ from typing import Any
 from pcevolve_server import logs
 from pcevolve_server.errors import GenerationError, ModelLoadError, ServerError
 from pcevolve_server.generator import Generator, Picture, Task, generate
-from pcevolve_shared.wire import ModelInfo
+from pcevolve_server.shelf import Offer, Traffic, offers, traffic
 
 _CONTEXT = multiprocessing.get_context("spawn")  # a fork would share threads and locks of the server's
 _ENDING_SECONDS = 3
@@ -30,7 +30,11 @@ class DiedError(Exception):
 
 
 class Replica:
-    """A child process with a model; one question at a time, from any thread."""
+    """A child process with a model or several; one question at a time, from any thread.
+
+    Attributes:
+        traffic: Of its models, as of its last answer.
+    """
 
     def __init__(self, load: Load) -> None:
         """Start it; :meth:`opened` waits for the model.
@@ -41,6 +45,7 @@ class Replica:
         self._pipe, questions = _CONTEXT.Pipe()
         endings, self._endings = _CONTEXT.Pipe(duplex=False)
         self._runs, self._asked_nothing = 0, False
+        self.traffic = Traffic()
         level = logging.getLogger().level
         self._process = _CONTEXT.Process(
             target=_live, args=(load, questions, endings, level), name="replica", daemon=True
@@ -54,14 +59,15 @@ class Replica:
         """Of the child."""
         return self._process.pid
 
-    def opened(self) -> tuple[ModelInfo, int]:
-        """Wait for the model; return what it can do and its companions.
+    def opened(self) -> tuple[Offer, ...]:
+        """Wait for the models; return what each can do.
 
         Raises:
             DiedError: Before it could answer.
             Exception: What loading raised.
         """
-        found: tuple[ModelInfo, int] = self._answer()
+        found: tuple[Offer, ...]
+        found, self.traffic = self._answer()
         self._asked_nothing = True
         return found
 
@@ -76,8 +82,9 @@ class Replica:
         self._asked_nothing = False
         with _alive():
             self._pipe.send((self._runs, tasks))
+        pictures: list[Picture]
         try:
-            pictures: list[Picture] = self._answer()
+            pictures, self.traffic = self._answer()
         finally:
             self._asked_nothing = True
         return pictures
@@ -137,12 +144,16 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
             return
         generator, unwanted = loading.result(), _Unwanted(endings)
         with contextlib.suppress(EOFError, OSError):
-            pipe.send((generator.info, generator.companions))
+            pipe.send((offers(generator), traffic(generator)))
             while True:
                 unwanted.run, tasks = pipe.recv()
                 made = thread.submit(generate, generator, tasks, unwanted)
                 failure = made.exception()
-                pipe.send(made.result() if failure is None else _told(failure, GenerationError))
+                pipe.send(
+                    (made.result(), traffic(generator))
+                    if failure is None
+                    else _told(failure, GenerationError)
+                )
 
 
 def _told(failure: BaseException, otherwise: type[ModelLoadError] | type[GenerationError]) -> ServerError:

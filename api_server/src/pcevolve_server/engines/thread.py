@@ -10,6 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from pcevolve_server.engines.cancelling import finished
 from pcevolve_server.engines.engine import Opening
 from pcevolve_server.generator import Generator, Picture, Task, generate
+from pcevolve_server.shelf import Offer, Traffic, offers, traffic
 from pcevolve_shared.wire import ModelInfo
 
 
@@ -48,6 +49,16 @@ class ThreadEngine:
     def companions(self) -> int:
         """As of the generator."""
         return self._generator.companions
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """Of each of the generator's models."""
+        return offers(self._generator)
+
+    @property
+    def traffic(self) -> Traffic:
+        """Of the generator's models, since the start."""
+        return traffic(self._generator)
 
     async def run(self, tasks: Sequence[Task]) -> list[Picture]:
         """Return the pictures of tasks that share one recipe, in their order."""

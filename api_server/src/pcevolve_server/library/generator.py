@@ -20,6 +20,7 @@ from pcevolve_shared.wire import ModelInfo
 _LOOKED_AT = 8  # nearest images that may be the very one that was posted
 _FIRST_RANKS = 64
 _REMEMBERED = 8  # prompts
+_BYTES_EACH = 1_300  # of an image in memory: a million take 1.2 GiB (benchmarks/library/scale.py)
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ class LibraryGenerator:
     def companions(self) -> int:
         """As many as may be asked for: each task is drawn for itself."""
         return limits.MAX_BATCH
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the index, the paths and the words, about."""
+        return len(self.collection.files) * _BYTES_EACH
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Draw an image for each task by how well it fits the prompt (``WordIndex.weights``)."""

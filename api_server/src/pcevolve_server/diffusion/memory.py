@@ -1,0 +1,26 @@
+"""How much memory networks take."""
+
+from __future__ import annotations
+
+import gc
+
+import torch
+from diffusers import DiffusionPipeline
+from torch import nn
+
+
+def weight(network: nn.Module) -> int:
+    """Bytes of a network's weights, on whatever device they are."""
+    return sum(each.nbytes for each in (*network.parameters(), *network.buffers()))
+
+
+def pipeline_weight(pipeline: DiffusionPipeline) -> int:
+    """Bytes of the weights of all networks in a pipeline."""
+    return sum(weight(part) for part in pipeline.components.values() if isinstance(part, nn.Module))
+
+
+def give_back() -> None:
+    """Give back what dropped networks took; they hold themselves in circles."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,162 @@
+"""Several models behind one thread, within a bound of memory; the one that was used least recently is dropped first."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from pcevolve_server.errors import GenerationError, ModelLoadError
+from pcevolve_server.generator import Generator, Picture, Task, Unwanted, generate, wanted
+from pcevolve_shared.wire import ModelInfo
+
+logger = logging.getLogger(__name__)
+
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What callers and the queue have to know of a model, in memory or not.
+
+    Attributes:
+        info: What it can do.
+        companions: As of the generator.
+    """
+
+    info: ModelInfo
+    companions: int
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """How often models came and went, by their ids."""
+
+    loads: Counter[str] = field(default_factory=Counter)
+    evictions: Counter[str] = field(default_factory=Counter)
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(self.loads + other.loads, self.evictions + other.evictions)
+
+
+@runtime_checkable
+class Several(Protocol):
+    """A generator or an engine that has more than one model, or may have; its ``info`` is that of the first."""
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """Of each model, in the order in which the server was told of them."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """Since the start."""
+
+
+def offers(generator: Generator) -> tuple[Offer, ...]:
+    """What a generator offers, of one model or several."""
+    if isinstance(generator, Several):
+        return generator.offers
+    return (Offer(generator.info, generator.companions),)
+
+
+def traffic(generator: Generator) -> Traffic:
+    """How often a generator's models came and went; nothing of one that has always been there."""
+    return generator.traffic if isinstance(generator, Several) else Traffic()
+
+
+class Shelf:
+    """A generator that runs each batch on the model that its recipe names."""
+
+    def __init__(
+        self,
+        loads: Sequence[Callable[[], Generator]],
+        most_bytes: int = 0,
+        tidy: Callable[[], object] = gc.collect,
+    ) -> None:
+        """Load every model once, so that a wrong one shows at once and what each can do is known.
+
+        Args:
+            loads: One for each model, again and again the same; the first is what requests get that name none.
+            most_bytes: Of the models in memory at a time; 0: no bound. A model that was never loaded is weighed after
+                it was, so that until then there may be one more.
+            tidy: Gives back the memory of what was dropped.
+
+        Raises:
+            ModelLoadError: A model cannot be loaded, is called as another, or is larger than the bound.
+        """
+        self._most, self._tidy = most_bytes, tidy
+        self._loads: dict[str, Callable[[], Generator]] = {}
+        self._bytes: dict[str, int] = {}
+        self._held: OrderedDict[str, Generator] = OrderedDict()  # by their last use
+        self.traffic = Traffic()
+        self.offers = tuple(self._first(load) for load in loads)
+        mib = {name: round(size / _MIB) for name, size in self._bytes.items()}
+        logger.info("models weighed", extra={"mib": mib, "most_mib": most_bytes // _MIB})
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the first model can do."""
+        return self.offers[0].info
+
+    @property
+    def companions(self) -> int:
+        """Of the first model."""
+        return self.offers[0].companions
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the models that are in memory."""
+        return sum(self._bytes[name] for name in self._held)
+
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Run a batch of creations on its model, which is loaded first if it was dropped."""
+        return generate(self._named(tasks[0].recipe.model), tasks, unwanted)
+
+    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Run a batch of variations on its model, which is loaded first if it was dropped."""
+        return generate(self._named(tasks[0].recipe.model), tasks, unwanted)
+
+    def _first(self, load: Callable[[], Generator]) -> Offer:
+        generator = load()
+        name, size = generator.info.id, generator.memory
+        if name in self._loads:
+            raise ModelLoadError(f"two models are called {name}")
+        if self._most and size > self._most:
+            need = -(-size // _MIB)
+            raise ModelLoadError(
+                f"the model {name} takes {need} MiB: raise --model-memory-mib or leave it out"
+            )
+        self._loads[name], self._bytes[name] = load, size
+        self._hold(name, generator)
+        return Offer(generator.info, generator.companions)
+
+    def _named(self, name: str) -> Generator:
+        name = name or self.info.id
+        if name not in self._held:
+            self._drop_for(self._bytes[name])
+            self._hold(name, self._again(name))
+        self._held.move_to_end(name)
+        return self._held[name]
+
+    def _again(self, name: str) -> Generator:
+        try:
+            return self._loads[name]()
+        except Exception as error:
+            logger.exception("a model could not be loaded again", extra={"model": name})
+            raise GenerationError("the model could not be loaded again", code="model_unavailable") from error
+
+    def _hold(self, name: str, generator: Generator) -> None:
+        self._drop_for(self._bytes[name])
+        self._held[name] = generator
+        self.traffic.loads[name] += 1
+
+    def _drop_for(self, size: int) -> None:
+        """Drop models until there is room for ``size`` bytes."""
+        while self._most and self._held and self.memory + size > self._most:
+            name, _ = self._held.popitem(last=False)
+            self.traffic.evictions[name] += 1
+            logger.info("model dropped", extra={"model": name})
+            self._tidy()
