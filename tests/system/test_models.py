@@ -11,15 +11,17 @@ import pytest
 from support.collections import library
 from support.folders import class_folders
 from support.forkserver import ForkServer
+from support.model_zoo import latent_consistency
 from support.processes import Client, ServerProcess
 from support.tiny_model import tiny_pipeline
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Iterator[ServerProcess]:
-    """A server of a library, which is what callers get who name nothing, and of a tiny turbo model."""
+    """A server of a library, which is what callers get who name nothing, and of two tiny distilled models."""
     folder = tmp_path_factory.mktemp("served")
     tiny_pipeline().save_pretrained(folder / "tiny-turbo", safe_serialization=True)
+    latent_consistency().save_pretrained(folder / "tiny-lcm", safe_serialization=True)
     tiles = library(folder / "tiles", images=8)
     arguments = (
         "--model-id",
@@ -30,9 +32,8 @@ def served(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Itera
         "--threads",
         1,
     )
-    process = ServerProcess(
-        folder / "log", forks, arguments=arguments, models=(f"library:{tiles}", folder / "tiny-turbo")
-    )
+    models = (f"library:{tiles}", folder / "tiny-turbo", folder / "tiny-lcm")
+    process = ServerProcess(folder / "log", forks, arguments=arguments, models=models)
     process.start()
     yield process
     process.kill()
@@ -70,4 +71,18 @@ def test_a_model_that_the_server_has_not_is_named_with_those_that_it_has(client:
     done = client(*client.run_options(private, tmp_path / "run", model="bundled"))
     assert done.returncode == 2
     told = " ".join(done.stderr.split())
-    assert "no model 'bundled': it offers library:tiles, tiny-turbo; choose one with --model" in told
+    assert (
+        "no model 'bundled': it offers library:tiles, tiny-lcm, tiny-turbo; choose one with --model" in told
+    )
+
+
+def test_a_negative_prompt_is_refused_before_anything_is_spent_where_the_model_reads_none(
+    client: Client, tmp_path: Path
+):
+    private = class_folders(tmp_path / "private", seed=1)
+    options = client.run_options(private, tmp_path / "run", model="tiny-lcm", negative_prompt="text")
+    done = client(*options)
+    assert done.returncode == 2
+    assert "the API's model reads no negative prompts: leave --negative-prompt out" in " ".join(
+        done.stderr.split()
+    )

@@ -146,6 +146,15 @@ class Dialect(Protocol):
         """
         return
 
+    def require_negative_prompts(self, model: str, body: bytes) -> None:
+        """Refuse a model that reads no negative prompts, by the answer to ``hello``, before anything is paid.
+
+        Raises:
+            UsageError: The model reads none.
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        return
+
     def advice(self, model: str, body: bytes) -> Advice | None:
         """What the answer to ``hello`` says that a model is best asked with; None where it says nothing.
 

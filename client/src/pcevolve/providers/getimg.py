@@ -80,6 +80,7 @@ class _Model(_Answer):
     recommended: _Recommended | None = None
     base_resolution: wire.Resolution
     adapters: Annotated[tuple[wire.Name, ...], Field(max_length=limits.MAX_LIST)] = ()
+    negative_prompts: bool = True
     library: _Library | None = None
 
 
@@ -170,6 +171,17 @@ class GetimgDialect(Dialect):
         if adapter not in known:
             has = f"it has {', '.join(map(one_line, known))}" if known else "it has none: leave --adapter out"
             raise UsageError(f"the API's model has no IP-Adapter '{adapter}': {has}")
+
+    def require_negative_prompts(self, model: str, body: bytes) -> None:
+        """Look it up in the list of models.
+
+        Raises:
+            UsageError: The model reads none.
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        listed = _listed(model, body)
+        if listed is not None and not listed.negative_prompts:
+            raise UsageError("the API's model reads no negative prompts: leave --negative-prompt out")
 
     def advice(self, model: str, body: bytes) -> Advice | None:
         """What the list of models says that this one is best asked with.

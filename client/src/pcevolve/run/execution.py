@@ -145,6 +145,8 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         size = components.dialect.native_size(settings.model, greeting) or FALLBACK_SIZE
         if settings.adapter is not None:
             components.dialect.require_adapter(settings.model, settings.adapter, greeting)
+        if settings.negative_prompt:
+            components.dialect.require_negative_prompts(settings.model, greeting)
         library = components.dialect.library(settings.model, greeting)
         advice = components.dialect.advice(settings.model, greeting)
         plan = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
