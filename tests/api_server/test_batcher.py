@@ -12,6 +12,7 @@ from pcevolve_server.errors import BusyError, DeadlineError, GenerationError, No
 from pcevolve_server.generator import Picture, Recipe, Task
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Batching, ModelSettings, Settings
+from support.served import FakeGenerator
 
 RECIPE = Recipe(width=8, height=8)
 
@@ -50,6 +51,7 @@ class Pair:
     """An engine of two replicas that note what they run and end when told to."""
 
     replicas, companions = 2, 1
+    info = FakeGenerator().info
 
     def __init__(self):
         self.begun, self.gate = [], asyncio.Event()

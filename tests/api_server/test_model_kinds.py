@@ -198,12 +198,14 @@ def test_an_adapter_for_unets_is_refused_by_transformers(zoo, kind):
         load(model=str(zoo(kind)), device="cpu", adapter="any/adapter")
 
 
-def test_a_consistency_model_runs_with_an_adapter_at_any_guidance(zoo, loaded, tmp_path):
-    file = save_adapter(tmp_path, loaded("lcm").text_to_image.unet)
-    adapted = load(model=str(zoo("lcm")), device="cpu", threads=1, adapter=str(file))
-    without, through = (varied(adapted, 0.8, adapter_scale=scale) for scale in (None, 1.0))
-    assert apart(without, varied(loaded("lcm"), 0.8)) < 1
-    assert apart(without, through) > 0.5
+@pytest.mark.parametrize("kind", ["sd21", "sdxl", "sdxl-turbo", "lcm"])
+@pytest.mark.parametrize("guidance", [0.0, 3.0])
+def test_any_model_with_a_unet_runs_with_an_adapter_at_any_guidance(zoo, loaded, tmp_path, kind, guidance):
+    file = save_adapter(tmp_path, loaded(kind).text_to_image.unet)
+    adapted = load(model=str(zoo(kind)), device="cpu", threads=1, adapter=str(file))
+    without, through = (varied(adapted, 0.8, adapter_scale=scale, guidance=guidance) for scale in (None, 1.0))
+    assert apart(without, varied(loaded(kind), 0.8, guidance=guidance)) < 2
+    assert apart(without, through) > 2
 
 
 def test_a_model_that_cannot_vary_images_is_refused_with_its_class(tmp_path):

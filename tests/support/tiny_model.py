@@ -93,7 +93,7 @@ def tiny_pipeline():
     )
 
 
-EMBEDDING, CROSS = 16, 32
+EMBEDDING = 16
 
 
 def save_adapter(directory, unet):
@@ -122,18 +122,19 @@ def adapter_weights(unet):
     """Return one key and value projection per cross-attention, numbered as the authors do."""
     import torch
 
+    across = unet.config.cross_attention_dim
     weights = {
-        "image_proj.proj.weight": torch.randn(4 * CROSS, EMBEDDING),
-        "image_proj.proj.bias": torch.randn(4 * CROSS),
-        "image_proj.norm.weight": torch.ones(CROSS),
-        "image_proj.norm.bias": torch.zeros(CROSS),
+        "image_proj.proj.weight": torch.randn(4 * across, EMBEDDING),
+        "image_proj.proj.bias": torch.randn(4 * across),
+        "image_proj.norm.weight": torch.ones(across),
+        "image_proj.norm.bias": torch.zeros(across),
     }
     names = [name for name in unet.attn_processors if name.endswith("attn2.processor")]
     for index, name in enumerate(names):
         layer = unet.get_submodule(name.removesuffix(".processor"))
         for projection in ("to_k_ip", "to_v_ip"):
             key = f"ip_adapter.{2 * index + 1}.{projection}.weight"
-            weights[key] = torch.randn(layer.inner_dim, CROSS)
+            weights[key] = torch.randn(layer.inner_dim, across)
     return weights
 
 

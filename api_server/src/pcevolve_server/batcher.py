@@ -13,7 +13,7 @@ from pcevolve_server.errors import DeadlineError, GenerationError, NotReadyError
 from pcevolve_server.generator import Picture, Recipe, Task
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Batching, Settings
-from pcevolve_server.shelf import Offer, Several
+from pcevolve_server.shelf import offers
 from pcevolve_server.waiting import Chunk, Waiting
 
 _GATHERING, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
@@ -40,7 +40,7 @@ class Batcher:
 
     def __init__(self, engine: Engine, metrics: Metrics, settings: Settings) -> None:
         self._engine, self._metrics, self._settings = engine, metrics, settings
-        self._rooms = {offer.info.id: self._room(offer.companions) for offer in _offers(engine)}
+        self._rooms = {offer.info.id: self._room(offer.companions) for offer in offers(engine)}
         self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
         self._seconds_each = self._run_seconds = 0.0
@@ -193,11 +193,6 @@ class Batcher:
         self._seconds_each += (0.3 if self._seconds_each else 1.0) * (each - self._seconds_each)
         self._metrics.batches.observe(sum(len(chunk.tasks) for chunk in batch))
         self._metrics.seconds.observe(seconds)
-
-
-def _offers(engine: Engine) -> tuple[Offer, ...]:
-    """Of an engine of several models; one of a single model says all itself."""
-    return engine.offers if isinstance(engine, Several) else ()
 
 
 def _stopping() -> NotReadyError:

@@ -8,7 +8,7 @@ from pcevolve_server.engines import Engine, Opening
 from pcevolve_server.errors import NotReadyError, no_model
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Settings
-from pcevolve_server.shelf import Several
+from pcevolve_server.shelf import offers
 from pcevolve_shared.wire import ModelInfo
 
 _LOADING_RETRY_SECONDS = 5
@@ -56,7 +56,7 @@ class Host:
         Raises:
             NotReadyError: There is none yet.
         """
-        return _infos(self._ready()[0])
+        return tuple(offer.info for offer in offers(self._ready()[0]))
 
     def info(self, name: str | None) -> ModelInfo:
         """What a model can do; the first one if ``name`` is None.
@@ -125,7 +125,7 @@ class Host:
         self._status = "ready"
         self._metrics.ready.set(1)
         self._metrics.watch(outcome)
-        self._on_ready(_infos(outcome))
+        self._on_ready(self.infos)
 
     def _ready(self) -> tuple[Engine, Batcher]:
         if self._serving is None:
@@ -133,7 +133,3 @@ class Host:
                 f"the model is {self._status}", code=self._status, retry_after_seconds=_LOADING_RETRY_SECONDS
             )
         return self._serving
-
-
-def _infos(engine: Engine) -> tuple[ModelInfo, ...]:
-    return tuple(offer.info for offer in engine.offers) if isinstance(engine, Several) else (engine.info,)

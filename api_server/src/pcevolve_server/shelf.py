@@ -42,9 +42,21 @@ class Traffic:
         return Traffic(self.loads + other.loads, self.evictions + other.evictions)
 
 
+class Served(Protocol):
+    """A generator or an engine."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """What its model can do, or its first."""
+
+    @property
+    def companions(self) -> int:
+        """As of the generator."""
+
+
 @runtime_checkable
-class Several(Protocol):
-    """A generator or an engine that has more than one model, or may have; its ``info`` is that of the first."""
+class Several(Served, Protocol):
+    """A generator or an engine that has more than one model, or may have."""
 
     @property
     def offers(self) -> tuple[Offer, ...]:
@@ -55,16 +67,14 @@ class Several(Protocol):
         """Since the start."""
 
 
-def offers(generator: Generator) -> tuple[Offer, ...]:
-    """What a generator offers, of one model or several."""
-    if isinstance(generator, Several):
-        return generator.offers
-    return (Offer(generator.info, generator.companions),)
+def offers(served: Served) -> tuple[Offer, ...]:
+    """What there is to be had, of one model or several."""
+    return served.offers if isinstance(served, Several) else (Offer(served.info, served.companions),)
 
 
-def traffic(generator: Generator) -> Traffic:
-    """How often a generator's models came and went; nothing of one that has always been there."""
-    return generator.traffic if isinstance(generator, Several) else Traffic()
+def traffic(served: Served) -> Traffic:
+    """How often models came and went; nothing of one that has always been there."""
+    return served.traffic if isinstance(served, Several) else Traffic()
 
 
 class Shelf:
