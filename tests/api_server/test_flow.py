@@ -55,16 +55,19 @@ def test_at_full_strength_the_schedule_is_the_models_own(own):
     assert torch.allclose(times, scheduler.timesteps, atol=1e-3)
 
 
-def test_what_is_left_of_a_run_is_spaced_as_the_run_was():
-    """By the shift: level 0.75 at shift 3 is half of the way, so five steps from there are the last five of ten."""
+@pytest.mark.parametrize("name", ["none", "fixed", "by size", "by size, linear"])
+def test_what_is_left_of_a_run_is_spaced_as_the_run_was(name):
+    """Five steps from the level that is half of the way are the last five of ten."""
     from diffusers import FlowMatchEulerDiscreteScheduler
 
-    scheduler = FlowMatchEulerDiscreteScheduler(shift=3.0)
-    whole = [1 - step / 10 for step in range(10)]
-    scheduler.set_timesteps(10, sigmas=whole)
-    assert scheduler.sigmas[5] == pytest.approx(0.75)
-    sigmas, _ = levels((scheduler, None), 0.75, 5, [1 - step / 5 for step in range(5)])
-    assert torch.allclose(sigmas, scheduler.sigmas[5:], atol=1e-6)
+    from pcevolve_server.diffusion.flow import FlowFrom
+
+    config, mu = SHIFTS[name]
+    scheduler = FlowMatchEulerDiscreteScheduler(**config)
+    scheduler.set_timesteps(10, sigmas=[1 - step / 10 for step in range(10)], mu=mu)
+    begun = FlowFrom.of(scheduler, scheduler.sigmas[5].item())
+    begun.set_timesteps(5, sigmas=[1 - step / 5 for step in range(5)], mu=mu)
+    assert torch.allclose(begun.sigmas, scheduler.sigmas[5:], atol=1e-6)
 
 
 def test_pipelines_find_the_arguments_that_they_look_for(own):

@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import functools
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -206,6 +207,10 @@ def test_any_model_with_a_unet_runs_with_an_adapter_at_any_guidance(zoo, loaded,
     without, through = (varied(adapted, 0.8, adapter_scale=scale, guidance=guidance) for scale in (None, 1.0))
     assert apart(without, varied(loaded(kind), 0.8, guidance=guidance)) < 2
     assert apart(without, through) > 2
+    (asked,) = tasks(1, guidance=guidance, adapter_scale=1.0)
+    arguments = adapted.adapter.arguments(adapted.text_to_image, asked.recipe, noise_image())
+    rows = {len(each) for each in arguments["ip_adapter_image_embeds"]}
+    assert rows == {2 if guidance > 1 and kind != "lcm" else 1}  # guidance is an input of a consistency model
 
 
 def test_a_model_that_cannot_vary_images_is_refused_with_its_class(tmp_path):
@@ -258,3 +263,27 @@ def test_over_http_each_answers_in_its_sizes_and_refuses_what_it_cannot_do(loade
         if not listed["schedulers"]:
             answer = posted(client, "text-to-image", width=32, height=32, scheduler="ddim")
             assert (answer.status_code, "this model has none to choose" in answer.text) == (422, True)
+
+
+def released(part, factor, packed, sample=None, **config):
+    """What a release's sizes are told by."""
+    network = SimpleNamespace(config=config if sample is None else config | {"sample_size": sample})
+    processor = SimpleNamespace(config=SimpleNamespace(vae_scale_factor=packed))
+    fields = {"vae_scale_factor": factor, "image_processor": processor, "default_sample_size": 128}
+    return SimpleNamespace(**fields, **{part: network})
+
+
+@pytest.mark.parametrize(
+    ("release", "multiple", "side"),
+    [
+        (released("unet", 8, 8, sample=64), 8, 512),
+        (released("transformer", 8, 8, sample=128, patch_size=2), 16, 1024),
+        (released("transformer", 8, 16, patch_size=1), 16, 1024),
+    ],
+    ids=["SD 1.5", "SD 3", "Flux"],
+)
+def test_sizes_of_the_releases_are_multiples_of_what_their_models_see_as_one(release, multiple, side):
+    from pcevolve_server.diffusion import traits
+
+    assert traits.size_multiple(release) == multiple
+    assert traits.base_resolution(release).width == side

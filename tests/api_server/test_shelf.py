@@ -4,6 +4,8 @@ import asyncio
 import base64
 import gc
 import io
+import os
+import signal
 import weakref
 from functools import partial
 
@@ -215,6 +217,21 @@ def test_a_model_in_a_process_of_its_own_tells_as_much():
     assert traffic.evictions == {"one": 2, "two": 2}
 
 
+def test_what_a_process_that_died_had_loaded_is_still_counted():
+    async def scenario():
+        engine = await processes.opening(two_that_do_not_fit_together, 1)()
+        try:
+            (pid,) = engine.pids
+            os.kill(pid, signal.SIGKILL)
+            return shade(await engine.run([task("two")])), engine.traffic
+        finally:
+            await engine.close()
+
+    drawn, traffic = asyncio.run(scenario())
+    assert drawn == 20
+    assert traffic.loads == {"one": 2, "two": 2}
+
+
 def test_batches_of_different_models_never_mix_and_each_has_its_own_size():
     one, two = Painter("one", 10, companions=4), Painter("two", 20, companions=1)
 
@@ -268,6 +285,7 @@ def test_a_dropped_model_leaves_no_network_behind(zoo):
     shelf = models.shelve(ModelSettings(device="cpu", threads=1).others([str(zoo("sd21")), str(zoo("lcm"))]))
     held = weakref.ref(shelf._held["sd21"].text_to_image.unet)
     assert isinstance(held(), torch.nn.Module)
-    shelf._most = shelf._bytes["lcm"]
-    shelf._drop_for(shelf._bytes["lcm"])
+    shelf._most = shelf.memory
+    shelf._drop_for(1)
+    assert list(shelf._held) == ["lcm"]
     assert held() is None

@@ -166,7 +166,8 @@ class Shelf:
     def _drop_for(self, size: int) -> None:
         """Drop models until there is room for ``size`` bytes."""
         while self._most and self._held and self.memory + size > self._most:
-            name, _ = self._held.popitem(last=False)
+            name = next(iter(self._held))
+            del self._held[name]  # no other name may hold the model while its memory is given back
             self.traffic.evictions[name] += 1
             logger.info("model dropped", extra={"model": name})
             self._tidy()

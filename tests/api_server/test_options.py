@@ -1,0 +1,70 @@
+"""From the command line and the environment to settings."""
+
+import pytest
+from typer.testing import CliRunner
+
+from pcevolve_server import cli, logs, server
+from pcevolve_server.loras import Lora
+
+
+@pytest.fixture
+def settings_of(monkeypatch):
+    """Return the settings that a command line stands for; nothing is served."""
+    taken = []
+    monkeypatch.setattr(server, "run", taken.append)
+    monkeypatch.setattr(logs, "configure", lambda level: None)
+    monkeypatch.delenv("PCEVOLVE_SERVER_MODEL", raising=False)
+
+    def settings(*words, **environment):
+        done = CliRunner().invoke(cli.app, ["serve", *words], env=environment, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return taken.pop()
+
+    return settings
+
+
+def names(settings):
+    return [each.model for each in settings.models]
+
+
+def test_without_a_word_the_bundled_model_is_served_alone(settings_of):
+    settings = settings_of()
+    assert (names(settings), settings.model_memory_mib) == (["bundled"], 0)
+
+
+def test_models_are_served_in_the_order_of_their_options(settings_of):
+    settings = settings_of("--model", "a/b", "--model", "library:tiles", "--model-memory-mib", "500")
+    assert (names(settings), settings.model_memory_mib) == (["a/b", "library:tiles"], 500)
+
+
+def test_what_is_said_of_one_model_is_said_of_the_first(settings_of):
+    settings = settings_of(
+        *("--model", "a", "--model", "b", "--model-id", "mine", "--lora", "x=0.5", "--lora", "y"),
+        *("--scheduler", "lcm", "--ip-adapter", "ip", "--threads", "3"),
+    )
+    first, second = settings.models
+    assert (first.model_id, first.loras) == ("mine", (Lora("x", 0.5), Lora("y")))
+    assert (first.scheduler, first.adapter) == ("lcm", "ip")
+    assert (second.model, second.model_id, second.loras, second.scheduler, second.adapter) == (
+        "b",
+        "",
+        (),
+        None,
+        "",
+    )
+    assert (first.threads, second.threads) == (3, 3)
+
+
+def test_the_environment_names_one_model_or_several_with_blanks_between_them(settings_of):
+    assert names(settings_of(PCEVOLVE_SERVER_MODEL="bundled")) == ["bundled"]
+    assert names(settings_of(PCEVOLVE_SERVER_MODEL="bundled library:tiles")) == ["bundled", "library:tiles"]
+    assert settings_of(PCEVOLVE_SERVER_LORAS="a=0.5 b").model.loras == (Lora("a", 0.5), Lora("b"))
+
+
+@pytest.mark.parametrize("before", ["", "library:"])
+def test_a_directory_with_blanks_in_its_name_is_one_model_in_the_environment_too(
+    settings_of, tmp_path, before
+):
+    folder = tmp_path / "my  model"
+    folder.mkdir()
+    assert names(settings_of(PCEVOLVE_SERVER_MODEL=f"{before}{folder}")) == [f"{before}{folder}"]
