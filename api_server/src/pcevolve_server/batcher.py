@@ -6,28 +6,18 @@ The queue lives on the event loop and needs no lock; only finished batches go to
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pcevolve_server.engines import Engine
 from pcevolve_server.errors import DeadlineError, GenerationError, NotReadyError, RequestError
-from pcevolve_server.generator import Picture, Recipe, Task
+from pcevolve_server.generator import Picture, Task
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.settings import Batching, Settings
-from pcevolve_server.shelf import offers
+from pcevolve_server.rooms import Rooms
+from pcevolve_server.settings import Settings
 from pcevolve_server.waiting import Chunk, Waiting
 
 _GATHERING, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
 """How long a batch with room waits for company, as a share of a run and in seconds; again as long as some came."""
 _MOST_TIMES = 5
-
-
-@dataclass(frozen=True)
-class _Room:
-    """What a batch of a model may hold, and the images that it costs at least; as of ``Waiting.take``."""
-
-    most: int
-    merges: bool
-    least: int = 1
 
 
 class Batcher:
@@ -40,7 +30,7 @@ class Batcher:
 
     def __init__(self, engine: Engine, metrics: Metrics, settings: Settings) -> None:
         self._engine, self._metrics, self._settings = engine, metrics, settings
-        self._rooms = {offer.info.id: self._room(offer.companions) for offer in offers(engine)}
+        self._rooms = Rooms(engine, settings)
         self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
         self._seconds_each = self._run_seconds = 0.0
@@ -103,8 +93,7 @@ class Batcher:
         await asyncio.gather(*self._running)
 
     def _chunks(self, tasks: Sequence[Task], caller: str) -> list[Chunk]:
-        loop, room = asyncio.get_running_loop(), self._room_for(tasks[0].recipe)
-        size = 1 if room.merges else room.most
+        loop, size = asyncio.get_running_loop(), self._rooms.of(tasks[0].recipe).chunk
         return [
             Chunk(caller, tasks[start : start + size], loop.create_future(), loop.time())
             for start in range(0, len(tasks), size)
@@ -114,19 +103,8 @@ class Batcher:
         first = self._waiting.next
         if first is None:
             return []
-        room = self._room_for(first.recipe)
+        room = self._rooms.of(first.recipe)
         return self._waiting.take(room.most, room.merges, room.least)
-
-    def _room(self, companions: int) -> _Room:
-        """In a batch of a model whose images may have so many companions unseen."""
-        if self._settings.model.batching is Batching.MERGE:
-            return _Room(self._settings.max_batch, merges=True)
-        if companions == 1:
-            return _Room(self._settings.max_batch, merges=False)
-        return _Room(companions, merges=True, least=companions)
-
-    def _room_for(self, recipe: Recipe) -> _Room:
-        return self._rooms.get(recipe.model) or self._room(self._engine.companions)
 
     def _count(self) -> None:
         self._metrics.waiting.set(self._waiting.images)
@@ -155,7 +133,7 @@ class Batcher:
         pause = min(max(_LEAST_SECONDS, _GATHERING * self._run_seconds), _MOST_SECONDS)
         until, seen = time.monotonic() + _MOST_TIMES * pause, 0
         first = self._waiting.next
-        room = None if first is None else self._room_for(first.recipe)
+        room = None if first is None else self._rooms.of(first.recipe)
         while room and room.merges and seen < (now := self._waiting.images) < room.most:
             if self._stopping or time.monotonic() > until:
                 return

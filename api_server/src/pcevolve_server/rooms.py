@@ -1,0 +1,50 @@
+"""How much a batch of each model may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pcevolve_server.generator import Recipe
+from pcevolve_server.settings import Batching, Settings
+from pcevolve_server.shelf import Served, offers
+
+
+@dataclass(frozen=True)
+class Room:
+    """In a batch of one model; as of ``Waiting.take``.
+
+    Attributes:
+        most: Images.
+        merges: Whether requests of equal recipes may share a batch.
+        least: Images that a batch costs at least.
+    """
+
+    most: int
+    merges: bool
+    least: int = 1
+
+    @property
+    def chunk(self) -> int:
+        """Images of one request that always run together."""
+        return 1 if self.merges else self.most
+
+
+class Rooms:
+    """The room of each model that an engine has."""
+
+    def __init__(self, engine: Served, settings: Settings) -> None:
+        self._rooms = {offer.info.id: _room(offer.companions, settings) for offer in offers(engine)}
+        self._first = _room(engine.companions, settings)
+
+    def of(self, recipe: Recipe) -> Room:
+        """In a batch of a recipe."""
+        return self._rooms.get(recipe.model, self._first)
+
+
+def _room(companions: int, settings: Settings) -> Room:
+    """Of a model whose images may have so many companions unseen."""
+    if settings.model.batching is Batching.MERGE:
+        return Room(settings.max_batch, merges=True)
+    if companions == 1:
+        return Room(settings.max_batch, merges=False)
+    return Room(companions, merges=True, least=companions)
