@@ -289,3 +289,14 @@ def test_a_dropped_model_leaves_no_network_behind(zoo):
     shelf._drop_for(1)
     assert list(shelf._held) == ["lcm"]
     assert held() is None
+
+
+@pytest.mark.models
+def test_a_small_model_does_not_leave_others_with_its_one_thread(zoo, monkeypatch):
+    import torch
+
+    asked = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    monkeypatch.setattr("os.cpu_count", lambda: 7)
+    models.shelve(ModelSettings(device="cpu").others([str(zoo("sd21")), str(zoo("sd3"))]))
+    assert asked == [7, 7]

@@ -1,8 +1,10 @@
 """From settings to a generator, in whatever process it runs."""
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from pcevolve_server import sources
@@ -26,6 +28,8 @@ def shelve(
     """
     for each in settings:
         sources.check(each)
+    if len(settings) > 1:  # PyTorch has one number of threads for all models of a process
+        settings = [replace(each, threads=each.threads or os.cpu_count() or 1) for each in settings]
     loads = [partial(load, each, stopping) for each in settings]
     return Shelf(loads, memory_mib * 2**20, _give_back)
 
