@@ -93,6 +93,15 @@ def test_a_cancelled_run_ends_and_its_replica_goes_on(tmp_path):
     assert engaged(scenario)
 
 
+def test_steps_are_told_in_order_and_before_the_pictures():
+    async def scenario(engine):
+        told = []
+        await engine.run(tasks("count 3", 1), lambda step, steps: told.append((step, steps)))
+        return told
+
+    assert engaged(scenario) == [(1, 3), (2, 3), (3, 3)]
+
+
 def test_what_a_model_raises_comes_back_without_its_words():
     async def scenario(engine):
         with pytest.raises(GenerationError) as caught:

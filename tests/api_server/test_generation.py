@@ -161,3 +161,18 @@ def test_the_stages_of_a_run_are_measured_and_add_up_to_it(generator, changes, m
 def test_an_unchanged_input_has_no_stages(generator):
     (picture,) = generator.vary(tasks(1, image=noise_image(), strength=0.0))
     assert picture.seconds == {}
+
+
+@pytest.mark.parametrize(("changes", "made"), [({}, "create"), ({"strength": 0.5}, "vary")])
+def test_each_step_is_told_and_of_how_many(generator, changes, made):
+    told = []
+
+    def unwanted(step=0, steps=0):
+        told.append((step, steps))
+        return False
+
+    asked = tasks(1, image=noise_image() if changes else None, steps=4, **changes)
+    getattr(generator, made)(asked, unwanted)
+    steps = told[0][1]
+    assert steps in (asked[0].recipe.runs, asked[0].recipe.runs + 1)  # pndm takes one twice
+    assert told == [(step + 1, steps) for step in range(steps)]

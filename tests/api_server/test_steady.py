@@ -100,7 +100,7 @@ def test_a_run_ends_after_the_step_at_which_nobody_wants_it(monkeypatch):
     unet = generator.text_to_image.unet
     monkeypatch.setattr(unet, "forward", counting(steps, unet.forward))
     with pytest.raises(AbandonedError):
-        generate(generator, [task(0, steps=9)], lambda: len(steps) == 2)
+        generate(generator, [task(0, steps=9)], lambda *_: len(steps) == 2)
     assert len(steps) == 2
 
 

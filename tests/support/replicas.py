@@ -13,7 +13,7 @@ from pcevolve_shared.wire import ModelInfo, Resolution
 
 
 class Obedient:
-    """Paints its seed. Prompts: ``die``, ``die once FILE``, ``wait FILE``, ``explode``, or anything else."""
+    """Paints its seed, or does as told: ``die``, ``die once FILE``, ``wait FILE``, ``count N``, ``explode``."""
 
     companions = 4
     info = ModelInfo(
@@ -36,6 +36,9 @@ class Obedient:
                 while not unwanted():
                     time.sleep(0.01)
                 raise AbandonedError("nobody waits")
+            case ["count", number]:
+                for step in range(int(number)):
+                    unwanted(step + 1, int(number))
             case ["explode"]:
                 raise RuntimeError("SECRET")
         return [Picture(Image.new("RGB", (8, 8), (task.seed, 0, 0))) for task in tasks]

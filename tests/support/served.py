@@ -17,7 +17,7 @@ from pcevolve_shared.wire import ModelInfo, Resolution
 
 
 class FakeGenerator:
-    """Paints a plain colour out of the seed; waits at ``gate`` and keeps its batches."""
+    """Paints a plain colour out of the seed; waits at ``gate``, counts steps and keeps its batches."""
 
     companions = 1
 
@@ -35,12 +35,16 @@ class FakeGenerator:
         self.gate = threading.Event()
         self.gate.set()
         self.batches = []
+        self.steps = 0
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted):
         self.batches.append(list(tasks))
         while not self.gate.wait(0.01):
             if unwanted():
                 raise AbandonedError("nobody waits for these images any more")
+        for step in range(self.steps):
+            unwanted(step + 1, self.steps)
+            time.sleep(0.05)
         return [self.paint(task) for task in tasks]
 
     vary = create

@@ -11,6 +11,7 @@ from pcevolve_server.engines import Engine
 from pcevolve_server.errors import DeadlineError, GenerationError, NotReadyError, RequestError
 from pcevolve_server.generator import Picture, Task
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.progress import Progress, shown
 from pcevolve_server.rooms import Rooms
 from pcevolve_server.settings import Settings
 from pcevolve_server.waiting import Chunk, Waiting
@@ -39,11 +40,18 @@ class Batcher:
         self._running: dict[asyncio.Task[None], list[Chunk]] = {}
         self._worker = asyncio.create_task(self._work())
 
-    async def submit(self, tasks: Sequence[Task], caller: str = "") -> list[Picture]:
+    async def submit(
+        self, tasks: Sequence[Task], caller: str = "", progress: Progress | None = None
+    ) -> list[Picture]:
         """Return the pictures of one request's tasks, in their order.
 
         Cancelling the caller takes out of the queue whatever has not begun, and ends a batch that nobody wants any more
         after its current step.
+
+        Args:
+            tasks: Of one recipe.
+            caller: Whose turn it takes.
+            progress: Told about it, if somebody looks on.
 
         Raises:
             BusyError: Too much waits; nothing was queued.
@@ -53,8 +61,11 @@ class Batcher:
         """
         if self._stopping:
             raise _stopping()
-        chunks = self._chunks(tasks, caller)
+        chunks = self._chunks(tasks, caller, progress)
         self._waiting.add(chunks, self._seconds_each / self._engine.replicas)
+        if progress is not None:
+            progress.expect(len(tasks))
+            self._waiting.tell(self._settings.max_batch)
         self._count()
         self._arrived.set()
         try:
@@ -92,10 +103,10 @@ class Batcher:
         await self._worker
         await asyncio.gather(*self._running)
 
-    def _chunks(self, tasks: Sequence[Task], caller: str) -> list[Chunk]:
+    def _chunks(self, tasks: Sequence[Task], caller: str, progress: Progress | None) -> list[Chunk]:
         loop, size = asyncio.get_running_loop(), self._rooms.of(tasks[0].recipe).chunk
         return [
-            Chunk(caller, tasks[start : start + size], loop.create_future(), loop.time())
+            Chunk(caller, tasks[start : start + size], loop.create_future(), loop.time(), progress)
             for start in range(0, len(tasks), size)
         ]
 
@@ -115,6 +126,7 @@ class Batcher:
             await self._free.acquire()
             await self._gather()
             batch = self._next_batch()
+            self._waiting.tell(self._settings.max_batch)
             self._count()
             if batch:
                 run = asyncio.create_task(self._run(batch))
@@ -144,11 +156,12 @@ class Batcher:
         tasks = [task for chunk in batch for task in chunk.tasks]
         started, loop = time.monotonic(), asyncio.get_running_loop()
         self._observe("wait", loop.time() - min(chunk.since for chunk in batch))
-        work = asyncio.ensure_future(self._engine.run(tasks))
-        nobody_waits = asyncio.gather(*(chunk.future for chunk in batch), return_exceptions=True)
-        nobody_waits.add_done_callback(lambda _: work.cancel())
-        # gather hands over whatever the model raised; the worker has to outlive it.
-        (outcome,) = await asyncio.gather(work, return_exceptions=True)
+        with shown((chunk.progress, len(chunk.tasks)) for chunk in batch) as told:
+            work = asyncio.ensure_future(self._engine.run(tasks, told))
+            nobody_waits = asyncio.gather(*(chunk.future for chunk in batch), return_exceptions=True)
+            nobody_waits.add_done_callback(lambda _: work.cancel())
+            # gather hands over whatever the model raised; the worker has to outlive it.
+            (outcome,) = await asyncio.gather(work, return_exceptions=True)
         if isinstance(outcome, asyncio.CancelledError):
             return
         self._learn(batch, time.monotonic() - started)

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -72,11 +72,19 @@ class Picture:
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
-Unwanted = Callable[[], bool]
-"""Whether nobody waits for a batch any more; asked between its steps."""
+class Unwanted(Protocol):
+    """Whether nobody waits for a batch any more; asked between its steps."""
+
+    def __call__(self, step: int = 0, steps: int = 0) -> bool:
+        """Return whether to give up.
+
+        Args:
+            step: The one that was just done, from 1; 0 where steps are not counted.
+            steps: How many there are; 0 where that is not known.
+        """
 
 
-def wanted() -> bool:
+def wanted(step: int = 0, steps: int = 0) -> bool:
     """Whatever happens."""
     return False
 

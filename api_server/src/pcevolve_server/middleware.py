@@ -120,6 +120,7 @@ class Observed:
     def _record(self, scope: Scope, identity: str, seen: dict[str, int], seconds: float) -> None:
         # The template, never the path itself: a path is text that a caller wrote.
         route = getattr(scope.get("route"), "path", "unmatched")
+        seen["status"] = scope["state"].get("status", seen["status"])  # of an event that ended a stream
         self.metrics.requests.labels(route, str(seen["status"])).inc()
         self.metrics.latency.labels(route).observe(seconds)
         logger.info(

@@ -1,8 +1,6 @@
 """The routes: parse, delegate, answer."""
 
-import asyncio
-import logging
-from collections.abc import Coroutine
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -11,13 +9,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from pcevolve_server import facade
-from pcevolve_server.errors import AbandonedError, RequestError
+from pcevolve_server.answering import EVENTS, answered
 from pcevolve_server.facade import EditFields, GenerationFields
 from pcevolve_server.host import Host
 from pcevolve_server.json_bodies import BoundedRoute
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.middleware import caller_of, request_id_of
-from pcevolve_server.service import Answer, Service
+from pcevolve_server.middleware import caller_of
+from pcevolve_server.rendering import native
+from pcevolve_server.service import Service
 from pcevolve_shared import wire
 from pcevolve_shared.wire import (
     BalanceResponse,
@@ -30,10 +29,6 @@ from pcevolve_shared.wire import (
     ModelList,
     TextToImageRequest,
 )
-
-logger = logging.getLogger(__name__)
-
-CUT_TOKENS_HEADER = "X-Prompt-Tokens-Cut"
 
 router = APIRouter()
 _json = APIRouter(route_class=BoundedRoute)
@@ -62,11 +57,15 @@ def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorResponse} for status in statuses}
 
 
-_GENERATES: dict[str, Any] = {
-    "response_model": ImageResponse | BatchResponse,
-    "responses": _failures(401, 404, 408, 413, 422, 429, 500, 503),
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The images; or, to a caller who accepts them, events: progress, then the same or an error.",
+        "content": {EVENTS: {"schema": {"type": "string"}}},
+    },
+    **_failures(401, 404, 408, 413, 422, 429, 500, 503),
 }
-_FACADE: dict[str, Any] = {"responses": _GENERATES["responses"]}
+_GENERATES: dict[str, Any] = {"response_model": ImageResponse | BatchResponse, "responses": _ANSWERS}
+_FACADE: dict[str, Any] = {"responses": _ANSWERS}
 _EDIT_FORM = EditFields.model_json_schema()
 _EDIT_FORM["properties"]["image"] = {"type": "string", "format": "binary"}
 _EDIT_FORM["required"] = ["image", *_EDIT_FORM["required"]]
@@ -76,27 +75,26 @@ _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data":
 @_json.post(wire.TEXT_TO_IMAGE, **_GENERATES)
 async def text_to_image(request: Request, body: TextToImageRequest, service: ServiceDep) -> Response:
     """Make images from a prompt."""
-    return await _answered(request, service.text_to_image(body, caller_of(request)))
+    return await answered(request, partial(service.text_to_image, body, caller_of(request), native))
 
 
 @_json.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
 async def image_to_image(request: Request, body: ImageToImageRequest, service: ServiceDep) -> Response:
     """Make variations of an image."""
-    return await _answered(request, service.image_to_image(body, caller_of(request)))
+    return await answered(request, partial(service.image_to_image, body, caller_of(request), native))
 
 
 @_json.post(wire.IP_ADAPTER, **_GENERATES)
 async def ip_adapter(request: Request, body: IpAdapterRequest, service: ServiceDep) -> Response:
     """Make variations of an image that is also part of the prompt."""
-    return await _answered(request, service.image_to_image(body, caller_of(request)))
+    return await answered(request, partial(service.image_to_image, body, caller_of(request), native))
 
 
 @_json.post(wire.OPENAI_GENERATIONS, **_FACADE)
 async def openai_generations(request: Request, body: GenerationFields, service: ServiceDep) -> Response:
     """Make images from a prompt, asked for as OpenAI's Images API does."""
-    return await _answered(
-        request, service.text_to_image(facade.text_to_image(body), caller_of(request), facade.answer)
-    )
+    asked = facade.text_to_image(body)
+    return await answered(request, partial(service.text_to_image, asked, caller_of(request), facade.answer))
 
 
 @router.post(wire.OPENAI_EDITS, openapi_extra=_EDIT_BODY, **_FACADE)
@@ -104,7 +102,7 @@ async def openai_edits(request: Request, service: ServiceDep) -> Response:
     """Make variations of an image, asked for as OpenAI's Images API does: a form."""
     kind, form = request.headers.get("Content-Type", ""), await request.body()
     body = await run_in_threadpool(facade.image_to_image, kind, form)
-    return await _answered(request, service.image_to_image(body, caller_of(request), facade.answer))
+    return await answered(request, partial(service.image_to_image, body, caller_of(request), facade.answer))
 
 
 @router.get(wire.MODELS, responses=_failures(401, 503))
@@ -145,30 +143,3 @@ async def metrics(collected: Annotated[Metrics, Depends(_metrics)]) -> Response:
 
 
 router.include_router(_json)
-
-
-async def _answered(request: Request, work: Coroutine[Any, Any, Answer]) -> Response:
-    """Wait for ``work`` as long as the caller does: nobody's images take no place in the queue."""
-    task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(request.receive())
-    try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise AbandonedError("the caller closed the connection")
-        answer = task.result()
-    except RequestError as error:
-        logger.info(
-            "refused",
-            extra={"request_id": request_id_of(request), "code": error.code},
-            exc_info=error.__cause__,
-        )
-        raise
-    finally:
-        task.cancel()
-        gone.cancel()
-    response = Response(answer.body, media_type="application/json")
-    if answer.cut_tokens:
-        facts = {"request_id": request_id_of(request), "cut_tokens": answer.cut_tokens}
-        logger.warning("prompt longer than the text encoder reads", extra=facts)
-        response.headers[CUT_TOKENS_HEADER] = str(answer.cut_tokens)
-    return response

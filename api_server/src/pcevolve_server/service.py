@@ -1,66 +1,31 @@
-"""From a validated request to tasks, and from pictures to the answer."""
+"""From a validated request to tasks, and from them to the answer."""
 
-import logging
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from PIL import Image
 from starlette.concurrency import run_in_threadpool
 
-from pcevolve_server.errors import (
-    ContentRejectedError,
-    GenerationError,
-    InvalidRequestError,
-    NotFoundError,
-)
-from pcevolve_server.generator import Picture, Recipe, Task
+from pcevolve_server.errors import InvalidRequestError, NotFoundError
+from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.host import Host
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.progress import Progress
+from pcevolve_server.rendering import Answer, Spelling, native, render
 from pcevolve_server.settings import Settings
 from pcevolve_shared import images, limits, wire
 from pcevolve_shared.wire import (
-    BatchResponse,
-    GeneratedImage,
     GenerationRequest,
-    ImageResponse,
     ImageToImageRequest,
     IpAdapterRequest,
     ModelInfo,
     TextToImageRequest,
 )
 
-logger = logging.getLogger(__name__)
-
-_COST_PER_IMAGE = 0.0
 _FEW_STEPS = 8
 _OF_THE_API = (50, 7.5)
 _SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
 """Names that getimg's API and others have for the same."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A response's JSON and what its headers tell."""
-
-    body: str
-    cut_tokens: int
-
-
-Spelling = Callable[[Sequence[GeneratedImage]], str]
-"""How an API puts images into JSON."""
-
-
-def native(made: Sequence[GeneratedImage]) -> str:
-    """Return the native JSON: a single image stands alone."""
-    cost = _COST_PER_IMAGE * len(made)
-    response = (
-        ImageResponse(image=made[0].image, seed=made[0].seed, cost=cost)
-        if len(made) == 1
-        else BatchResponse(images=tuple(made), cost=cost)
-    )
-    return response.model_dump_json()
 
 
 class Service:
@@ -76,17 +41,26 @@ class Service:
         return self._images
 
     async def text_to_image(
-        self, body: TextToImageRequest, caller: str, spelled: Spelling = native
+        self,
+        body: TextToImageRequest,
+        caller: str,
+        spelled: Spelling = native,
+        progress: Progress | None = None,
     ) -> Answer:
         """Make images from a prompt; sides absent from the body are the model's own."""
         model = self._model(body)
         base = model.base_resolution
         width = body.width if "width" in body.model_fields_set else base.width
         height = body.height if "height" in body.model_fields_set else base.height
-        return await self._answer(body, caller, self._recipe(body, model, width, height), None, spelled)
+        recipe = self._recipe(body, model, width, height)
+        return await self._answer(body, caller, recipe, None, spelled, progress)
 
     async def image_to_image(
-        self, body: ImageToImageRequest, caller: str, spelled: Spelling = native
+        self,
+        body: ImageToImageRequest,
+        caller: str,
+        spelled: Spelling = native,
+        progress: Progress | None = None,
     ) -> Answer:
         """Make variations of the request's image."""
         model = self._model(body)
@@ -97,7 +71,7 @@ class Service:
             raise InvalidRequestError(f"image: needs at least {multiple} x {multiple} pixels")
         scale = self._adapter_scale(body, model) if isinstance(body, IpAdapterRequest) else None
         recipe = self._recipe(body, model, width, height, strength=body.strength, adapter_scale=scale)
-        return await self._answer(body, caller, recipe, image, spelled)
+        return await self._answer(body, caller, recipe, image, spelled, progress)
 
     def _model(self, body: GenerationRequest) -> ModelInfo:
         """The model that a request names, and which can do what it asks for."""
@@ -174,13 +148,14 @@ class Service:
         recipe: Recipe,
         image: Image.Image | None,
         spelled: Spelling,
+        progress: Progress | None,
     ) -> Answer:
         first = secrets.randbits(32) if body.seed is None else body.seed
         seeds = [wire.seed_of(first, index) for index in range(body.n)]
         tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image) for seed in seeds]
-        pictures = await self._host.batcher.submit(tasks, caller)
+        pictures = await self._host.batcher.submit(tasks, caller, progress)
         with self._metrics.stages.labels("write").time():
-            answer = await run_in_threadpool(_render, body, seeds, pictures, spelled)
+            answer = await run_in_threadpool(render, body, seeds, pictures, spelled)
         self._images += len(pictures)
         self._metrics.images.inc(len(pictures))
         return answer
@@ -188,22 +163,3 @@ class Service:
 
 def _scheduler(body: GenerationRequest) -> str | None:
     return _SCHEDULERS.get(body.scheduler or "", body.scheduler)
-
-
-def _render(
-    body: GenerationRequest, seeds: Sequence[int], pictures: Sequence[Picture], spelled: Spelling
-) -> Answer:
-    made = [
-        GeneratedImage(image=_encoded(picture, body), seed=seed)
-        for seed, picture in zip(seeds, pictures, strict=True)
-    ]
-    return Answer(spelled(made), max(picture.cut_tokens for picture in pictures))
-
-
-def _encoded(picture: Picture, body: GenerationRequest) -> str:
-    if picture.image is None:
-        raise ContentRejectedError("the safety checker refused the image and every retry: change the prompt")
-    data = images.encode(picture.image, body.output_format)
-    if len(data) > limits.MAX_IMAGE_BYTES:
-        raise GenerationError("the image is larger than the contract allows", code="image_too_large")
-    return images.to_base64(data)

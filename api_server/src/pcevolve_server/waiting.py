@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from pcevolve_server.errors import BusyError
 from pcevolve_server.generator import Picture, Recipe, Task
+from pcevolve_server.progress import Progress
 
 _MAX_RETRY_SECONDS = 600
 
@@ -21,12 +22,14 @@ class Chunk:
     Attributes:
         caller: Whose request it is.
         since: When it began to wait, on the event loop's clock.
+        progress: Of its request, if somebody looks on.
     """
 
     caller: str
     tasks: Sequence[Task]
     future: asyncio.Future[list[Picture]]
     since: float
+    progress: Progress | None = None
 
     @property
     def recipe(self) -> Recipe:
@@ -124,6 +127,25 @@ class Waiting:
         images = sum(len(chunk.tasks) for chunk in batch)
         for chunk in batch:
             self._had[chunk.caller] += chunk.work * max(1.0, least / images)
+
+    def tell(self, batch: int) -> None:
+        """Tell those who look on how many images are likely to run before theirs.
+
+        Those of their own key that came earlier; and, because keys share the model, as many of each other key and a
+        batch, if so many wait.
+
+        Args:
+            batch: Images in a batch.
+        """
+        lengths = {caller: sum(len(chunk.tasks) for chunk in line) for caller, line in self._callers.items()}
+        for caller, line in self._callers.items():
+            told, before = set[Progress](), 0
+            for chunk in line:
+                if chunk.progress is not None and chunk.progress not in told:
+                    told.add(chunk.progress)
+                    others = (length for other, length in lengths.items() if other != caller)
+                    chunk.progress.waits(before + sum(min(length, before + batch) for length in others))
+                before += len(chunk.tasks)
 
     def drain(self) -> list[Chunk]:
         """Take everything that still waits."""

@@ -163,12 +163,12 @@ def _sides(pipeline: DiffusionPipeline, recipe: Recipe) -> dict[str, int]:
 
 
 def _ending(unwanted: Unwanted) -> Callable[..., dict[str, Any]]:
-    """What a pipeline calls after each step; it ends a run that nobody waits for."""
+    """What a pipeline calls after each step; it tells which, and ends a run that nobody waits for."""
 
     def after_step(
         pipeline: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]
     ) -> dict[str, Any]:
-        if unwanted():
+        if unwanted(step + 1, getattr(pipeline, "num_timesteps", 0)):
             raise AbandonedError("nobody waits for these images any more")
         return tensors
 

@@ -6,6 +6,13 @@ from typing import Protocol
 from pcevolve_server.generator import Picture, Task
 from pcevolve_shared.wire import ModelInfo
 
+Told = Callable[[int, int], object]
+"""Which step was done, from 1, and how many there are."""
+
+
+def untold(step: int, steps: int) -> None:
+    """Nobody looks on."""
+
 
 class Engine(Protocol):
     """A generator, or several alike, somewhere; used from one event loop."""
@@ -22,10 +29,14 @@ class Engine(Protocol):
     def replicas(self) -> int:
         """Batches that may run at once."""
 
-    async def run(self, tasks: Sequence[Task]) -> list[Picture]:
+    async def run(self, tasks: Sequence[Task], told: Told = untold) -> list[Picture]:
         """Return the pictures of tasks that share one recipe, in their order.
 
         Cancelling ends the run after the model's current step, and returns only then.
+
+        Args:
+            tasks: One or more.
+            told: Called on the event loop after steps, where the engine hears of them; they may begin anew.
         """
 
     async def close(self) -> None:

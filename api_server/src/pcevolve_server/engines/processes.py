@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from pcevolve_server.engines.cancelling import finished
-from pcevolve_server.engines.engine import Opening
+from pcevolve_server.engines.engine import Opening, Told, untold
 from pcevolve_server.engines.replica import DiedError, Load, Replica
 from pcevolve_server.errors import GenerationError
 from pcevolve_server.generator import Picture, Task
@@ -82,17 +82,21 @@ class ProcessEngine:
         """Of the processes that have a model or load one."""
         return frozenset(replica.pid for replica in self._all if replica.pid is not None)
 
-    async def run(self, tasks: Sequence[Task]) -> list[Picture]:
+    async def run(self, tasks: Sequence[Task], told: Told = untold) -> list[Picture]:
         """Return the pictures of tasks that share one recipe, in their order.
 
         Raises:
             GenerationError: Its process died, and those after it.
         """
-        replica = await self._idle.get()
+        loop, replica = asyncio.get_running_loop(), await self._idle.get()
+
+        def tell(step: int, steps: int) -> None:
+            loop.call_soon_threadsafe(told, step, steps)
+
         try:
             for _ in range(_TRIES):
                 try:
-                    return await finished(self._in_thread(partial(replica.run, tasks)), replica.give_up)
+                    return await finished(self._in_thread(partial(replica.run, tasks, tell)), replica.give_up)
                 except DiedError:
                     replica = await self._replaced(replica)
             raise GenerationError("the model's process died at every try", code="replica_died")

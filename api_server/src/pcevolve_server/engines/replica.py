@@ -11,10 +11,12 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 from pcevolve_server import logs
+from pcevolve_server.engines.engine import Told, untold
 from pcevolve_server.errors import GenerationError, ModelLoadError, ServerError
 from pcevolve_server.generator import Generator, Picture, Task, generate
 from pcevolve_server.shelf import Offer, Traffic, offers, traffic
@@ -71,8 +73,12 @@ class Replica:
         self._asked_nothing = True
         return found
 
-    def run(self, tasks: Sequence[Task]) -> list[Picture]:
+    def run(self, tasks: Sequence[Task], told: Told = untold) -> list[Picture]:
         """Return the pictures of a batch.
+
+        Args:
+            tasks: Of the batch.
+            told: Called after each step, on this thread.
 
         Raises:
             DiedError: Before it could answer.
@@ -84,7 +90,7 @@ class Replica:
             self._pipe.send((self._runs, tasks))
         pictures: list[Picture]
         try:
-            pictures, self.traffic = self._answer()
+            pictures, self.traffic = self._answer(told)
         finally:
             self._asked_nothing = True
         return pictures
@@ -104,9 +110,10 @@ class Replica:
         self._process.join()
         self._pipe.close()
 
-    def _answer(self) -> Any:  # noqa: ANN401 - whatever the child was asked for
+    def _answer(self, told: Told = untold) -> Any:  # noqa: ANN401 - whatever the child was asked for
         with _alive():
-            answer = self._pipe.recv()
+            while isinstance(answer := self._pipe.recv(), _Step):
+                told(answer.step, answer.steps)
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -120,13 +127,23 @@ def _alive() -> Iterator[None]:
         raise DiedError from error
 
 
+@dataclass(frozen=True)
+class _Step:
+    """What comes through the pipe before an answer."""
+
+    step: int
+    steps: int
+
+
 class _Unwanted:
-    """In the child: whether the current run was given up."""
+    """In the child: whether the current run was given up; tells which step was done."""
 
-    def __init__(self, endings: Connection) -> None:
-        self._endings, self._ended, self.run = endings, 0, 0
+    def __init__(self, pipe: Connection, endings: Connection) -> None:
+        self._pipe, self._endings, self._ended, self.run = pipe, endings, 0, 0
 
-    def __call__(self) -> bool:
+    def __call__(self, step: int = 0, steps: int = 0) -> bool:
+        if step and steps:
+            self._pipe.send(_Step(step, steps))
         while self._endings.poll():
             self._ended = self._endings.recv()
         return self._ended >= self.run
@@ -142,7 +159,7 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
         if (failure := loading.exception()) is not None:
             pipe.send(_told(failure, ModelLoadError))
             return
-        generator, unwanted = loading.result(), _Unwanted(endings)
+        generator, unwanted = loading.result(), _Unwanted(pipe, endings)
         with contextlib.suppress(EOFError, OSError):
             pipe.send((offers(generator), traffic(generator)))
             while True:

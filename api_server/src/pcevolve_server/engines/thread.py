@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
 from pcevolve_server.engines.cancelling import finished
-from pcevolve_server.engines.engine import Opening
+from pcevolve_server.engines.engine import Opening, Told, untold
 from pcevolve_server.generator import Generator, Picture, Task, generate
 from pcevolve_server.shelf import Offer, Traffic, offers, traffic
 from pcevolve_shared.wire import ModelInfo
@@ -60,12 +60,18 @@ class ThreadEngine:
         """Of the generator's models, since the start."""
         return traffic(self._generator)
 
-    async def run(self, tasks: Sequence[Task]) -> list[Picture]:
+    async def run(self, tasks: Sequence[Task], told: Told = untold) -> list[Picture]:
         """Return the pictures of tasks that share one recipe, in their order."""
-        unwanted = threading.Event()
+        given_up = threading.Event()
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(self._executor, generate, self._generator, tasks, unwanted.is_set)
-        return await finished(work, unwanted.set)
+
+        def unwanted(step: int = 0, steps: int = 0) -> bool:
+            if step and steps:
+                loop.call_soon_threadsafe(told, step, steps)
+            return given_up.is_set()
+
+        work = loop.run_in_executor(self._executor, generate, self._generator, tasks, unwanted)
+        return await finished(work, given_up.set)
 
     async def close(self) -> None:
         """Let the thread go."""

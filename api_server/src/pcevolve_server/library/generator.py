@@ -150,8 +150,8 @@ class LibraryGenerator:
 
 def _while(tasks: Sequence[Task], unwanted: Unwanted) -> Iterator[Task]:
     """The tasks, as long as somebody waits for them."""
-    for task in tasks:
-        if unwanted():
+    for drawn_before, task in enumerate(tasks):
+        if unwanted(drawn_before, len(tasks)):
             raise AbandonedError("nobody waits for these images any more")
         yield task
 

@@ -16,6 +16,7 @@ from pcevolve_server import sources
 from pcevolve_server.engines.cancelling import finished
 from pcevolve_server.engines.cluster.connection import Connection
 from pcevolve_server.engines.cluster.deployment import Description, Scale, application
+from pcevolve_server.engines.engine import Told, untold
 from pcevolve_server.errors import GenerationError, ModelLoadError, NotReadyError, RequestError
 from pcevolve_server.generator import Picture, Task
 from pcevolve_server.settings import ModelSettings, Settings
@@ -96,8 +97,8 @@ class ClusterEngine:
         """Batches that may run at once."""
         return self._replicas
 
-    async def run(self, tasks: Sequence[Task]) -> list[Picture]:
-        """Return the pictures of tasks that share one recipe, in their order.
+    async def run(self, tasks: Sequence[Task], told: Told = untold) -> list[Picture]:
+        """Return the pictures of tasks that share one recipe, in their order; nothing is told of their steps.
 
         A batch whose replica dies runs again on another: a picture depends on its task alone. Cancelling returns when
         Serve has passed it on; the replica ends after the model's current step, and is sent nothing before.
