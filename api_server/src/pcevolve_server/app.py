@@ -34,10 +34,13 @@ from pcevolve_server.middleware import (
 from pcevolve_server.routes import router
 from pcevolve_server.service import Service
 from pcevolve_server.settings import Settings
+from pcevolve_server.tracing import Traced
 from pcevolve_shared.wire import ModelInfo
 
 _MAX_REPORTED_ERRORS = 8
 _MAX_FIELD_CHARS = 64
+# FastAPI's own spans and logs would hold paths, queries and messages of exceptions; ours are in tracing.py.
+_NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 _HANDLED = (RequestError, RequestValidationError, HTTPException, Exception)
 
 
@@ -70,9 +73,11 @@ def create_app(
         summary="Text-to-image and image-to-image in the style of getimg's v1 API.",
         lifespan=lifespan,
         redoc_url=None,
+        telemetry=_NO_TELEMETRY,
         exception_handlers=dict.fromkeys(_HANDLED, _on_error),
         middleware=[
             Middleware(Observed, metrics=metrics),
+            Middleware(Traced),
             *_callers(settings),
             Middleware(Bounded, room=Room(settings.max_buffered_mib * 2**20), seconds=settings.body_seconds),
         ],

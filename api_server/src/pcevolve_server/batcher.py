@@ -5,16 +5,17 @@ The queue lives on the event loop and needs no lock; only finished batches go to
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from pcevolve_server import tracing
 from pcevolve_server.engines import Engine
-from pcevolve_server.errors import DeadlineError, GenerationError, NotReadyError, RequestError
-from pcevolve_server.generator import Picture, Task
+from pcevolve_server.errors import DeadlineError, NotReadyError
+from pcevolve_server.generator import Picture, Task, stage_seconds
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.progress import Progress, shown
 from pcevolve_server.rooms import Rooms
 from pcevolve_server.settings import Settings
-from pcevolve_server.waiting import Chunk, Waiting
+from pcevolve_server.waiting import Chunk, Waiting, deliver
 
 _GATHERING, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
 """How long a batch with room waits for company, as a share of a run and in seconds; again as long as some came."""
@@ -105,8 +106,9 @@ class Batcher:
 
     def _chunks(self, tasks: Sequence[Task], caller: str, progress: Progress | None) -> list[Chunk]:
         loop, size = asyncio.get_running_loop(), self._rooms.of(tasks[0].recipe).chunk
+        span = tracing.current()
         return [
-            Chunk(caller, tasks[start : start + size], loop.create_future(), loop.time(), progress)
+            Chunk(caller, tasks[start : start + size], loop.create_future(), loop.time(), progress, span)
             for start in range(0, len(tasks), size)
         ]
 
@@ -165,14 +167,18 @@ class Batcher:
         if isinstance(outcome, asyncio.CancelledError):
             return
         self._learn(batch, time.monotonic() - started)
-        if isinstance(outcome, list):
-            self._tell(outcome)
-        _deliver(batch, outcome)
+        stages = self._tell(outcome) if isinstance(outcome, list) else {}
+        # Before the requests go on: their spans end after those of their parts.
+        tracing.ran(((chunk.span, chunk.since) for chunk in batch), started, len(tasks), stages)
+        deliver(batch, outcome)
 
-    def _tell(self, pictures: list[Picture]) -> None:
+    def _tell(self, pictures: list[Picture]) -> Mapping[str, float]:
+        """Count what a run made, and return how long its stages took."""
         self._metrics.rejected.inc(sum(picture.refused for picture in pictures))
-        for stage in {stage for picture in pictures for stage in picture.seconds}:
-            self._observe(stage, sum(picture.seconds.get(stage, 0.0) for picture in pictures))
+        stages = stage_seconds(pictures)
+        for stage, seconds in stages.items():
+            self._observe(stage, seconds)
+        return stages
 
     def _observe(self, stage: str, seconds: float) -> None:
         self._metrics.stages.labels(stage).observe(seconds)
@@ -188,20 +194,3 @@ class Batcher:
 
 def _stopping() -> NotReadyError:
     return NotReadyError("the server is stopping", code="stopping", retry_after_seconds=5)
-
-
-def _deliver(batch: list[Chunk], outcome: list[Picture] | BaseException) -> None:
-    place = 0
-    for chunk in batch:
-        end = place + len(chunk.tasks)
-        if chunk.future.done():
-            pass
-        elif isinstance(outcome, RequestError):
-            chunk.future.set_exception(outcome)
-        elif isinstance(outcome, BaseException):
-            failure = GenerationError("the model failed on this request")
-            failure.__cause__ = outcome
-            chunk.future.set_exception(failure)
-        else:
-            chunk.future.set_result(outcome[place:end])
-        place = end

@@ -8,6 +8,7 @@ from types import FrameType
 
 import uvicorn
 
+from pcevolve_server import tracing
 from pcevolve_server.app import create_app
 from pcevolve_server.connections import protocol
 from pcevolve_server.engines import Opening, choice
@@ -69,6 +70,7 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
         BindError: The address cannot be listened on.
         ModelLoadError: The model failed to load.
     """
+    tracing.configure()
     process = _Process()
     listener = _bind(settings.host, settings.port)
     app = create_app(

@@ -6,6 +6,7 @@ from typing import Final
 from PIL import Image
 from starlette.concurrency import run_in_threadpool
 
+from pcevolve_server import tracing
 from pcevolve_server.errors import InvalidRequestError, NotFoundError
 from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.host import Host
@@ -154,7 +155,7 @@ class Service:
         seeds = [wire.seed_of(first, index) for index in range(body.n)]
         tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image) for seed in seeds]
         pictures = await self._host.batcher.submit(tasks, caller, progress)
-        with self._metrics.stages.labels("write").time():
+        with self._metrics.stages.labels("write").time(), tracing.part("write"):
             answer = await run_in_threadpool(render, body, seeds, pictures, spelled)
         self._images += len(pictures)
         self._metrics.images.inc(len(pictures))

@@ -8,7 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pcevolve_server.errors import BusyError
+from opentelemetry.trace import INVALID_SPAN, Span
+
+from pcevolve_server.errors import BusyError, GenerationError, RequestError
 from pcevolve_server.generator import Picture, Recipe, Task
 from pcevolve_server.progress import Progress
 
@@ -23,6 +25,7 @@ class Chunk:
         caller: Whose request it is.
         since: When it began to wait, on the event loop's clock.
         progress: Of its request, if somebody looks on.
+        span: Of its request, where spans are collected.
     """
 
     caller: str
@@ -30,6 +33,7 @@ class Chunk:
     future: asyncio.Future[list[Picture]]
     since: float
     progress: Progress | None = None
+    span: Span = INVALID_SPAN
 
     @property
     def recipe(self) -> Recipe:
@@ -168,3 +172,21 @@ class Waiting:
             self._had = {each: self._had[each] for each in {*self._callers, *owing}}
         else:
             self._now, self._had = 0.0, {}  # nobody waits: nobody is owed anything
+
+
+def deliver(batch: list[Chunk], outcome: list[Picture] | BaseException) -> None:
+    """Hand each chunk its pictures, or what went wrong with all of them."""
+    place = 0
+    for chunk in batch:
+        end = place + len(chunk.tasks)
+        if chunk.future.done():
+            pass
+        elif isinstance(outcome, RequestError):
+            chunk.future.set_exception(outcome)
+        elif isinstance(outcome, BaseException):
+            failure = GenerationError("the model failed on this request")
+            failure.__cause__ = outcome
+            chunk.future.set_exception(failure)
+        else:
+            chunk.future.set_result(outcome[place:end])
+        place = end

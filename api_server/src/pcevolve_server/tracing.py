@@ -1,0 +1,137 @@
+"""Spans for OpenTelemetry, where somebody collects them: of requests, their waiting, their runs, the writing of images.
+
+They hold names, numbers and ids: no prompt, no image, no key, and no path or query that a caller made up.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final
+
+from opentelemetry import trace
+from opentelemetry.trace import Span, SpanKind, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pcevolve_server.errors import SettingsError
+from pcevolve_shared import wire
+
+_VARIABLES: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_METHODS: Final = {"GET", "POST"}
+_UNTRACED: Final = {wire.HEALTH, wire.READY, wire.METRICS}
+"""Asked every few seconds by whatever watches."""
+_FAILED: Final = 500
+
+_tracer = trace.get_tracer("pcevolve_server")
+
+
+def configure() -> None:
+    """Begin to export, if the environment says where to; OpenTelemetry's own variables say how.
+
+    Raises:
+        SettingsError: It does, and what exports is not installed.
+    """
+    if not any(os.environ.get(name) for name in _VARIABLES):
+        return
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        raise SettingsError(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set: install pcevolve-server[otel], or unset it"
+        ) from error
+    name = os.environ.get("OTEL_SERVICE_NAME", "pcevolve-server")
+    provider = TracerProvider(resource=Resource.create({"service.name": name}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+
+
+def part(name: str) -> AbstractContextManager[Span]:
+    """A span of what the current request is doing; what it raises stays out, for it may quote the caller."""
+    return _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False)
+
+
+def current() -> Span:
+    """The span of the current request, or of nothing."""
+    return trace.get_current_span()
+
+
+def ran(
+    waited: Iterable[tuple[Span, float]], started: float, images: int, stages: Mapping[str, float]
+) -> None:
+    """Leave spans of a batch that has just ended with each request that had images in it.
+
+    Args:
+        waited: Spans of requests, and since when they waited, on the clock of ``time.monotonic``.
+        started: The batch, on the same clock.
+        images: In the batch.
+        stages: Seconds of each stage of the run.
+    """
+    since: dict[Span, float] = {}
+    for span, began in waited:
+        if span.is_recording():
+            since[span] = min(began, since.get(span, began))
+    ended, now = time.monotonic(), time.time_ns()
+    facts: dict[str, float] = {"pcevolve.images": images}
+    facts |= {f"pcevolve.{stage}_seconds": seconds for stage, seconds in stages.items()}
+    for span, began in since.items():
+        context = trace.set_span_in_context(span)
+        began_ns, started_ns = (now - round((ended - at) * 1e9) for at in (began, started))
+        _tracer.start_span("wait", context, start_time=began_ns).end(started_ns)
+        _tracer.start_span("run", context, start_time=started_ns, attributes=facts).end(now)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """Gives every request a span, within the trace that its caller has begun, if any."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the app serve the request, and tell by which route and with which status it did."""
+        if scope["type"] != "http" or scope["path"] in _UNTRACED:
+            await self.app(scope, receive, send)
+            return
+        status = _FAILED
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        with _request(scope) as span:
+            try:
+                await self.app(scope, receive, watched)
+            finally:
+                _finish(span, scope, scope["state"].get("status", status))
+
+
+def _request(scope: Scope) -> AbstractContextManager[Span]:
+    # Of the caller's headers this one alone, which is a version, two random numbers and flags.
+    begun = {"traceparent": Headers(scope=scope).get("traceparent", "")}
+    return _tracer.start_as_current_span(
+        "request",
+        TraceContextTextMapPropagator().extract(begun),
+        SpanKind.SERVER,
+        {"pcevolve.request_id": scope["state"]["request_id"]},
+        record_exception=False,
+        set_status_on_exception=False,
+    )
+
+
+def _finish(span: Span, scope: Scope, status: int) -> None:
+    method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
+    # The template, never the path itself: a path is text that a caller wrote.
+    route = getattr(scope.get("route"), "path", "unmatched")
+    span.update_name(f"{method} {route}")
+    span.set_attributes(
+        {"http.request.method": method, "http.route": route, "http.response.status_code": status}
+    )
+    if status >= _FAILED:
+        span.set_status(StatusCode.ERROR)

@@ -1,0 +1,140 @@
+"""What OpenTelemetry is told of a request, and what it is never told."""
+
+import http.server
+import threading
+
+import pytest
+from opentelemetry.exporter.otlp.proto.http import trace_exporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from flood.servers import running, waited
+from pcevolve_server import tracing
+from pcevolve_server.errors import SettingsError
+from pcevolve_server.generator import Picture, stage_seconds
+from pcevolve_shared import wire
+
+PROMPT = "a most unusual prompt"
+ASK = {"prompt": PROMPT, "seed": 7, "n": 2}
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Where spans end up that this process leaves."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(tracing, "_tracer", provider.get_tracer("test"))
+    return exporter
+
+
+@pytest.fixture
+def measured(fake, monkeypatch):
+    """A generator that says how long its stages took."""
+    paint = fake.paint
+    monkeypatch.setattr(
+        fake, "paint", lambda task: Picture(paint(task).image, seconds={"denoise": 0.5, "decode": 0.25})
+    )
+    return fake
+
+
+def test_a_request_has_spans_of_waiting_running_and_writing_within_the_callers_trace(serve, measured, told):
+    with serve(measured) as client:
+        client.post(wire.TEXT_TO_IMAGE, json=ASK, headers={"traceparent": PARENT})
+        client.get("/metrics")
+    spans = {span.name: span for span in told.get_finished_spans()}
+    request = spans[f"POST {wire.TEXT_TO_IMAGE}"]
+    assert set(spans) == {request.name, "wait", "run", "write"}
+    assert format(request.context.trace_id, "032x") == PARENT.split("-")[1]
+    assert format(request.parent.span_id, "016x") == PARENT.split("-")[2]
+    for name in ("wait", "run", "write"):
+        assert spans[name].parent.span_id == request.context.span_id
+        assert request.start_time <= spans[name].start_time <= spans[name].end_time <= request.end_time
+    assert spans["wait"].end_time == spans["run"].start_time
+    assert dict(spans["run"].attributes) == {
+        "pcevolve.images": 2,
+        "pcevolve.denoise_seconds": 1.0,
+        "pcevolve.decode_seconds": 0.5,
+    }
+    assert request.attributes["http.response.status_code"] == 200
+
+
+def test_what_fails_is_an_error_without_the_words_of_it(serve, fake, told):
+    with serve(fake) as client:
+        client.post(wire.TEXT_TO_IMAGE, json=ASK | {"prompt": "explode"})
+        client.post(
+            wire.TEXT_TO_IMAGE, json=ASK | {"prompt": "explode"}, headers={"Accept": "text/event-stream"}
+        )
+    requests = [span for span in told.get_finished_spans() if span.kind.name == "SERVER"]
+    assert [span.attributes["http.response.status_code"] for span in requests] == [500, 500]
+    assert {span.status.status_code.name for span in requests} == {"ERROR"}
+    assert not any(
+        "SECRET" in span.to_json() or "explode" in span.to_json() for span in told.get_finished_spans()
+    )
+
+
+def test_a_path_that_a_caller_made_up_is_told_as_none(serve, fake, told):
+    with serve(fake) as client:
+        client.get("/SECRET?SECRET=1", headers={"tracestate": "SECRET=1", "baggage": "SECRET=1"})
+        client.request("SECRET", wire.MODELS)
+    assert [span.name for span in told.get_finished_spans()] == [
+        "GET unmatched",
+        f"_OTHER {wire.MODELS}",
+    ]
+    assert not any("SECRET" in span.to_json() for span in told.get_finished_spans())
+
+
+def test_stages_of_pictures_add_up_to_those_of_their_run():
+    pictures = [
+        Picture(None, seconds={"denoise": 1.0}),
+        Picture(None, seconds={"denoise": 2.0, "decode": 4.0}),
+    ]
+    assert stage_seconds(pictures) == {"denoise": 3.0, "decode": 4.0}
+
+
+def test_without_what_exports_the_server_says_what_to_install(monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.delattr(trace_exporter, "OTLPSpanExporter")
+    with pytest.raises(SettingsError, match=r"install pcevolve-server\[otel\]"):
+        tracing.configure()
+
+
+class Collector(http.server.BaseHTTPRequestHandler):
+    """Takes what is exported."""
+
+    def do_POST(self):
+        self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.system
+def test_a_server_exports_to_where_the_environment_says(tmp_path, monkeypatch):
+    collector = http.server.HTTPServer(("127.0.0.1", 0), Collector)
+    collector.bodies = []
+    threading.Thread(target=collector.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+    try:
+        with running(tmp_path) as server:
+            body = b'{"prompt": "%s", "n": 2}' % PROMPT.encode()
+            status, _ = server.ask("POST", wire.TEXT_TO_IMAGE, body, Content_Type="application/json")
+            server.process.terminate()
+            assert (status, server.process.wait(30)) == (200, 0)
+        waited(lambda: collector.bodies, 10)
+    finally:
+        collector.shutdown()
+        collector.server_close()
+    resources = [
+        each
+        for body in collector.bodies
+        for each in ExportTraceServiceRequest.FromString(body).resource_spans
+    ]
+    names = [span.name for each in resources for scope in each.scope_spans for span in scope.spans]
+    assert set(names) == {"wait", "run", "write", f"POST {wire.TEXT_TO_IMAGE}"}  # and none of FastAPI's own
+    assert PROMPT.encode() not in b"".join(collector.bodies)
