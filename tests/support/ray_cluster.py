@@ -23,7 +23,7 @@ from support.processes import free_port
 from support.served import wait_until
 
 BIN = Path(sys.executable).parent
-STARTING_SECONDS = 180
+STARTING_SECONDS = 400
 STORE_BYTES = 80_000_000
 
 
