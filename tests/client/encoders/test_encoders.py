@@ -14,7 +14,7 @@ from pcevolve.encoders.bundled import BundledNet
 from pcevolve.encoders.fetch import fetch_encoder
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import centre_square, to_tensor
-from pcevolve.errors import ModelError, UsageError
+from pcevolve.errors import DataError, ModelError, UsageError
 
 pytestmark = pytest.mark.models
 
@@ -284,3 +284,30 @@ def test_unknown_encoder_is_refused(name):
 def test_unknown_device_is_refused(device):
     with pytest.raises(UsageError, match=f"no device '{device}': use cpu, cuda or auto"):
         load_encoder("bundled", device=device)
+
+
+@pytest.fixture
+def threads():
+    """Sets the number of torch's threads, until the test is over."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_the_number_of_threads_changes_no_bit_of_an_embedding(encoder, threads):
+    records, found = [picture(seed) for seed in range(4)], []
+    for number in (1, 2, 3):
+        threads(number)
+        found.append(encoder.embed(records))
+        assert torch.get_num_threads() == number
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_a_set_of_images_is_read_one_by_one_and_an_error_in_it_is_raised(encoder):
+    class Unreadable(list):
+        def __getitem__(self, place):
+            raise DataError("private data: c/a.png changed")
+
+    with pytest.raises(DataError, match=r"c/a\.png changed"):
+        encoder.embed(Unreadable([None, None]))

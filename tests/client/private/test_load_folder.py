@@ -12,6 +12,7 @@ from PIL import Image
 from pcevolve.errors import DataError
 from pcevolve.private.dataset import load_folder, loaded
 from pcevolve.private.listing import listed_classes
+from pcevolve.private.stored import StoredImages
 
 
 def save(path: Path, shade: int, size=(12, 10), mode="RGB", **options) -> Path:
@@ -226,3 +227,29 @@ def test_split_takes_the_asked_shots_of_every_class_and_leaves_the_rest(folder):
 def test_split_that_would_leave_a_class_empty_is_refused(folder):
     with pytest.raises(DataError, match="class 'bad' is too small for 2 shots and a held-out rest"):
         load_folder(folder).split(2, seed=0)
+
+
+def test_images_that_do_not_fit_in_memory_are_read_again_and_are_the_same(folder):
+    kept, stored = loaded(listed_classes(folder)), loaded(listed_classes(folder), keep=3 * 12 * 10)
+    assert isinstance(kept.images, tuple)
+    assert isinstance(stored.images, StoredImages)
+    assert stored.digests == kept.digests
+    assert [each.tobytes() for each in stored.images] == [each.tobytes() for each in kept.images]
+    assert [each.tobytes() for each in stored.subset([3, 1]).images] == [
+        kept.images[place].tobytes() for place in (3, 1)
+    ]
+    assert repr(stored.images) == "StoredImages"
+
+
+@pytest.mark.parametrize("change", [lambda file: file.unlink(), lambda file: save(file, 99)])
+def test_a_file_that_changes_under_a_run_is_refused_by_name(folder, change):
+    stored = loaded(listed_classes(folder), keep=0)
+    change(folder / "good" / "a.png")
+    with pytest.raises(DataError, match=r"good/a\.png changed or went away while they were read: run again"):
+        list(stored.images)
+
+
+def test_who_waits_is_told_how_many_images_are_read(folder):
+    said = []
+    loaded(listed_classes(folder), told=lambda done, total: said.append((done, total)))
+    assert said == [(4, 4)]

@@ -15,7 +15,7 @@ from pcevolve.errors import DataError
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings
 from pcevolve.selectors.contrastive import Contrastive, calibrated, filtered, uncalibrated, unfiltered
-from pcevolve.selectors.scene import distances
+from pcevolve.selectors.distances import distances
 from support.neighbours import Observer, World, records_of
 
 CENTRES = np.array([[0.0], [10.0]])

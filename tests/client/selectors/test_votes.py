@@ -13,8 +13,8 @@ from scipy.spatial.distance import cdist
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings
+from pcevolve.selectors.distances import FEW_PRODUCTS, distances, nearest_candidates
 from pcevolve.selectors.nearest import nearest
-from pcevolve.selectors.scene import FEW_PRODUCTS, distances, nearest_candidates
 from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes
 from support.examples import examples
 from support.neighbours import World, records_of

@@ -8,6 +8,7 @@ this costs large networks nothing and small ones under a millisecond per image.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.pixels import centre_square
+from pcevolve.encoders.threads import lone_workers
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
 
 
@@ -42,12 +44,24 @@ class FrozenEncoder:
     frame: PublicFrame | None = None
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
-        """Return float64 ``(images, dimension)``; NaN rows where an image or its embedding is unusable."""
+        """Return float64 ``(images, dimension)``; NaN rows where an image or its embedding is unusable.
+
+        On a processor several images are embedded at a time, each by one thread that computes alone. Dividing the
+        operations of one image among threads takes longer for small networks, and rounds by their number.
+        """
         rows = np.full((len(images), self.dimension), np.nan)
-        for row, image in zip(rows, images, strict=True):
+
+        def fill(place: int) -> None:
+            image = images[place]
             pixels = None if image is None else self._pixels(image)
             if pixels is not None:
-                row[:] = self._forward(pixels)
+                rows[place] = self._forward(pixels)
+
+        if self.device.type == "cpu":
+            with lone_workers(torch.get_num_threads()) as pool:
+                deque(pool.map(fill, range(len(images))), maxlen=0)  # raises what a thread raised
+        else:
+            deque(map(fill, range(len(images))), maxlen=0)
         rows[~np.isfinite(rows).all(axis=1)] = np.nan
         return rows
 

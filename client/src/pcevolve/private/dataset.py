@@ -17,11 +17,14 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import IMAGE, PrivateUnit
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, pixel_count, read_image
+from pcevolve.private.engine import BATCH_IMAGES, Told, nobody
 from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, refuse, short
+from pcevolve.private.stored import StoredImages
 
 IntArray = NDArray[np.int64]
 
-MAX_TOTAL_PIXELS = 2_000_000_000  # 6 GB in memory
+KEPT_PIXELS = 400_000_000
+"""Pixels that are kept in memory, 1.2 GB; the images of a larger dataset are read again when they are looked at."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -30,7 +33,7 @@ class PrivateDataset:
 
     Attributes:
         labels: Sorted class names; public by assumption. Everything else here is private.
-        images: RGB, without metadata.
+        images: RGB, without metadata; in memory, or ``StoredImages``.
         targets: int64 ``(images,)``, indices into ``labels``.
         digests: SHA-256 of each image's pixels, for the ledger's keyed fingerprints only.
         unit_of: int64 ``(images,)``, the privacy unit of each image; one of its own for each unless given.
@@ -40,7 +43,7 @@ class PrivateDataset:
     """
 
     labels: tuple[str, ...]
-    images: tuple[DecodedImage, ...]
+    images: Sequence[DecodedImage]
     targets: IntArray
     digests: tuple[bytes, ...]
     unit_of: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -87,7 +90,7 @@ class PrivateDataset:
         chosen = [int(index) for index in indices]
         return PrivateDataset(
             labels=self.labels,
-            images=tuple(self.images[index] for index in chosen),
+            images=_some(self.images, chosen),
             targets=self.targets[chosen],
             digests=tuple(self.digests[index] for index in chosen),
             unit_of=self.unit_of[chosen],
@@ -148,13 +151,17 @@ def load_unlabelled(path: Path, label: str) -> PrivateDataset:
     return loaded(listed_unlabelled(path, label))
 
 
-def loaded(listing: Listing, *, unique: bool = True) -> PrivateDataset:
+def loaded(
+    listing: Listing, *, unique: bool = True, keep: int = KEPT_PIXELS, told: Told = nobody
+) -> PrivateDataset:
     """Read the images of a listing.
 
     Args:
         listing: Names them.
         unique: Refuse the same pixels twice: the unit's share in every vote would be two, and the guarantee is stated
             for one. False for held-out data, which no vote sees.
+        keep: Pixels that may be kept in memory; if there are more, every image is read again when it is looked at.
+        told: Is told how many images are read.
 
     Returns:
         The dataset; labels and files in the listing's order.
@@ -162,31 +169,42 @@ def loaded(listing: Listing, *, unique: bool = True) -> PrivateDataset:
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
-    images, digests = _read_all(listing.files)
+    images, digests = _read_all(listing.files, keep, told)
     if unique:
         _refuse_duplicates(listing.files, digests)
     targets = np.array(listing.targets, dtype=np.int64)
     return PrivateDataset(listing.labels, images, targets, digests, names=listing.names)
 
 
-def _read_all(files: Sequence[Path]) -> tuple[tuple[DecodedImage, ...], tuple[bytes, ...]]:
-    images: list[DecodedImage] = []
-    units: list[bytes] = []
+def _read_all(
+    files: tuple[Path, ...], keep: int, told: Told
+) -> tuple[Sequence[DecodedImage], tuple[bytes, ...]]:
+    kept: list[DecodedImage] = []
+    digests: list[bytes] = []
     faults: list[str] = []
     pixels = 0
-    for file in files:
+    for number, file in enumerate(files, 1):
         try:
-            image, unit = read_image(file)
+            image, digest = read_image(file)
         except RejectedImageError as error:
             faults.append(f"{short(file)} {error}")
             continue
+        digests.append(digest)
         pixels += pixel_count(image)
-        if pixels > MAX_TOTAL_PIXELS:
-            raise DataError(f"more than {MAX_TOTAL_PIXELS:,} pixels in all: use fewer or smaller images")
-        images.append(image)
-        units.append(unit)
+        if pixels <= keep:
+            kept.append(image)
+        else:
+            kept.clear()
+        if number % BATCH_IMAGES == 0:
+            told(number, len(files))
     refuse(faults)
-    return tuple(images), tuple(units)
+    told(len(files), len(files))
+    return tuple(kept) if pixels <= keep else StoredImages(files, tuple(digests)), tuple(digests)
+
+
+def _some(images: Sequence[DecodedImage], places: Sequence[int]) -> Sequence[DecodedImage]:
+    """Images at some places; those that are stored stay where they are."""
+    return images.some(places) if isinstance(images, StoredImages) else tuple(images[at] for at in places)
 
 
 def _refuse_duplicates(files: Sequence[Path], units: Sequence[bytes]) -> None:

@@ -16,7 +16,8 @@ from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, Kind, advice, k
 from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, require_folder
 from pcevolve.public.labels import SYSTEM_FILES, label_fault, label_faults
 
-MAX_IMAGES = 100_000
+MAX_IMAGES = 1_000_000
+"""Up to which sums of shares are exact with room to spare; see ``selectors.scene.rounded_down``."""
 _NAMED = 5  # files named in one error
 
 

@@ -5,7 +5,6 @@ All that can be worked out before the provider is greeted is, because how long i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,8 +14,8 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError
 from pcevolve.modality.images.appearance import appearances
-from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.engine import Engine, LocalEngine, Told, nobody
 from pcevolve.selectors import PrivateEmbeddings
 from pcevolve.selectors.choosing import Rendition
 
@@ -28,44 +27,51 @@ class PrivateViews:
     Attributes:
         data: The private images.
         encoder: In eval mode; embeds one image at a time.
+        engine: Where that is done, and the search for nearest candidates; running.
     """
 
     data: PrivateDataset
     encoder: Encoder
+    engine: Engine = field(default_factory=LocalEngine)
     _embedded: dict[Rendition, FloatArray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Nothing about the data."""
         return "PrivateViews"
 
-    def prepare(self, with_appearances: bool) -> None:
+    def prepare(self, with_appearances: bool, told: Told = nobody) -> None:
         """Embed the images as they are, and measure each one's appearance if that is going to be released.
+
+        Args:
+            with_appearances: Whether it is.
+            told: Is told how many images are embedded.
 
         Raises:
             DataError: An image has no embedding.
         """
-        self.embeddings(None)
+        self.embeddings(None, told)
         if with_appearances:
             _ = self.appearances
 
-    def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
+    def embeddings(self, rendition: Rendition, told: Told = nobody) -> PrivateEmbeddings:
         """Embeddings of the images in a rendition, with classes and units.
 
         Raises:
             DataError: An image has no embedding.
         """
         if rendition not in self._embedded:
-            shown = [image if rendition is None else rendition.given_to(image) for image in self.data.images]
-            self._embedded[rendition] = self._usable(shown)
-        return PrivateEmbeddings(self._embedded[rendition], self.data.targets, self.data.unit_of)
+            self._embedded[rendition] = self._usable(rendition, told)
+        return PrivateEmbeddings(
+            self._embedded[rendition], self.data.targets, self.data.unit_of, self.engine.nearest
+        )
 
     @cached_property
     def appearances(self) -> FloatArray:
         """Appearance of each private image, float64 ``(images, 6)``; private."""
         return appearances(self.data.images)
 
-    def _usable(self, shown: Sequence[DecodedImage]) -> FloatArray:
-        embedded = self.encoder.embed(shown)
+    def _usable(self, rendition: Rendition, told: Told) -> FloatArray:
+        embedded = self.engine.embedded(self.data.images, self.encoder, rendition, told)
         if not np.isfinite(embedded).all():
             raise DataError(
                 f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"

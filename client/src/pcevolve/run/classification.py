@@ -18,8 +18,8 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.files import read_image
 from pcevolve.public.plan import PublicPlan
+from pcevolve.selectors.distances import squared_distances
 from pcevolve.selectors.frame import projected
-from pcevolve.selectors.scene import squared_distances
 from pcevolve.transcript import RunLayout, RunReader
 
 

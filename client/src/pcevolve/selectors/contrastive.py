@@ -16,6 +16,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise, clamped
 from pcevolve.dp.sensitivity import bounded_vector_sensitivity
 from pcevolve.errors import DataError
 from pcevolve.privacy import Events
+from pcevolve.selectors.distances import distances
 from pcevolve.selectors.drawn import Drawn
 from pcevolve.selectors.scene import (
     IntArray,
@@ -23,7 +24,6 @@ from pcevolve.selectors.scene import (
     PrivateEmbeddings,
     Scene,
     deviation,
-    distances,
     expect,
     only,
 )

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray
-from pcevolve.selectors.scene import IntArray, Measurement, Scene, distances
+from pcevolve.selectors.distances import distances
+from pcevolve.selectors.scene import IntArray, Measurement, Scene
 
 MACHINE_SHARE = 1e-4
 """Share of a distance by which two machines may differ; float32 embeddings differ by a hundredth of it."""

@@ -17,8 +17,9 @@ import numpy as np
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate
 from pcevolve.privacy import Events
+from pcevolve.selectors.distances import distances
 from pcevolve.selectors.drawn import Drawn
-from pcevolve.selectors.scene import IntArray, Measurement, PrivateEmbeddings, Scene, distances, expect, only
+from pcevolve.selectors.scene import IntArray, Measurement, PrivateEmbeddings, Scene, expect, only
 
 BLOCK = 3
 """Most classes that vote together: tuples multiply."""

@@ -17,6 +17,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import DEVIATION_RADIUS
 from pcevolve.privacy import Events
 from pcevolve.selectors.coarse import idle_step, is_coarse
+from pcevolve.selectors.distances import squared_distances
 from pcevolve.selectors.following import MACHINE_SHARE, are_possible, has_form, repeats
 from pcevolve.selectors.frame import projected
 from pcevolve.selectors.scene import (
@@ -24,7 +25,6 @@ from pcevolve.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
     Scene,
-    squared_distances,
 )
 from pcevolve.selectors.sums import released_form
 

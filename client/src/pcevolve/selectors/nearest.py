@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+from pcevolve.encoders.threads import lone_workers
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -81,19 +81,9 @@ def nearest(points: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_B
         with np.errstate(over="ignore", invalid="ignore"):
             votes[rows] = entrants[_settle(block, field, screening.shortlist(block))]
 
-    with _workers(threads) as pool:
+    with lone_workers(threads) as pool:
         deque(pool.map(vote, _blocks(len(votes), count)), maxlen=0)  # raises what a thread raised
     return votes
-
-
-@contextmanager
-def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads each of which computes alone: to divide each small operation among threads costs more than it saves."""
-    try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            yield pool
-    finally:
-        torch.set_num_threads(threads)  # also the number that threads started from now on begin with
 
 
 def _distinct(candidates: NDArray[Any]) -> IntArray:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.privacy import Event, Events, Relation
+from pcevolve.selectors.distances import Search, distances, nearest_of_some
 from pcevolve.selectors.frame import Frame
 
 IntArray = NDArray[np.int64]
@@ -24,8 +25,6 @@ Measurement = Mapping[str, NDArray[Any]]
 """What one access released, by name: noisy numbers (float64) or drawn indices (int64); public once it is paid for."""
 
 GRID = 2.0**30
-FEW_PRODUCTS = 2**22
-"""Multiplications up to which comparing one by one takes less time than to prepare a screen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -36,11 +35,13 @@ class PrivateEmbeddings:
         embeddings: Finite float64 ``(images, d)``.
         targets: int64 ``(images,)``: indices of their classes.
         units: int64 ``(images,)``: equal numbers are one privacy unit.
+        search: Finds the nearest candidates of some of them; where, and on how many machines, changes no answer.
     """
 
     embeddings: FloatArray
     targets: IntArray
     units: IntArray
+    search: Search = nearest_of_some
 
     def __repr__(self) -> str:
         """Nothing about the data."""
@@ -222,36 +223,6 @@ def unit_shares(units: IntArray) -> FloatArray:
 def deviation(event: Event, sensitivity: float) -> float:
     """Standard deviation ``z * sensitivity`` of Gaussian noise, rounded up."""
     return float(event.value) * sensitivity * (1 + 2**-50)
-
-
-def distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
-    """Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not."""
-    return np.sqrt(squared_distances(points, candidates))
-
-
-def squared_distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
-    """Squared Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not.
-
-    Row by row: a point's distances are a function of that point and the candidates alone, bit for bit, which a
-    matrix product does not promise.
-    """
-    squared = np.empty((len(points), len(candidates)))
-    with np.errstate(invalid="ignore", over="ignore"):
-        for row, point in zip(squared, points, strict=True):
-            row[:] = np.square(candidates - point).sum(axis=1)
-    return squared
-
-
-def nearest_candidates(points: FloatArray, candidates: FloatArray) -> IntArray:
-    """The nearest candidate of each point, int64 ``(points,)``; the first of several that are equally near.
-
-    Few points are compared one by one; many are screened first, which gives the same answer bit for bit.
-    """
-    if points.size * len(candidates) <= FEW_PRODUCTS or not np.isfinite(candidates).all():
-        return np.asarray(squared_distances(points, candidates).argmin(axis=1), dtype=np.int64)
-    from pcevolve.selectors.nearest import nearest  # torch takes seconds to load
-
-    return nearest(points, candidates)
 
 
 def surrounded(scene: Scene, target: int, winner: int) -> IntArray:

@@ -23,7 +23,6 @@ from pcevolve.selectors.scene import (
     Scene,
     deviation,
     expect,
-    nearest_candidates,
     only,
 )
 
@@ -126,8 +125,8 @@ def cast_votes(private: PrivateEmbeddings, scene: Scene) -> IntArray:
     """The candidate that each image votes for, int64 ``(images,)``: indices into all pools, class after class."""
     votes = np.empty(len(private), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
-        rows, entrants = private.targets == target, scene.entrants(target)
-        near = nearest_candidates(private.embeddings[rows], scene.pools[target][entrants])
+        rows, entrants = np.flatnonzero(private.targets == target), scene.entrants(target)
+        near = private.search(private.embeddings, rows, scene.pools[target][entrants])
         votes[rows] = start + entrants[near]
     return votes
 

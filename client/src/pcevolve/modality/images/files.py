@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import threading
 import warnings
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +30,9 @@ _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")
 # Their first picture is the picture: a phone's MPO is a JPEG with previews behind it, a GIF may be a film.
 _FIRST_FRAME_FORMATS = frozenset({"JPEG", "MPO", "GIF"})
 _DARK_16_BIT = 4096  # values of a 12-bit sensor end here: on the 16-bit range they are black
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Which warnings are shown is decided for all threads of a process at once."""
 
 # At DEBUG level Pillow logs every metadata tag that it reads, patient names included.
 logging.getLogger("PIL").setLevel(logging.INFO)
@@ -55,7 +59,7 @@ def read_image(path: Path) -> tuple[DecodedImage, bytes]:
         RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind.
     """
     data = _read_bounded(path)
-    with warnings.catch_warnings():
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's warnings quote metadata
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:

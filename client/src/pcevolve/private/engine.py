@@ -1,0 +1,113 @@
+"""Where the heavy work on private images is done: their embeddings, and the search for each one's nearest candidate.
+
+An engine changes where and how fast, never what: what it returns is the same bit for bit. It draws no noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias, overload
+
+import numpy as np
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.encoders import Encoder
+from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.selectors.choosing import Rendition
+from pcevolve.selectors.distances import IntArray, nearest_of_some
+
+BATCH_IMAGES = 256
+"""Images that are embedded before progress is told again; no more than one per thread is decoded at a time."""
+
+Told: TypeAlias = Callable[[int, int], None]
+"""Is called with how many images are done, and of how many; both are private."""
+
+
+def nobody(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+class Engine(Protocol):
+    """Computes on private images; see ``local`` for what each function promises."""
+
+    def running(self, scratch: Path) -> AbstractContextManager[None]:
+        """Hold whatever the engine needs.
+
+        Args:
+            scratch: Folder that only the owner may read, for what the engine must write; it is gone afterwards.
+
+        Raises:
+            UsageError: The engine cannot be had.
+        """
+        ...
+
+    def embedded(
+        self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: Told
+    ) -> FloatArray:
+        """Embed private images in a rendition, float64 ``(images, d)``; a row is NaN where none can be had.
+
+        Raises:
+            DataError: A file is no longer the image that was loaded.
+        """
+        ...
+
+    def nearest(self, points: FloatArray, places: IntArray, candidates: FloatArray) -> IntArray:
+        """The nearest candidate of some private images; see ``selectors.distances.nearest_of_some``."""
+        ...
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """This process: every thread embeds one image at a time, and no more pixels are held than that."""
+
+    def running(self, scratch: Path) -> AbstractContextManager[None]:
+        """Needs nothing."""
+        return nullcontext()
+
+    def embedded(
+        self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: Told
+    ) -> FloatArray:
+        """See ``Engine.embedded``."""
+        rows = np.empty((len(images), encoder.dimension))
+        for start in range(0, len(images), BATCH_IMAGES):
+            batch = slice(start, start + BATCH_IMAGES)
+            rows[batch] = encoder.embed(Shown(images[batch], rendition))
+            told(min(start + BATCH_IMAGES, len(images)), len(images))
+        return rows
+
+    def nearest(self, points: FloatArray, places: IntArray, candidates: FloatArray) -> IntArray:
+        """See ``Engine.nearest``."""
+        return nearest_of_some(points, places, candidates)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Shown(Sequence[DecodedImage]):
+    """Images as an encoder is shown them, each made when it is asked for.
+
+    Attributes:
+        images: As they are.
+        rendition: The appearance that each is given; None for its own.
+    """
+
+    images: Sequence[DecodedImage]
+    rendition: Rendition
+
+    def __repr__(self) -> str:
+        """Nothing about the images, their number included."""
+        return "Shown"
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @overload
+    def __getitem__(self, place: int) -> DecodedImage: ...
+    @overload
+    def __getitem__(self, place: slice) -> Shown: ...
+    def __getitem__(self, place: int | slice) -> DecodedImage | Shown:
+        if isinstance(place, slice):
+            return Shown(self.images[place], self.rendition)
+        image = self.images[place]
+        return image if self.rendition is None else self.rendition.given_to(image)

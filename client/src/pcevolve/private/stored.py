@@ -1,0 +1,83 @@
+"""Private images that are read again from their files whenever they are looked at, because all do not fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+from pcevolve.errors import DataError
+from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.modality.images.files import RejectedImageError, read_image
+from pcevolve.private.listing import short
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class StoredImages(Sequence[DecodedImage]):
+    """Images on disk, decoded one at a time; none is kept.
+
+    A file is the image that it was when the data were loaded, or it is refused: what the ledger charges and what is
+    embedded are the same pixels.
+
+    Attributes:
+        files: Where each image lies.
+        digests: SHA-256 of each image's pixels when it was first read; see ``files.pixel_digest``.
+    """
+
+    files: tuple[Path, ...]
+    digests: tuple[bytes, ...]
+
+    def __repr__(self) -> str:
+        """Nothing about the images, their number included."""
+        return "StoredImages"
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @overload
+    def __getitem__(self, place: int) -> DecodedImage: ...
+    @overload
+    def __getitem__(self, place: slice) -> StoredImages: ...
+    def __getitem__(self, place: int | slice) -> DecodedImage | StoredImages:
+        """Read one image, or name some.
+
+        Raises:
+            DataError: The file has changed since it was first read, or is gone.
+        """
+        if isinstance(place, slice):
+            return StoredImages(self.files[place], self.digests[place])
+        image = unchanged(self.files[place], self.digests[place])
+        if image is None:
+            raise changed([self.files[place]])
+        return image
+
+    def __iter__(self) -> Iterator[DecodedImage]:
+        return (self[place] for place in range(len(self)))
+
+    def some(self, places: Sequence[int]) -> StoredImages:
+        """The images at some places, in that order."""
+        return StoredImages(
+            tuple(self.files[place] for place in places), tuple(self.digests[place] for place in places)
+        )
+
+
+def unchanged(file: Path, digest: bytes) -> DecodedImage | None:
+    """Read an image again; None where its pixels are no longer what they were.
+
+    Args:
+        file: Where it lies.
+        digest: Of its pixels when it was first read.
+    """
+    try:
+        image, found = read_image(file)
+    except RejectedImageError:
+        return None
+    return image if found == digest else None
+
+
+def changed(files: Sequence[Path]) -> DataError:
+    """The error about files that changed under the run; it names up to five."""
+    named = ", ".join(short(file) for file in files[:5])
+    more = f" and {len(files) - 5} more" if len(files) > 5 else ""
+    return DataError(f"private data: {named}{more} changed or went away while they were read: run again")

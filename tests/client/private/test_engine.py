@@ -1,0 +1,67 @@
+"""Engines: where private images are embedded and vote changes nothing about what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pcevolve.encoders import load_encoder
+from pcevolve.modality.images.appearance import Appearance
+from pcevolve.private import engine as engines
+from pcevolve.private.dataset import loaded
+from pcevolve.private.engine import LocalEngine, Shown
+from pcevolve.private.listing import listed_classes
+from pcevolve.private.views import PrivateViews
+from pcevolve.selectors import distances
+from pcevolve.selectors.distances import nearest_candidates, nearest_of_some
+from support.folders import class_folders
+
+LOOK = Appearance(0.2, 0.7, 0.5, 0.4, 0.5, 0.5)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return loaded(listed_classes(class_folders(tmp_path_factory.mktemp("data"), 5, shots=5)), keep=0)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("rendition", [None, LOOK])
+def test_batches_of_stored_images_are_embedded_as_all_at_once_in_memory_and_progress_is_told(
+    data, rendition, monkeypatch
+):
+    monkeypatch.setattr(engines, "BATCH_IMAGES", 3)
+    encoder, said = load_encoder("bundled"), []
+    views = PrivateViews(data, encoder)
+    found = views.embeddings(rendition, lambda done, total: said.append((done, total))).embeddings
+    shown = [image if rendition is None else rendition.given_to(image) for image in data.images]
+    assert np.array_equal(found, encoder.embed(shown))
+    assert said == [(3, 10), (6, 10), (9, 10), (10, 10)]
+
+
+def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(monkeypatch):
+    random = np.random.default_rng(0)
+    points, candidates = (
+        random.integers(0, 3, (200, 4)).astype(float),
+        random.integers(0, 3, (40, 4)).astype(float),
+    )
+    places = np.flatnonzero(random.random(200) < 0.5)
+    whole = nearest_candidates(points[places], candidates)
+    monkeypatch.setattr(distances, "BLOCK_ROWS", 7)
+    assert np.array_equal(nearest_of_some(points, places, candidates), whole)
+    assert np.array_equal(LocalEngine().nearest(points, places, candidates), whole)
+
+
+def test_a_pool_without_a_usable_candidate_takes_bounded_memory_and_the_first_is_named(monkeypatch):
+    asked, real = [], distances.squared_distances
+    monkeypatch.setattr(distances, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(
+        distances, "squared_distances", lambda rows, pool: asked.append(len(rows)) or real(rows, pool)
+    )
+    near = nearest_of_some(np.zeros((20, 2)), np.arange(20), np.full((5, 2), np.nan))
+    assert near.tolist() == [0] * 20
+    assert max(asked) == 7
+
+
+def test_what_is_shown_says_nothing_about_itself(data):
+    assert repr(Shown(data.images, None)) == "Shown"
+    assert [each.size for each in Shown(data.images, None)[2:4]] == [each.size for each in data.images[2:4]]
