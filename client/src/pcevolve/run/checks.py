@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,7 @@ def _check_figures(settings: RunSettings) -> None:
         parse_epsilon(settings.lifetime_epsilon, "--lifetime-epsilon")
     require_address(settings.api)
     _require_writers(settings)
+    _require_engine(settings)
 
 
 def _check_names(settings: RunSettings, key: str | None) -> None:
@@ -150,6 +152,20 @@ def _require_writers(settings: RunSettings) -> None:
 
         for form in settings.formats:
             require_writer(form)
+
+
+def _require_engine(settings: RunSettings) -> None:
+    """Refuse an engine that is not installed, or that cannot read these data."""
+    if settings.engine != "ray":
+        if settings.ray_address is not None:
+            raise UsageError("--ray-address is for --engine ray: give both, or neither")
+        return
+    if find_spec("ray") is None or find_spec("pyarrow") is None:
+        raise UsageError("--engine ray needs Ray: install pcevolve[ray], or leave --engine out")
+    if isinstance(parse_source(settings.private), DigitsSource):
+        raise UsageError(
+            "--engine ray reads images from files: give --private a folder, or leave --engine out"
+        )
 
 
 def _require_somebody(settings: RunSettings, generator: Generator | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from pcevolve import methods
@@ -12,13 +12,14 @@ from pcevolve.egress.in_process import (
 )
 from pcevolve.egress.in_process import InProcess
 from pcevolve.egress.transport import Address, HttpTransport, Transport
-from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.choice import resolved
 from pcevolve.evolve import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.methods import Method, Scope
 from pcevolve.methods.method import AppearanceMode
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.engine import Engine, LocalEngine, Told, nobody
 from pcevolve.private.judge import PrivateJudge, UniformJudge
 from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
@@ -52,6 +53,7 @@ class Components:
         skipped: Names of files that lie among the private images and are none.
         limits: What may be spent.
         generator: Makes the images inside this process, if no API does.
+        engine: Where private images are embedded and vote.
     """
 
     settings: RunSettings
@@ -69,10 +71,15 @@ class Components:
     skipped: tuple[str, ...]
     limits: Limits
     generator: Generator | None = None
+    engine: Engine = field(default_factory=LocalEngine)
 
     @classmethod
-    def of(cls, run: CheckedRun) -> Components:
+    def of(cls, run: CheckedRun, told: Told = nobody) -> Components:
         """Load the private data, and choose what their public sizes call for.
+
+        Args:
+            run: What nothing speaks against.
+            told: Is told how many private images are read.
 
         Raises:
             DataError: The private or the test data cannot be used.
@@ -80,7 +87,7 @@ class Components:
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
         spoken = find_dialect(settings.dialect)
-        read = read_data(settings)
+        read = read_data(settings, told)
         data = read.data
         scope = Scope(
             relation=settings.relation,
@@ -94,7 +101,7 @@ class Components:
         require(spoken, method.needs_for(iterations) | _asked_for(settings))
         encoder, why = resolved(settings.encoder)
         return cls(
-            settings=settings.model_copy(update={"encoder": encoder}),
+            settings=(chosen := settings.model_copy(update={"encoder": encoder})),
             method=method,
             reason=reason,
             encoder_reason=why,
@@ -109,6 +116,7 @@ class Components:
             skipped=read.skipped,
             limits=limits,
             generator=run.generator,
+            engine=_engine(chosen),
         )
 
     def transport(self) -> Transport:
@@ -124,15 +132,19 @@ class Components:
         Raises:
             ModelError: Its weights cannot be had.
         """
-        return load_encoder(self.settings.encoder, self.settings.encoder_weights, self.settings.device)
+        return load_encoder(self.settings.encoder, self.settings.encoder_weights, _device(self.settings))
 
     @cached_property
     def views(self) -> PrivateViews:
         """The private images as selectors see them."""
-        return PrivateViews(self.data, self.encoder)
+        return PrivateViews(self.data, self.encoder, self.engine)
 
-    def prepare(self, plan: PublicPlan) -> None:
+    def prepare(self, plan: PublicPlan, told: Told = nobody) -> None:
         """Do all that a plan will need of encoder and private images and that does not wait for the API's answers.
+
+        Args:
+            plan: What is going to be done.
+            told: Is told how many private images are embedded.
 
         Raises:
             DataError: A private image has no embedding.
@@ -140,7 +152,7 @@ class Components:
         """
         views = self.views  # loads the encoder, even for a control that looks at nothing
         if self.method.selector is not None:
-            views.prepare(with_appearances=0 in plan.releases)
+            views.prepare(with_appearances=0 in plan.releases, told=told)
 
     def chooser(self, plan: PublicPlan, transcript: Transcript) -> Chooser | None:
         """The public half of every selection; None for methods that look at nothing."""
@@ -170,6 +182,21 @@ def _asked_for(settings: RunSettings) -> set[str]:
         "adapter": settings.adapter,
     }
     return {capability for capability, wish in wishes.items() if wish}
+
+
+def _engine(settings: RunSettings) -> Engine:
+    """Where private images are worked on; Ray is loaded if it is asked for."""
+    if settings.engine == "local":
+        return LocalEngine()
+    from pcevolve.private.cluster import RayEngine
+
+    digest = named_weights(settings.encoder, settings.encoder_weights)
+    return RayEngine(settings.encoder_weights, digest, _device(settings), settings.ray_address)
+
+
+def _device(settings: RunSettings) -> str:
+    """Where the encoder runs; on a cluster a GPU is used only by who asks for one, so that all machines round alike."""
+    return "cpu" if settings.engine == "ray" and settings.device == "auto" else settings.device
 
 
 def _noise(seed: int | None) -> Noise:

@@ -30,6 +30,7 @@ from pcevolve.run.components import Components
 from pcevolve.run.disclosure import disclosure
 from pcevolve.run.exporting import export_run
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.long_work import told_of
 from pcevolve.run.opening import show_opening
 from pcevolve.run.planning import resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
@@ -85,7 +86,7 @@ def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
 
 
 def _executed(run: CheckedRun, audience: Audience, started: float) -> Outcome:
-    components = Components.of(run)
+    components = _components(run, audience.console)
     with run.folder.claimed(run.resume), _session(components, run.folder, audience.console) as session:
         try:
             show_opening(session.gate, session.plan, run.folder, audience.console)
@@ -96,6 +97,11 @@ def _executed(run: CheckedRun, audience: Audience, started: float) -> Outcome:
         except KeyboardInterrupt:
             raise stopped_midway(run.folder.root, session.plan, session.account) from None
     return Outcome(run.folder, components, session.plan, evolved, summary)
+
+
+def _components(run: CheckedRun, console: Console) -> Components:
+    with told_of(console, "reading private images") as told:
+        return Components.of(run, told)
 
 
 def preview(run: CheckedRun) -> Path:
@@ -109,7 +115,10 @@ def preview(run: CheckedRun) -> Path:
     """
     console = error_console()
     try:
-        with run.folder.claimed(run.resume), _session(Components.of(run), run.folder, console) as session:
+        with (
+            run.folder.claimed(run.resume),
+            _session(_components(run, console), run.folder, console) as session,
+        ):
             show_opening(session.gate, session.plan, run.folder, console)
     except KeyboardInterrupt:
         raise stopped_early(run.folder) from None
@@ -127,6 +136,7 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         closing(Transcript(folder.transcript)) as transcript,
         closing(opened_ledger(settings, begun=transcript.plan() is not None)) as ledger,
         closing(components.transport()) as transport,
+        components.engine.running(folder.scratch),
     ):
         pace = Pace(settings.pad_selection, settings.pace)
         meter = Meter(allowance(settings), components.dialect, transcript)
@@ -139,7 +149,8 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
             pace,
             meter,
         )
-        ready = prepared(components, ledger, transcript)
+        with told_of(console, "embedding private images") as embedding:
+            ready = prepared(components, ledger, transcript, embedding)
         account, draft = ready.account, ready.draft
         greeting = gate.hello(draft.run_id)
         size = components.dialect.native_size(settings.model, greeting) or FALLBACK_SIZE

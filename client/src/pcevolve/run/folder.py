@@ -41,6 +41,7 @@ class RunFolder(RunLayout):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._clear_false_start()
             self.private.mkdir(mode=0o700, exist_ok=True)
+            shutil.rmtree(self.scratch, ignore_errors=True)  # of a process that was killed
             yield
         except BlockingIOError as error:
             raise UsageError(f"another process is at work in {self.root}: wait for it to end") from error

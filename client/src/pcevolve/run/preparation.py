@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
+from pcevolve.private.engine import Told, nobody
 from pcevolve.providers.dialect import ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.checks import require_ledger
@@ -52,7 +53,7 @@ def opened_ledger(settings: RunSettings, begun: bool) -> Ledger:
     return Ledger(settings.ledger)
 
 
-def prepared(components: Components, ledger: Ledger, transcript: Transcript) -> Prepared:
+def prepared(components: Components, ledger: Ledger, transcript: Transcript, told: Told = nobody) -> Prepared:
     """Make sure that all of the plan can be paid for, and embed the private images.
 
     The size of the API's images, which only the API knows, has no part in any of this.
@@ -71,7 +72,7 @@ def prepared(components: Components, ledger: Ledger, transcript: Transcript) -> 
             f"the ledger {ledger.path} does not know this run, which has begun: restore the one that it began with"
         )
     account.require([event for each in components.method.planned(plan).values() for event in each])
-    components.prepare(plan)
+    components.prepare(plan, told)
     # What the provider had seen when the run began; a run that goes on does not count it anew.
     earlier = account.earlier() if recorded is None else recorded.earlier
     draft = plan.model_copy(update={"earlier": earlier})

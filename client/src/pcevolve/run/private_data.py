@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.methods import AUTO, METHODS
-from pcevolve.private.dataset import PrivateDataset, loaded
+from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, loaded
+from pcevolve.private.engine import Told, nobody
 from pcevolve.private.listing import Listing, listed, listed_classes, short
 from pcevolve.private.sources import DigitsSource, FolderSource, parse_source
 from pcevolve.private.subsample import subsampled
@@ -37,8 +38,12 @@ class RunData:
     skipped: tuple[str, ...] = ()
 
 
-def read_data(settings: RunSettings) -> RunData:
+def read_data(settings: RunSettings, told: Told = nobody) -> RunData:
     """Read what a run is asked to use.
+
+    Args:
+        settings: What was asked for.
+        told: Is told how many private images are read.
 
     Raises:
         DataError: The images cannot be used, or the classes do not hold about --shots units each.
@@ -54,7 +59,8 @@ def read_data(settings: RunSettings) -> RunData:
     used, rest_of_it = _drawn(settings, listing, units)
     if _looks(settings.method):
         _require_shots(settings, used, units)
-    data = _grouped(loaded(used), units)
+    keep = 0 if settings.engine == "ray" else KEPT_PIXELS  # a cluster reads files
+    data = _grouped(loaded(used, keep=keep, told=told), units)
     if settings.unit_size:
         require_unit_size(data, settings.unit_size)
     skipped = tuple(short(file) for file in listing.skipped)

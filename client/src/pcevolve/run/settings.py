@@ -7,7 +7,7 @@ import secrets
 import stat
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import tomli_w
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -215,6 +215,23 @@ class RunSettings(BaseModel):
         Field(description="Where the encoder runs: auto, cpu or cuda."),
         Setting(Panel.ENCODER),
     ] = "auto"
+    engine: Annotated[
+        Literal["local", "ray"],
+        Field(
+            description="Where private images are embedded and vote: in this process, or on Ray (pcevolve[ray]); the "
+            "same numbers."
+        ),
+        Setting(Panel.ENCODER, resumable=True),
+    ] = "local"
+    ray_address: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="HOST:PORT of your own Ray cluster for --engine ray; it sees private images. One on this "
+            "machine, for the run alone, if not given.",
+        ),
+        Setting(Panel.ENCODER, resumable=True),
+    ] = None
     ledger: Annotated[
         AbsolutePath,
         Field(description="Privacy ledger; one for all runs, because the budget belongs to the data."),

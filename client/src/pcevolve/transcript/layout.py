@@ -21,6 +21,7 @@ CARD: Final = "README.md"
 CLASSIFIER: Final = "classifier.safetensors"
 PRIVATE: Final = "private"
 RESULT: Final = "result.json"
+SCRATCH: Final = "cluster"
 EVALUATION: Final = "evaluation.json"
 SUMMARY: Final = "summary.json"
 REPORT: Final = "report.html"
@@ -102,6 +103,11 @@ class RunLayout:
     def private(self) -> Path:
         """The folder that is for the owner alone."""
         return self.root / PRIVATE
+
+    @property
+    def scratch(self) -> Path:
+        """What a cluster of the run's own writes; gone when it has ended."""
+        return self.private / SCRATCH
 
     @property
     def result(self) -> Path:

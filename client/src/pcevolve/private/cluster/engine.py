@@ -1,0 +1,136 @@
+"""Embeddings and votes by Ray: the same numbers as in one process, bit for bit on machines that round alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.encoders import Encoder
+from pcevolve.errors import EngineError, UsageError
+from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.private.cluster.connection import connected
+from pcevolve.private.cluster.work import Embedding, embedded
+from pcevolve.private.engine import Told
+from pcevolve.private.stored import StoredImages, changed
+from pcevolve.selectors.choosing import Rendition
+from pcevolve.selectors.distances import IntArray, nearest_candidates
+
+TASK_IMAGES = 512
+TASK_BYTES = 16 * 2**20
+"""Embeddings that one task compares with the candidates."""
+RETRIES = 20
+"""How often one search is begun again whose process died."""
+
+
+@dataclass(frozen=True)
+class RayEngine:
+    """An ``Engine`` that shares the work among the machines of a cluster.
+
+    Attributes:
+        weights: The file of the encoder's weights, on every machine; None for the installed ones.
+        digest: What the plan says of these weights.
+        device: Of the workers, ``cpu`` or ``cuda``; a worker on ``cuda`` has one GPU to itself.
+        address: ``HOST:PORT`` of the owner's cluster; None for one of the run's own.
+    """
+
+    weights: str | None
+    digest: str | None
+    device: str
+    address: str | None
+
+    def running(self, scratch: Path) -> AbstractContextManager[None]:
+        """Join the cluster, or start one that only this user can reach; see ``Engine.running``."""
+        return connected(self.address, scratch)
+
+    def embedded(
+        self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: Told
+    ) -> FloatArray:
+        """See ``Engine.embedded``; every image is read where it is embedded."""
+        if not isinstance(images, StoredImages):
+            raise UsageError("--engine ray reads images from files: give --private a folder")
+        how = Embedding(encoder.name, self.weights, self.digest, self.device, rendition)
+        rows, same = np.empty((len(images), encoder.dimension)), np.zeros(len(images), dtype=np.bool_)
+        done = 0
+        with _told_of_failure("embedded"):
+            for batch in _batches(images, how):
+                rows[batch["place"]], same[batch["place"]] = batch["row"], batch["same"]
+                done += len(batch["place"])
+                told(done, len(images))
+        if not same.all():
+            raise changed([images.files[place] for place in np.flatnonzero(~same)])
+        return rows
+
+    def nearest(self, points: FloatArray, places: IntArray, candidates: FloatArray) -> IntArray:
+        """See ``Engine.nearest``; each block of points is a task of its own."""
+        import ray
+
+        near = np.empty(len(places), dtype=np.int64)
+        step = max(1, TASK_BYTES // (points.itemsize * points.shape[1]))
+        task = ray.remote(num_cpus=1, max_retries=RETRIES)(nearest_candidates)
+        most = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+        with _told_of_failure("counted votes of"):
+            shared = ray.put(candidates)
+            waiting: dict[Any, slice] = {}
+            for start in range(0, len(places), step):
+                if len(waiting) >= most:
+                    _take_one(waiting, near)
+                block = slice(start, min(start + step, len(places)))
+                waiting[task.remote(points[places[block]], shared)] = block
+            while waiting:
+                _take_one(waiting, near)
+        return near
+
+
+def _take_one(waiting: dict[Any, slice], near: IntArray) -> None:
+    """Wait for any task, and put its answer where it belongs."""
+    import ray
+
+    (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
+    near[waiting.pop(ready)] = ray.get(ready)
+
+
+def _batches(images: StoredImages, how: Embedding) -> Iterator[dict[str, Any]]:
+    """Embed images by Ray Data; batches come in any order, and every image names its place."""
+    import ray
+    from ray.data import DataContext
+
+    context = DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    paths = zip(images.files, images.digests, strict=True)
+    rows = [
+        {"place": place, "file": os.fsencode(file.absolute()), "digest": digest}
+        for place, (file, digest) in enumerate(paths)
+    ]
+    processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    blocks = max(-(-len(rows) // TASK_IMAGES), min(len(rows), 4 * processors))
+    data = ray.data.from_items(rows, override_num_blocks=blocks)
+    found = data.map_batches(  # whose tasks Ray begins again as often as their process dies
+        embedded,
+        batch_size=None,
+        fn_kwargs={"embedding": how},
+        num_cpus=1,
+        num_gpus=int(how.device == "cuda"),
+    )
+    return iter(found.iter_batches(batch_size=None))
+
+
+@contextmanager
+def _told_of_failure(what: str) -> Iterator[None]:
+    """Say that the cluster failed, without what it said: its words may be about the data."""
+    import ray
+
+    try:
+        yield
+    except (ray.exceptions.RayError, OSError) as error:
+        raise EngineError(
+            f"the cluster failed while it {what} private images ({type(error).__name__}): nothing was drawn; its logs "
+            "tell more. Go on with --resume"
+        ) from None

@@ -1,0 +1,204 @@
+"""Ray in place of one process: the same numbers, whoever is killed meanwhile, and nothing left behind or said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from pcevolve.encoders import load_encoder, named_weights
+from pcevolve.errors import DataError, EngineError, UsageError
+from pcevolve.modality.images.appearance import Appearance
+from pcevolve.private.cluster import RayEngine, connection
+from pcevolve.private.cluster import engine as parts
+from pcevolve.private.dataset import loaded
+from pcevolve.private.engine import LocalEngine, nobody
+from pcevolve.private.listing import listed_classes
+from support.folders import class_folders
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.models,
+    pytest.mark.skipif(find_spec("ray") is None, reason="pcevolve[ray] is not installed"),
+]
+LOOK = Appearance(0.2, 0.7, 0.5, 0.4, 0.5, 0.5)
+
+
+def ray_engine(address: str | None = None, digest: str | None = None) -> RayEngine:
+    return RayEngine(None, digest or named_weights("bundled", None), "cpu", address)
+
+
+def ours() -> set[int]:
+    """Processes of this one's clusters, by the token that they inherit."""
+    found = set()
+    for process in Path("/proc").iterdir():
+        try:
+            words = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+        except OSError:
+            continue
+        if (
+            process.name.isdigit()
+            and int(process.name) != os.getpid()
+            and connection.token().encode() in words
+        ):
+            found.add(int(process.name))
+    return found
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return loaded(listed_classes(class_folders(tmp_path_factory.mktemp("data"), 5, shots=30)), keep=0)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return load_encoder("bundled", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory) -> Iterator[tuple[RayEngine, Path]]:
+    scratch = tmp_path_factory.mktemp("private") / "cluster"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "STORE_BYTES", 100 * 2**20)
+        patch.setenv("PCEVOLVE_API_KEY", "the key of the API")
+        with ray_engine().running(scratch):
+            yield ray_engine(), scratch
+
+
+@contextmanager
+def killing_workers(every: float) -> Iterator[list[int]]:
+    """Kill whoever works for the cluster, again and again."""
+    killed: list[int] = []
+    over = threading.Event()
+
+    def kill() -> None:
+        while not over.wait(every):
+            for process in ours():
+                try:
+                    name = Path(f"/proc/{process}/cmdline").read_bytes()
+                    if name.startswith((b"ray::MapBatches", b"ray::nearest")) and len(killed) < 4:
+                        os.kill(process, signal.SIGKILL)
+                        killed.append(process)
+                except OSError:
+                    continue
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_cluster_of_its_own_ends_with_all_its_processes_and_files_and_says_nothing(
+    tmp_path, data, encoder, capfd
+):
+    (tmp_path / "private").mkdir()
+    before, variables = ours(), dict(os.environ)
+    with ray_engine().running(tmp_path / "private" / "cluster"):
+        assert ours() - before
+        ray_engine().embedded(data.images, encoder, None, nobody)
+    deadline = time.monotonic() + 10
+    while ours() - before and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not ours() - before
+    assert list((tmp_path / "private").iterdir()) == []
+    assert dict(os.environ) == variables
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_address_where_nobody_is_is_told_at_once(tmp_path):
+    started = time.monotonic()
+    joining = ray_engine("127.0.0.1:9").running(tmp_path / "cluster")
+    with (
+        pytest.raises(UsageError, match=r"--ray-address 127\.0\.0\.1:9: there is no cluster to join"),
+        joining,
+    ):
+        pass
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("rendition", [None, LOOK])
+def test_embeddings_are_those_of_one_process_bit_for_bit_and_progress_is_told(
+    cluster, data, encoder, rendition
+):
+    said = []
+    found = cluster[0].embedded(data.images, encoder, rendition, lambda *each: said.append(each))
+    assert np.array_equal(found, LocalEngine().embedded(data.images, encoder, rendition, nobody))
+    assert said[-1] == (60, 60)
+    assert len(said) > 1
+
+
+def test_votes_are_those_of_one_process_bit_for_bit(cluster, monkeypatch):
+    monkeypatch.setattr(parts, "TASK_BYTES", 64 * 8 * 50)
+    random = np.random.default_rng(1)
+    points, candidates = random.normal(size=(700, 64)), random.normal(size=(300, 64))
+    candidates[7] = candidates[3]  # a tie
+    points[5] = candidates[3]
+    places = np.flatnonzero(random.random(700) < 0.7)
+    near = cluster[0].nearest(points, places, candidates)
+    assert np.array_equal(near, LocalEngine().nearest(points, places, candidates))
+    assert near[places.tolist().index(5)] == 3
+
+
+def test_killing_workers_in_the_middle_changes_nothing(cluster, data, encoder, monkeypatch):
+    monkeypatch.setattr(parts, "TASK_IMAGES", 15)
+    with killing_workers(0.05) as killed:
+        found = cluster[0].embedded(data.images, encoder, LOOK, nobody)
+    assert killed
+    assert np.array_equal(found, LocalEngine().embedded(data.images, encoder, LOOK, nobody))
+
+
+def test_killing_workers_that_count_votes_changes_none(cluster, monkeypatch):
+    monkeypatch.setattr(parts, "TASK_BYTES", 64 * 8 * 500)
+    random = np.random.default_rng(2)
+    points, candidates = random.normal(size=(40_000, 64)), random.normal(size=(2000, 64))
+    places = np.arange(len(points))
+    with killing_workers(0.05) as killed:
+        near = cluster[0].nearest(points, places, candidates)
+    assert killed
+    assert np.array_equal(near, LocalEngine().nearest(points, places, candidates))
+
+
+def test_a_file_that_changed_is_refused_by_name(cluster, encoder, tmp_path):
+    data = loaded(listed_classes(class_folders(tmp_path / "data", 6)), keep=0)
+    data.images.files[2].unlink()
+    with pytest.raises(DataError, match=r"type A/secret-6-2\.png changed or went away"):
+        cluster[0].embedded(data.images, encoder, None, nobody)
+
+
+def test_other_weights_on_a_machine_are_refused_and_ray_says_nothing_in_the_error(cluster, data, encoder):
+    with pytest.raises(EngineError, match="the cluster failed while it embedded private images") as failed:
+        ray_engine(digest="0" * 64).embedded(data.images, encoder, None, nobody)
+    assert "secret" not in str(failed.value)
+    assert failed.value.__cause__ is None
+    assert failed.value.__suppress_context__
+
+
+def test_only_this_user_gets_at_its_files_its_processes_have_no_key_and_listen_on_loopback(cluster):
+    scratch = cluster[1]
+    assert stat.S_IMODE(scratch.stat().st_mode) == 0o700
+    assert list((scratch / "ray").glob("session_*"))
+    for process in ours():
+        inherited = Path(f"/proc/{process}/environ").read_bytes()
+        assert b"PCEVOLVE_API_KEY" not in inherited
+        assert b"RAY_USAGE_STATS_ENABLED=0" in inherited
+    listening = [
+        socket.laddr.ip
+        for process in (psutil.Process(each) for each in ours())
+        for socket in process.net_connections("inet")
+        if socket.status == psutil.CONN_LISTEN
+    ]
+    assert listening
+    assert set(listening) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
