@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.system
 
-HEAVY = ("torch", "open_clip", "torchvision", "scipy", "sklearn", "httpx", "opendp")
+HEAVY = ("torch", "open_clip", "torchvision", "scipy", "sklearn", "httpx", "opendp", "ray")
 """Libraries that only a run under way needs."""
 PROBE = """
 import contextlib, io, json, sys
@@ -52,6 +52,8 @@ REFUSED = (
     ({"--unit-map": "nowhere"}, 3, "nowhere: no such file"),
     ({"--encoder-weights": "nowhere", "--encoder": "clip"}, 2, "nowhere: no such file"),
     ({"--subsample": "3", "--shots": "4"}, 2, "--subsample 3 and --shots 4 differ: leave --shots out"),
+    ({"--ray-address": "10.0.0.1:6379"}, 2, "--ray-address is for --engine ray: give both, or neither"),
+    ({"--engine": "dask"}, 2, "--engine: Input should be 'local' or 'ray'"),
     ({"--delta": "1"}, 2, "--delta: delta must be at least 0 and below 1"),
     ({"--ledger": "secret.key"}, 4, "is the name of a ledger's key: choose another with --ledger"),
 )

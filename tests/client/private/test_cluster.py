@@ -22,8 +22,9 @@ from pcevolve.modality.images.appearance import Appearance
 from pcevolve.private.cluster import RayEngine, connection
 from pcevolve.private.cluster import engine as parts
 from pcevolve.private.dataset import loaded
-from pcevolve.private.engine import LocalEngine, nobody
+from pcevolve.private.engine import LocalEngine
 from pcevolve.private.listing import listed_classes
+from pcevolve.private.telling import nobody
 from support.folders import class_folders
 
 pytestmark = [

@@ -17,9 +17,9 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import IMAGE, PrivateUnit
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, pixel_count, read_image
-from pcevolve.private.engine import BATCH_IMAGES, Told, nobody
 from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, refuse, short
 from pcevolve.private.stored import StoredImages
+from pcevolve.private.telling import BATCH_IMAGES, Told, nobody
 
 IntArray = NDArray[np.int64]
 

@@ -5,29 +5,20 @@ An engine changes where and how fast, never what: what it returns is the same bi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias, overload
+from typing import Protocol, overload
 
 import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.private.telling import BATCH_IMAGES, Told
 from pcevolve.selectors.choosing import Rendition
 from pcevolve.selectors.distances import IntArray, nearest_of_some
-
-BATCH_IMAGES = 256
-"""Images that are embedded before progress is told again; no more than one per thread is decoded at a time."""
-
-Told: TypeAlias = Callable[[int, int], None]
-"""Is called with how many images are done, and of how many; both are private."""
-
-
-def nobody(done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 class Engine(Protocol):

@@ -15,7 +15,8 @@ from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError
 from pcevolve.modality.images.appearance import appearances
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.engine import Engine, LocalEngine, Told, nobody
+from pcevolve.private.engine import Engine, LocalEngine
+from pcevolve.private.telling import Told, nobody
 from pcevolve.selectors import PrivateEmbeddings
 from pcevolve.selectors.choosing import Rendition
 

@@ -19,8 +19,9 @@ from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.methods import Method, Scope
 from pcevolve.methods.method import AppearanceMode
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.engine import Engine, LocalEngine, Told, nobody
+from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, UniformJudge
+from pcevolve.private.telling import Told, nobody
 from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require

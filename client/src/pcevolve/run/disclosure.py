@@ -65,9 +65,24 @@ def disclosure(
         f"{sum(call.count for call in plan.calls.values())} images",
         "asked with": _asked_with(plan, advice),
         **({"images": real_images(plan.library)} if plan.library else {}),
+        **_worked_on(components),
         **notes.odd,
         **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
     }
+
+
+def _worked_on(components: Components) -> dict[str, str]:
+    """Who else than this process sees private images, if somebody does."""
+    settings = components.settings
+    if settings.engine == "local" or components.method.selector is None:
+        return {}
+    cluster = settings.ray_address
+    where = (
+        f"at {cluster}: whoever may use that cluster may see them"
+        if cluster
+        else "in processes of this machine alone"
+    )
+    return {"private images": f"embedded and compared on Ray, {where}"}
 
 
 def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from pcevolve.private.engine import Told
+from pcevolve.private.telling import Told
 from pcevolve.run.progress import LINE_SECONDS
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
-from pcevolve.private.engine import Told, nobody
+from pcevolve.private.telling import Told, nobody
 from pcevolve.providers.dialect import ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.checks import require_ledger

@@ -8,10 +8,10 @@ from pathlib import Path
 from pcevolve.errors import DataError, UsageError
 from pcevolve.methods import AUTO, METHODS
 from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, loaded
-from pcevolve.private.engine import Told, nobody
 from pcevolve.private.listing import Listing, listed, listed_classes, short
 from pcevolve.private.sources import DigitsSource, FolderSource, parse_source
 from pcevolve.private.subsample import subsampled
+from pcevolve.private.telling import Told, nobody
 from pcevolve.private.units import UnitMap, read_units, require_unit_size, with_units
 from pcevolve.run.progress import error_console
 from pcevolve.run.settings import REST, RunSettings

@@ -17,8 +17,8 @@ from pcevolve.errors import EngineError, UsageError
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.private.cluster.connection import connected
 from pcevolve.private.cluster.work import Embedding, embedded
-from pcevolve.private.engine import Told
 from pcevolve.private.stored import StoredImages, changed
+from pcevolve.private.telling import Told
 from pcevolve.selectors.choosing import Rendition
 from pcevolve.selectors.distances import IntArray, nearest_candidates
 

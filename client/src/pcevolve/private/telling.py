@@ -1,0 +1,16 @@
+"""How whoever waits for work on private images learns how far it has come; imports nothing that takes long to load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+BATCH_IMAGES = 256
+"""Images that are read or embedded before it is told again."""
+
+Told: TypeAlias = Callable[[int, int], None]
+"""Is called with how many images are done, and of how many; both are private."""
+
+
+def nobody(done: int, total: int) -> None:
+    """Tell nobody."""
