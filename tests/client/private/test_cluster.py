@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -26,6 +28,8 @@ from pcevolve.private.engine import LocalEngine
 from pcevolve.private.listing import listed_classes
 from pcevolve.private.telling import nobody
 from support.folders import class_folders
+from support.processes import free_port
+from support.served import wait_until
 
 pytestmark = [
     pytest.mark.system,
@@ -117,6 +121,43 @@ def test_a_cluster_of_its_own_ends_with_all_its_processes_and_files_and_says_not
     assert list((tmp_path / "private").iterdir()) == []
     assert dict(os.environ) == variables
     assert capfd.readouterr() == ("", "")
+
+
+@contextmanager
+def owners_cluster(address: str, environment: dict[str, str]) -> Iterator[psutil.Process]:
+    """A cluster that was there before the run and goes on after it."""
+    host, port = address.split(":")
+    options = {"node-ip-address": host, "port": port, "num-cpus": 1, "object-store-memory": 80_000_000}
+    with tempfile.TemporaryDirectory(prefix="ray") as folder:  # sockets' paths have to be short
+        options |= {"temp-dir": folder, "include-dashboard": "false"}
+        given = [f"--{name}={value}" for name, value in options.items()]
+        command = [Path(sys.executable).parent / "ray", "start", "--head", "--block", *given]
+        with (Path(folder) / "ray.out").open("w") as out:
+            head = psutil.Popen([str(each) for each in command], env=environment, stdout=out, stderr=out)
+        started = [head]
+        try:
+            wait_until(lambda: "Ray runtime started" in (Path(folder) / "ray.out").read_text(), 90)
+            started += head.children(recursive=True)
+            yield head
+        finally:
+            head.terminate()
+            for process in psutil.wait_procs(started, timeout=20)[1]:
+                process.kill()
+
+
+def test_the_owners_own_cluster_is_joined_and_is_still_there_afterwards(tmp_path, data, encoder, monkeypatch):
+    secured = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": connection.token()}
+    secured |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+    for name, value in secured.items():
+        monkeypatch.setenv(name, value)
+    address = f"127.0.0.1:{free_port()}"
+    with owners_cluster(address, dict(os.environ)) as head:
+        with ray_engine(address).running(tmp_path / "cluster"):
+            found = ray_engine(address).embedded(data.images, encoder, None, nobody)
+        assert head.is_running()
+        assert not (tmp_path / "cluster").exists()
+    assert np.array_equal(found, LocalEngine().embedded(data.images, encoder, None, nobody))
+    assert os.environ["RAY_AUTH_TOKEN"] == connection.token()
 
 
 def test_an_address_where_nobody_is_is_told_at_once(tmp_path):
