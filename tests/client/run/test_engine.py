@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,8 +14,10 @@ import pytest
 from rich.console import Console
 
 from pcevolve.cli import main as cli
+from pcevolve.egress.transport import HttpTransport
 from pcevolve.errors import UsageError
 from pcevolve.private.cluster import connection
+from pcevolve.private.engine import LocalEngine
 from pcevolve.run import checks, long_work
 from pcevolve.run.long_work import told_of
 from pcevolve.run.settings import RunSettings
@@ -81,6 +84,30 @@ def test_a_run_on_ray_releases_what_one_in_this_process_does_and_leaves_nothing_
     assert "on ray, in processes of this machine alone" in " ".join(said.split())
     assert not any(word in said for word in ("worker", "dataset_", "raylet", "gcs"))
     assert os.environ["PCEVOLVE_API_KEY"] == online.LOGIN
+
+
+def test_an_engine_begins_before_the_first_request_and_ends_when_the_connection_is_closed(
+    run, server, monkeypatch
+):
+    order: list[str] = []
+
+    @contextmanager
+    def running(engine: LocalEngine, scratch: Path) -> Iterator[None]:
+        order.append("begins")
+        yield
+        order.append("ends")
+
+    def noted(owner: type, method: str, name: str) -> None:
+        honest = getattr(owner, method)
+        monkeypatch.setattr(owner, method, lambda *given: order.append(name) or honest(*given))
+
+    monkeypatch.setattr(LocalEngine, "running", running)
+    noted(online.LocalServer, "answer", "request")
+    noted(HttpTransport, "close", "closed")
+    run("run")
+    assert order[0] == "begins"
+    assert order[-2:] == ["closed", "ends"]
+    assert "request" in order
 
 
 @NEEDS_RAY

@@ -133,10 +133,10 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
     """
     settings = components.settings
     with (
+        components.engine.running(folder.scratch),  # first, so that it ends when the connection is closed
         closing(Transcript(folder.transcript)) as transcript,
         closing(opened_ledger(settings, begun=transcript.plan() is not None)) as ledger,
         closing(components.transport()) as transport,
-        components.engine.running(folder.scratch),
     ):
         pace = Pace(settings.pad_selection, settings.pace)
         meter = Meter(allowance(settings), components.dialect, transcript)
