@@ -141,7 +141,7 @@ def owners_cluster(address: str, environment: dict[str, str]) -> Iterator[psutil
             yield head
         finally:
             head.terminate()
-            for process in psutil.wait_procs(started, timeout=20)[1]:
+            for process in psutil.wait_procs(started, timeout=5)[1]:
                 process.kill()
 
 
