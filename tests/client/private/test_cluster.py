@@ -32,6 +32,7 @@ from support.processes import free_port
 from support.served import wait_until
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.system,
     pytest.mark.models,
     pytest.mark.skipif(find_spec("ray") is None, reason="pcevolve[ray] is not installed"),

@@ -57,6 +57,7 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., Path]:
 
 
 @NEEDS_RAY
+@pytest.mark.alone
 @pytest.mark.models
 def test_a_run_on_ray_releases_what_one_in_this_process_does_and_leaves_nothing_of_the_cluster(
     run, server, monkeypatch, capfd
