@@ -274,7 +274,7 @@ def undefended() -> Iterator[None]:
     """A client whose connection stays open until the run ends, and that looks at images when it needs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Gate, "_close_after_the_last", lambda gate: None)
-        patch.setattr(Components, "prepare", lambda components, plan: None)
+        patch.setattr(Components, "prepare", lambda components, plan, told: None)
         yield
 
 

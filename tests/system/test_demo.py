@@ -55,7 +55,7 @@ def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("per_image", "candidates"), [(0.01, 60), (0.2, 60), (0.21, 45), (0.27, 30), (1, 20)]
+    ("per_image", "candidates"), [(0.01, 100), (0.05, 100), (0.055, 60), (0.058, 45), (0.061, 30), (1, 20)]
 )
 def test_a_slow_machine_makes_less(per_image: float, candidates: int):
     assert probing.affordable(per_image) == candidates
