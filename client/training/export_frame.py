@@ -23,7 +23,7 @@ import torch
 from PIL import Image
 from safetensors.numpy import save_file
 
-from pcevolve.encoders import BUNDLED, Encoder, load_encoder, named_weights
+from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, Encoder, load_encoder, named_weights
 from pcevolve.selectors.coarse import coarse, power_below
 from pcevolve.selectors.frame import STEP, Frame
 
@@ -67,14 +67,15 @@ def main() -> None:
     parser.add_argument("--public", type=Path, required=True, help="folder written by public_images.py")
     parser.add_argument("--rendered", type=Path, required=True, help="folder written by render.py")
     parser.add_argument("--out", type=Path, required=True, help="the .safetensors file to write")
+    parser.add_argument("--encoder", choices=BUNDLED_FRAMES, default=BUNDLED)
     parser.add_argument("--weights", help="of the bundled encoder; without it, those that are installed")
     parser.add_argument("--count", type=int, default=4000, help="photographs")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    encoder = load_encoder(BUNDLED, args.weights)
+    encoder = load_encoder(args.encoder, args.weights)
     frame = frame_of(encoder, args.public, args.rendered, args.count, args.seed)
-    save_file(frame, args.out, {"weights": str(named_weights(BUNDLED, args.weights))})
+    save_file(frame, args.out, {"weights": str(named_weights(args.encoder, args.weights))})
 
 
 if __name__ == "__main__":

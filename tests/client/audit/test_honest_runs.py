@@ -12,7 +12,7 @@ from PIL import Image
 from pcevolve.audit import audit
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
-from pcevolve.encoders import frame_digest
+from pcevolve.encoders import BUNDLED, SPECTRAL, frame_digest, load_encoder
 from pcevolve.methods import method
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge
@@ -39,6 +39,13 @@ RUNS = {
         "method": "dp-means",
         **SELECTED,
         "frame": frame_digest("bundled", None),
+        "joined_frame": True,
+    },
+    "dp-means through two views": {
+        "method": "dp-means",
+        **SELECTED,
+        "encoder": SPECTRAL,
+        "frame": frame_digest(SPECTRAL, None),
         "joined_frame": True,
     },
     "dp-means, matched": {"method": "dp-means", "appearance": "matched", **SELECTED},
@@ -69,8 +76,9 @@ def private_images(labels: tuple[str, ...]) -> PrivateDataset:
 def judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """A whole run in which the private images choose."""
     run, chosen = SmallRun.open(root, plan, provider), method(plan.method)
-    chooser = Chooser(plan, encoder(), run.transcript.bodies.file, SELECTORS[chosen.selector]())
-    views = PrivateViews(private_images(plan.labels), encoder())
+    eyes = encoder() if plan.encoder == BUNDLED else load_encoder(plan.encoder)
+    chooser = Chooser(plan, eyes, run.transcript.bodies.file, SELECTORS[chosen.selector]())
+    views = PrivateViews(private_images(plan.labels), eyes)
     run.judge = PrivateJudge(views, chooser, run.account, SecureNoise(), chosen.planned(plan))
     run.finish()
     run.close()
@@ -81,7 +89,7 @@ def judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) 
 def test_a_run_of_the_real_judge_passes_every_check(tmp_path: Path, name: str):
     shape = {"candidates": 4, "initial": 4, "shots": SHOTS, **RUNS[name]}
     plan = small_plan(**shape, delta=method(str(shape["method"])).delta)
-    findings = audit(judged_run(tmp_path, plan), lambda name: encoder())
+    findings = audit(judged_run(tmp_path, plan))
     assert [fault for finding in findings for fault in finding.faults] == []
     assert any(finding.claim.startswith("every choice follows") and finding.checked for finding in findings)
 

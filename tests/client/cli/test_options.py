@@ -131,7 +131,7 @@ def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
 )
 def test_help_names_every_choice(option, names):
     (declared,) = (each for each in options_of(RunSettings) if each.name == option)
-    assert set(names) <= set(re.findall(r"[\w-]+", declared.help))
+    assert set(names) <= set(re.findall(r"[\w+-]+", declared.help))
 
 
 @pytest.mark.parametrize("model", [PlannedRun, AuditedClaim])

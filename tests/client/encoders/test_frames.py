@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from pcevolve.encoders import BUNDLED_FRAME, frame_digest
+from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, frame_digest
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.errors import ModelError
 from support.paid import encoder
@@ -68,7 +68,7 @@ def test_the_bundled_encoder_brings_the_frame_that_plans_name():
     assert frame is not None
     assert frame.digest == frame_digest("bundled", None)
     assert np.abs(frame.axes.T @ frame.axes - np.eye(frame.axes.shape[1])).max() < 0.01
-    assert BUNDLED_FRAME.stat().st_size < 100_000
+    assert BUNDLED_FRAMES[BUNDLED].stat().st_size < 100_000
 
 
 def test_no_other_weights_bring_it():

@@ -26,12 +26,13 @@ if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy
 
 __all__ = [
     "BUNDLED",
-    "BUNDLED_FRAME",
+    "BUNDLED_FRAMES",
     "BUNDLED_WEIGHTS",
     "CLIP_FILES",
     "CLIP_REPOSITORY",
     "ENCODERS",
     "RESNET18_FILE",
+    "SPECTRAL",
     "Encoder",
     "bundled_digest",
     "frame_digest",
@@ -41,17 +42,22 @@ __all__ = [
     "weights_digest",
 ]
 
-BUNDLED_FRAME = Path(__file__).with_name("bundled_frame.safetensors")
-"""What the bundled weights make of public photographs and renderings; made by ``client/training``."""
 BUNDLED = "bundled"
 BUNDLED_WEIGHTS = Path(__file__).with_name("bundled.safetensors")
+SPECTRAL = "bundled+spectrum"
+"""The bundled encoder and the power spectrum beside it: see ``spectrum``."""
 CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 """Names that open_clip's weights may have in their repository."""
 CLIP_REPOSITORY = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
 """Where the weights of ``clip`` come from, as open_clip says; importing it to ask would take seconds of every run."""
 RESNET18_FILE = "resnet18-f37072fd.pth"
 """Name of the weights of ``resnet18`` in torchvision's cache, for the same reason."""
-ENCODERS = (BUNDLED, "resnet18", "clip", "inception", "vit")
+BUNDLED_FRAMES = {
+    BUNDLED: Path(__file__).with_name("bundled_frame.safetensors"),
+    SPECTRAL: Path(__file__).with_name("bundled_spectrum_frame.safetensors"),
+}
+"""What encoders with the bundled weights make of public photographs and renderings; made by ``client/training``."""
+ENCODERS = (BUNDLED, SPECTRAL, "resnet18", "clip", "inception", "vit")
 
 
 class Encoder(Protocol):
@@ -81,7 +87,7 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
     """Load an encoder by name.
 
     Args:
-        name: ``bundled``, ``resnet18``, ``inception``, ``vit``, ``clip`` or ``clip:MODEL[:TAG]``
+        name: ``bundled``, ``bundled+spectrum``, ``resnet18``, ``inception``, ``vit``, ``clip`` or ``clip:MODEL[:TAG]``
             with a model and pretrained tag of open_clip.
         weights: Path of a state dict (safetensors, or a torch file without pickled code). Without
             it, the bundled file, or the library's published weights from its cache; nothing is downloaded.
@@ -137,7 +143,7 @@ def named_weights(name: str, weights: str | None) -> str | None:
     """
     if weights is not None:
         return weights_digest(weights)
-    return bundled_digest() if name == BUNDLED else None
+    return bundled_digest() if name in BUNDLED_FRAMES else None
 
 
 def frame_digest(name: str, weights: str | None) -> str | None:
@@ -153,7 +159,9 @@ def frame_digest(name: str, weights: str | None) -> str | None:
     Raises:
         ModelError: The package was installed without it.
     """
-    return _installed(BUNDLED_FRAME, "public frame is") if name == BUNDLED and weights is None else None
+    if name not in BUNDLED_FRAMES or weights is not None:
+        return None
+    return _installed(BUNDLED_FRAMES[name], "public frame is")
 
 
 def _installed(path: Path, what: str) -> str:

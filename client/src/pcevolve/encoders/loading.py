@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from pcevolve.encoders import BUNDLED_FRAME, frame_digest
+from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, SPECTRAL, Encoder, frame_digest
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import to_tensor
+from pcevolve.encoders.spectrum import WithSpectrum
 from pcevolve.encoders.weights import fit, read_state
 from pcevolve.errors import ModelError, UsageError
 
@@ -24,11 +26,19 @@ _DEVICE_TYPES = frozenset({"cpu", "cuda", "mps"})
 Parts = tuple[nn.Module, Callable[[Any], Tensor], int]
 
 
-def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
+def load(name: str, weights: str | None, device: str) -> Encoder:
     """Load an encoder; see ``load_encoder`` for the arguments and errors."""
+    if name != SPECTRAL:
+        return _frozen(name, weights, device)
+    inner = _frozen(BUNDLED, weights, device)
+    widened = WithSpectrum(name, inner, None)
+    return replace(widened, frame=_frame(name, weights, widened.dimension))
+
+
+def _frozen(name: str, weights: str | None, device: str) -> FrozenEncoder:
     place = _device(device)
     path = None if weights is None else Path(weights).expanduser()
-    if name == "bundled":
+    if name == BUNDLED:
         network, preprocess, dimension = _bundled(path)
     elif name in VISION:
         # Torchvision takes as long to import as torch itself.
@@ -40,8 +50,13 @@ def load(name: str, weights: str | None, device: str) -> FrozenEncoder:
 
         network, preprocess, dimension = load_clip(name, path)
     network.eval().requires_grad_(requires_grad=False)
-    frame = PublicFrame.read(BUNDLED_FRAME, dimension) if frame_digest(name, weights) else None
+    frame = _frame(name, weights, dimension)
     return FrozenEncoder(name, dimension, network.float().to(place), preprocess, place, frame)
+
+
+def _frame(name: str, weights: str | None, dimension: int) -> PublicFrame | None:
+    """The frame that an encoder brings, if it brings one."""
+    return PublicFrame.read(BUNDLED_FRAMES[name], dimension) if frame_digest(name, weights) else None
 
 
 def _bundled(path: Path | None) -> Parts:

@@ -200,7 +200,8 @@ class RunSettings(BaseModel):
     encoder: Annotated[
         str,
         Field(
-            description="auto (clip or resnet18, if fetch-encoder was asked for it, else bundled), bundled, resnet18, "
+            description="auto (clip or resnet18, if fetch-encoder was asked for it, else bundled), bundled, "
+            "bundled+spectrum (surfaces and textures), resnet18, "
             "clip, inception or vit."
         ),
         Setting(Panel.ENCODER, public=True),
