@@ -83,7 +83,7 @@ def test_without_the_key_nothing_is_answered(serve, fake, path):
     [
         ({"size": "huge"}, "size: must be WIDTHxHEIGHT"),
         ({"size": "17x24"}, "size: Input should be a multiple of 8"),
-        ({"response_format": "url"}, "response_format: Input should be 'b64_json'"),
+        ({"response_format": "gif"}, "response_format: Input should be 'b64_json' or 'url'"),
         ({"num_inference_steps": 0}, "num_inference_steps: Input should be greater"),
         ({"qualities": "SECRET"}, "qualities: Extra inputs are not permitted"),
         ({"strength": 0.5}, "strength: Extra inputs are not permitted"),

@@ -50,8 +50,15 @@ def test_what_a_client_says_to_openais_models_does_no_harm(client):
     assert (image.format, image.size) == ("WEBP", (64, 32))
 
 
+def test_images_are_fetched_from_where_the_answer_says(client):
+    made = client.images.generate(prompt="a cat", n=2, response_format="url")
+    edited = client.images.edit(image=("cat.png", png()), prompt="a cat", response_format="url")
+    found = [client._client.get(each.url).content for each in (*made.data, *edited.data)]
+    assert [Image.open(io.BytesIO(each)).size for each in found] == [(64, 32), (64, 32), (40, 24)]
+
+
 @pytest.mark.parametrize(
-    "refused", [{"background": "transparent"}, {"response_format": "url"}, {"stream": True}]
+    "refused", [{"background": "transparent"}, {"response_format": "gif"}, {"stream": True}]
 )
 def test_what_the_server_cannot_do_is_refused_by_name(client, refused):
     with pytest.raises(openai.UnprocessableEntityError, match=next(iter(refused))):

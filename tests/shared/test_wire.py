@@ -76,7 +76,7 @@ def test_messages_are_frozen(kind, fields):
         ("prompt", 5),
         ("model", ""),
         ("output_format", "gif"),
-        ("response_format", "url"),
+        ("response_format", "gif"),
         ("scheduler", ""),
     ],
 )

@@ -22,6 +22,7 @@ from pcevolve_server.errors import (
     RequestError,
 )
 from pcevolve_server.host import Host
+from pcevolve_server.links import Links
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.middleware import (
     Authenticated,
@@ -82,6 +83,7 @@ def create_app(
             Middleware(Bounded, room=Room(settings.max_buffered_mib * 2**20), seconds=settings.body_seconds),
         ],
     )
+    app.state.links = Links()
     app.state.service, app.state.host, app.state.metrics = Service(settings, host, metrics), host, metrics
     app.include_router(router)
     return app

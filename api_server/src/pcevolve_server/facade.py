@@ -10,13 +10,23 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pcevolve_server.errors import InvalidRequestError, TooLargeError
 from pcevolve_server.forms import parse
+from pcevolve_server.rendering import Linking
 from pcevolve_shared import containers, images, limits, wire
 from pcevolve_shared.wire import GeneratedImage, ImageToImageRequest, TextToImageRequest, WireModel
 
 _SIZE: Final = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
 _AUTO: Final = "auto"
 _NATIVE: Final = {"num_inference_steps": "steps", "guidance_scale": "guidance"}
-_SHARED: Final = ("model", "prompt", "negative_prompt", "n", "seed", "output_format", "strength")
+_SHARED: Final = (
+    "model",
+    "prompt",
+    "negative_prompt",
+    "n",
+    "seed",
+    "output_format",
+    "response_format",
+    "strength",
+)
 
 
 _Ignored = Annotated[str | None, Field(max_length=256, description="Of OpenAI's models; ignored.")]
@@ -36,7 +46,7 @@ class GenerationFields(WireModel):
             json_schema_extra={"pattern": rf"^({_AUTO}|{_SIZE.pattern})$"},
         ),
     ] = None
-    response_format: Literal["b64_json"] = "b64_json"
+    response_format: Literal["b64_json", "url"] = "b64_json"
     output_format: wire.OutputFormat = "png"
     background: Annotated[
         Literal["auto", "opaque"] | None, Field(description="Images have no transparency.")
@@ -79,7 +89,7 @@ def text_to_image(fields: GenerationFields) -> TextToImageRequest:
 
 
 def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
-    """Return the native request of a form.
+    """Return the native request of a form; its ``response_format`` is the native one.
 
     Raises:
         InvalidRequestError: Not a form, a field is wrong, or the image is none.
@@ -97,12 +107,23 @@ def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
 
 def answer(made: Sequence[GeneratedImage]) -> str:
     """Return the facade's JSON for images."""
-    return json.dumps({"created": int(time.time()), "data": [{"b64_json": each.image} for each in made]})
+    return _created([{"b64_json": each.image} for each in made])
+
+
+def answer_links(linked: Linking, made: Sequence[GeneratedImage]) -> str:
+    """Return the facade's JSON with an address in place of each image."""
+    return _created([{"url": each.url} for each in linked(made)])
+
+
+def _created(data: list[dict[str, str]]) -> str:
+    return json.dumps({"created": int(time.time()), "data": data})
 
 
 def _native(fields: BaseModel) -> dict[str, Any]:
     """The fields that were given, under their native names; what is absent stays absent."""
     given = fields.model_dump(include=fields.model_fields_set, exclude_none=True)
+    if given.get("response_format") == "b64_json":
+        given["response_format"] = "b64"
     return {_NATIVE.get(name, name): value for name, value in given.items() if name in (*_SHARED, *_NATIVE)}
 
 

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from pcevolve_server.errors import ContentRejectedError, GenerationError
 from pcevolve_server.generator import Picture
 from pcevolve_shared import images, limits
-from pcevolve_shared.wire import BatchResponse, GeneratedImage, GenerationRequest, ImageResponse
+from pcevolve_shared.wire import (
+    BatchResponse,
+    GeneratedImage,
+    GenerationRequest,
+    ImageResponse,
+    LinkBatchResponse,
+    LinkedImage,
+    LinkResponse,
+)
 
 _COST_PER_IMAGE = 0.0
 
@@ -21,6 +29,8 @@ class Answer:
 
 Spelling = Callable[[Sequence[GeneratedImage]], str]
 """How an API puts images into JSON."""
+Linking = Callable[[Sequence[GeneratedImage]], Sequence[LinkedImage]]
+"""Keeps images, and says where they can be fetched."""
 
 
 def native(made: Sequence[GeneratedImage]) -> str:
@@ -30,6 +40,17 @@ def native(made: Sequence[GeneratedImage]) -> str:
         ImageResponse(image=made[0].image, seed=made[0].seed, cost=cost)
         if len(made) == 1
         else BatchResponse(images=tuple(made), cost=cost)
+    )
+    return response.model_dump_json()
+
+
+def native_links(linked: Linking, made: Sequence[GeneratedImage]) -> str:
+    """Return the native JSON with an address in place of each image."""
+    cost, links = _COST_PER_IMAGE * len(made), linked(made)
+    response = (
+        LinkResponse(url=links[0].url, seed=links[0].seed, cost=cost)
+        if len(links) == 1
+        else LinkBatchResponse(images=tuple(links), cost=cost)
     )
     return response.model_dump_json()
 

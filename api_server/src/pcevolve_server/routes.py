@@ -1,5 +1,6 @@
 """The routes: parse, delegate, answer."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -13,18 +14,23 @@ from pcevolve_server.answering import EVENTS, answered
 from pcevolve_server.facade import EditFields, GenerationFields
 from pcevolve_server.host import Host
 from pcevolve_server.json_bodies import BoundedRoute
+from pcevolve_server.links import Links, address_of
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.middleware import caller_of
-from pcevolve_server.rendering import native
+from pcevolve_server.rendering import Linking, Spelling, native, native_links
 from pcevolve_server.service import Service
 from pcevolve_shared import wire
 from pcevolve_shared.wire import (
     BalanceResponse,
     BatchResponse,
     ErrorResponse,
+    GeneratedImage,
+    GenerationRequest,
     ImageResponse,
     ImageToImageRequest,
     IpAdapterRequest,
+    LinkBatchResponse,
+    LinkResponse,
     ModelInfo,
     ModelList,
     TextToImageRequest,
@@ -49,6 +55,23 @@ def _metrics(request: Request) -> Metrics:
     return metrics
 
 
+def _links(request: Request) -> Links:
+    links: Links = request.app.state.links
+    return links
+
+
+def _spelling(
+    request: Request,
+    body: GenerationRequest,
+    whole: Spelling,
+    linked: Callable[[Linking, Sequence[GeneratedImage]], str],
+) -> Spelling:
+    """How an answer is put into JSON: with its images, or with where they are."""
+    if body.response_format == "b64":
+        return whole
+    return partial(linked, _links(request).of(caller_of(request), address_of(request), body.output_format))
+
+
 ServiceDep = Annotated[Service, Depends(_service)]
 HostDep = Annotated[Host, Depends(_host)]
 
@@ -64,10 +87,14 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     },
     **_failures(401, 404, 408, 413, 422, 429, 500, 503),
 }
-_GENERATES: dict[str, Any] = {"response_model": ImageResponse | BatchResponse, "responses": _ANSWERS}
+_GENERATES: dict[str, Any] = {
+    "response_model": ImageResponse | BatchResponse | LinkResponse | LinkBatchResponse,
+    "responses": _ANSWERS,
+}
 _FACADE: dict[str, Any] = {"responses": _ANSWERS}
 _EDIT_FORM = EditFields.model_json_schema()
-_EDIT_FORM["properties"]["image"] = {"type": "string", "format": "binary"}
+_FILE: dict[str, Any] = {"type": "string", "format": "binary"}
+_EDIT_FORM["properties"]["image"] = _FILE
 _EDIT_FORM["required"] = ["image", *_EDIT_FORM["required"]]
 _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data": {"schema": _EDIT_FORM}}}}
 
@@ -75,26 +102,30 @@ _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data":
 @_json.post(wire.TEXT_TO_IMAGE, **_GENERATES)
 async def text_to_image(request: Request, body: TextToImageRequest, service: ServiceDep) -> Response:
     """Make images from a prompt."""
-    return await answered(request, partial(service.text_to_image, body, caller_of(request), native))
+    spelled = _spelling(request, body, native, native_links)
+    return await answered(request, partial(service.text_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
 async def image_to_image(request: Request, body: ImageToImageRequest, service: ServiceDep) -> Response:
     """Make variations of an image."""
-    return await answered(request, partial(service.image_to_image, body, caller_of(request), native))
+    spelled = _spelling(request, body, native, native_links)
+    return await answered(request, partial(service.image_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.IP_ADAPTER, **_GENERATES)
 async def ip_adapter(request: Request, body: IpAdapterRequest, service: ServiceDep) -> Response:
     """Make variations of an image that is also part of the prompt."""
-    return await answered(request, partial(service.image_to_image, body, caller_of(request), native))
+    spelled = _spelling(request, body, native, native_links)
+    return await answered(request, partial(service.image_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.OPENAI_GENERATIONS, **_FACADE)
 async def openai_generations(request: Request, body: GenerationFields, service: ServiceDep) -> Response:
     """Make images from a prompt, asked for as OpenAI's Images API does."""
     asked = facade.text_to_image(body)
-    return await answered(request, partial(service.text_to_image, asked, caller_of(request), facade.answer))
+    spelled = _spelling(request, asked, facade.answer, facade.answer_links)
+    return await answered(request, partial(service.text_to_image, asked, caller_of(request), spelled))
 
 
 @router.post(wire.OPENAI_EDITS, openapi_extra=_EDIT_BODY, **_FACADE)
@@ -102,7 +133,20 @@ async def openai_edits(request: Request, service: ServiceDep) -> Response:
     """Make variations of an image, asked for as OpenAI's Images API does: a form."""
     kind, form = request.headers.get("Content-Type", ""), await request.body()
     body = await run_in_threadpool(facade.image_to_image, kind, form)
-    return await answered(request, partial(service.image_to_image, body, caller_of(request), facade.answer))
+    spelled = _spelling(request, body, facade.answer, facade.answer_links)
+    return await answered(request, partial(service.image_to_image, body, caller_of(request), spelled))
+
+
+@router.get(
+    wire.LINKS + "/{name}",
+    response_class=Response,
+    responses={200: {"content": {"image/*": {"schema": _FILE}}}, **_failures(401, 404)},
+)
+async def link(request: Request, name: str, links: Annotated[Links, Depends(_links)]) -> Response:
+    """Return an image that was asked for by address, to who asked for it."""
+    found = links.find(name, caller_of(request))
+    headers = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
+    return Response(found.data, media_type=found.media_type, headers=headers)
 
 
 @router.get(wire.MODELS, responses=_failures(401, 503))

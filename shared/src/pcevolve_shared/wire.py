@@ -18,6 +18,7 @@ MODELS = "/v1/models"
 BALANCE = "/v1/account/balance"
 OPENAI_GENERATIONS = "/v1/images/generations"
 OPENAI_EDITS = "/v1/images/edits"
+LINKS = "/v1/images/links"
 HEALTH = "/healthz"
 READY = "/readyz"
 METRICS = "/metrics"
@@ -72,7 +73,10 @@ class GenerationRequest(WireModel):
     seed: Annotated[Seed | None, Field(description="Absent: the server draws one and reports it.")] = None
     scheduler: Annotated[Name | None, Field(description="Absent: the model's own.")] = None
     output_format: OutputFormat = "png"
-    response_format: Literal["b64"] = "b64"
+    response_format: Annotated[
+        Literal["b64", "url"],
+        Field(description="url: where to fetch each image, for some minutes, with the same key."),
+    ] = "b64"
     n: Annotated[
         int,
         Field(ge=1, le=limits.MAX_BATCH, description="Extension: image k takes (seed + k) mod 2**32."),
@@ -119,6 +123,26 @@ class BatchResponse(WireModel):
     """The answer to a request with ``n > 1``; in the order of the seeds."""
 
     images: Annotated[tuple[GeneratedImage, ...], Field(min_length=1, max_length=limits.MAX_BATCH)]
+    cost: Cost
+
+
+class LinkedImage(WireModel):
+    """One image of a batch that was asked for by address."""
+
+    url: Annotated[str, Field(max_length=limits.MAX_URL_CHARS)]
+    seed: Seed
+
+
+class LinkResponse(LinkedImage):
+    """The answer to a request with ``n == 1`` for an address."""
+
+    cost: Cost
+
+
+class LinkBatchResponse(WireModel):
+    """The answer to a request with ``n > 1`` for addresses; in the order of the seeds."""
+
+    images: Annotated[tuple[LinkedImage, ...], Field(min_length=1, max_length=limits.MAX_BATCH)]
     cost: Cost
 
 
