@@ -20,7 +20,7 @@ from pcevolve.modality.images.scans import framed
 
 Images = list[Image.Image]
 Embed = Callable[[Images], np.ndarray]
-SIDE, STEPS, GUIDANCE = 64, 10, 5.0
+SIDE = 64
 FOLDERS = (
     "steel:crazing,patches,scratches",
     "xray:normal,pneumonia",
@@ -55,18 +55,18 @@ def real_sets() -> dict[str, RealSet]:
 
 def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
     """What the bundled model draws for each class's prompt: ``count`` images per class."""
-    from pcevolve_server.diffusion.loading import load
+    from benchmarks.selectors.local import bundled, recommended
     from pcevolve_server.generator import Recipe, Task
-    from pcevolve_server.settings import ModelSettings
 
     made = []
     for label in real.labels:
         prompt = f"A {real.domain} image with {label}"
-        recipe = f"{prompt}/{count}/{SIDE}/{STEPS}/{_bundled_model()}"
+        recipe = f"{prompt}/{count}/{SIDE}/{_bundled_model()}"
         path = cache / f"{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.npy"
         if not path.exists():
-            model = load(ModelSettings(model="bundled", device="cpu", offline=True))
-            asked = Recipe(SIDE, SIDE, STEPS, GUIDANCE, strength=None)
+            model = bundled()
+            advice = recommended(model)
+            asked = Recipe(SIDE, SIDE, advice.steps, advice.guidance, strength=None)
             tasks = [Task(asked, prompt, "", seed, None) for seed in range(count)]
             pictures = [model.create(tasks[first : first + 8]) for first in range(0, count, 8)]
             np.save(path, np.stack([np.asarray(each.image) for batch in pictures for each in batch]))

@@ -22,6 +22,7 @@ from pcevolve_server.diffusion.loading import load
 from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.settings import ModelSettings
 from pcevolve_shared import images
+from pcevolve_shared.wire import Recommended
 
 BATCH = 48
 
@@ -34,6 +35,13 @@ def bundled() -> DiffusionGenerator:
     for part in (pipeline.unet, pipeline.vae):
         part.to(memory_format=torch.channels_last)
     return generator
+
+
+def recommended(generator: DiffusionGenerator) -> Recommended:
+    """Steps and guidance that a model is best asked with: benchmarks ask as a run does that names none."""
+    advice = generator.info.recommended
+    assert advice is not None
+    return advice
 
 
 @dataclass

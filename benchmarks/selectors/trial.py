@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist, pdist
 from benchmarks.judges import Verdict, judged, judges
 from benchmarks.private_sets import drawn
 from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
-from benchmarks.selectors.local import LocalGenerator, bundled
+from benchmarks.selectors.local import LocalGenerator, bundled, recommended
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from benchmarks.split import SETS
 from pcevolve import methods
@@ -42,7 +42,7 @@ from pcevolve_server.diffusion.generator import DiffusionGenerator
 NEIGHBOURS = 5
 FEWEST = 5
 """Images that a distance between two sets takes at least."""
-GUIDANCE, STEPS, SIDE = 5.0, 8, 64
+SIDE = 64
 
 
 class NoNoise:
@@ -211,6 +211,7 @@ def planned(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
     method, _ = methods.resolved(trial.method, budget, scope)
     iterations = method.iterations(trial.iterations, budget, scope)
     frame = frame_digest(trial.encoder, None) if method.centre_first else None
+    advice = recommended(model())
     plan = PublicPlan(
         run_id=f"{trial.seed:032x}",
         run_seed=trial.seed,
@@ -229,8 +230,8 @@ def planned(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         keep=method.keep,
         appearance=trial.appearance or method.appearance_for(budget, scope),
         threshold=method.threshold,
-        guidance=GUIDANCE,
-        steps=STEPS,
+        guidance=advice.guidance,
+        steps=advice.steps,
         width=SIDE,
         height=SIDE,
         shots=trial.shots,

@@ -104,6 +104,8 @@ def measured(
 def _row(
     verb: str, server: str, clients: int, found: list[dict[str, float]], raw: dict[int, float]
 ) -> dict[str, object]:
+    from pcevolve_server.diffusion.steady import IMAGES
+
     cell = {name: statistics.median(each[name] for each in found) for name in found[0]}
     best = min(raw, key=raw.__getitem__)
     return {
@@ -112,6 +114,7 @@ def _row(
         "clients": clients,
         "images_per_second": 1 / cell["wall"],
         "ratio_to_raw_pipeline": raw[best] / cell["processor"],
+        "ratio_to_same_batch": raw[IMAGES] / cell["processor"],
         "ratio_to_one_at_a_time": raw[1] / cell["processor"],
         "best_batch": best,
         **cell,
@@ -120,7 +123,7 @@ def _row(
 
 def headline(rows: Sequence[dict[str, object]]) -> dict[str, object]:
     """What a reader looks for, by server and clients: text-to-image."""
-    names = ("images_per_second", "ratio_to_raw_pipeline", "ratio_to_one_at_a_time")
+    names = ("images_per_second", "ratio_to_raw_pipeline", "ratio_to_same_batch", "ratio_to_one_at_a_time")
     shown = [row for row in rows if row["verb"] == "t2i"]
     return {
         name: {f"{row['server']}/{row['clients']}": round(float(str(row[name])), 3) for row in shown}

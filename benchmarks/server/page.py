@@ -11,8 +11,9 @@ HEADER = """# The API server under load
 Written by `make bench-server` on {machine}. The bundled model draws 64 x 64 pixels in its 4 steps (t2i), or varies
 an image at strength 0.6 (i2i). Every client asks for **one image at a time**, so all batching is the server's. Ratios
 are of processor time per image, medians of {turns} in which the pipeline and the servers ran one after the other:
-**of the raw pipeline** is the pipeline's at its best batch over the server's, HTTP, PNG and JSON included; **of one at
-a time** is the pipeline's at a batch of one over the server's. Images per second are by the clock.
+**of the raw pipeline** is the pipeline's at its best batch over the server's, HTTP, PNG and JSON included; **at the
+same batch** is the pipeline's in batches of 16, which are the server's; **of one at a time** is the pipeline's at a
+batch of one. Images per second are by the clock.
 
 `exact`, the default, gives the same bytes whoever else asks; `merge` lets images that share a run differ by rounding.
 Servers have one thread unless they say otherwise, 2 processes one each (`--engine processes`); compiled is `--compile`.
@@ -23,6 +24,7 @@ COLUMNS = {
     "clients": "clients",
     "images_per_second": "images/s",
     "ratio_to_raw_pipeline": "of the raw pipeline",
+    "ratio_to_same_batch": "at the same batch",
     "ratio_to_one_at_a_time": "of one at a time",
     "p50": "p50, s",
     "p99": "p99, s",
