@@ -9,7 +9,7 @@ from PIL import Image
 
 from pcevolve_server import sources
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.settings import ModelSettings, SafetyPolicy
+from pcevolve_server.settings import Batching, ModelSettings, SafetyPolicy
 from support.tiny_model import load
 
 pytestmark = pytest.mark.models
@@ -113,3 +113,22 @@ def test_the_models_own_checker_is_asked_about_every_image():
     checker = ModelChecker(RedChecker(), CLIPImageProcessor(size=16, crop_size=16))
     pictures = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue", "white")]
     assert checker.flagged(pictures) == [True, False, True]
+
+
+def test_a_large_model_decodes_in_tiles_what_it_was_not_made_for_unless_told_otherwise(tiny_model):
+    latents = torch.randn(1, 4, 24, 24, generator=torch.Generator().manual_seed(0))
+    made = {}
+    for tiling in (True, False):
+        vae = load(
+            model=str(tiny_model), batching=Batching.MERGE, tiling=tiling, device="cpu"
+        ).text_to_image.vae
+        assert vae.tile_latent_min_size < 24
+        with torch.inference_mode():
+            made[tiling] = vae.decode(latents).sample
+        assert vae.use_tiling is tiling
+    assert made[True].shape == made[False].shape
+    assert not torch.equal(made[True], made[False])
+
+
+def test_a_small_model_in_exact_batches_has_no_tiles():
+    assert not load(model="bundled", device="cpu").text_to_image.vae.use_tiling

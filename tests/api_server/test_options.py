@@ -68,3 +68,12 @@ def test_a_directory_with_blanks_in_its_name_is_one_model_in_the_environment_too
     folder = tmp_path / "my  model"
     folder.mkdir()
     assert names(settings_of(PCEVOLVE_SERVER_MODEL=f"{before}{folder}")) == [f"{before}{folder}"]
+
+
+def test_an_interval_and_tiles_are_the_first_models_and_off_unless_asked_for(settings_of):
+    plain = settings_of().model
+    assert (plain.guidance_interval, plain.tiling) == ((0.0, 1.0), False)
+    said = settings_of("--model", "a", "--model", "b", "--guidance-interval", "0.4", "1", "--vae-tiling")
+    assert [each.guidance_interval for each in said.models] == [(0.4, 1.0), (0.0, 1.0)]
+    assert [each.tiling for each in said.models] == [True, True]
+    assert settings_of(PCEVOLVE_SERVER_GUIDANCE_INTERVAL="0.4 1").model.guidance_interval == (0.4, 1.0)

@@ -11,6 +11,7 @@ from pcevolve_server.errors import ServerError
 from pcevolve_server.keys import API_KEY_VARIABLE, read_keys
 from pcevolve_server.loras import Lora
 from pcevolve_server.settings import (
+    WHOLE,
     Batching,
     EngineKind,
     ModelSettings,
@@ -62,6 +63,8 @@ def serve(
     scheduler: model_options.Scheduler = None,
     default_steps: options.DefaultSteps = None,
     default_guidance: options.DefaultGuidance = None,
+    guidance_interval: model_options.GuidanceInterval = WHOLE,
+    vae_tiling: model_options.Tiling = False,
     ip_adapter: model_options.IpAdapter = "",
     ip_adapter_scale: model_options.IpAdapterScale = 0.5,
     safety_checker: model_options.SafetyChecker = SafetyPolicy.AUTO,
@@ -89,7 +92,7 @@ def serve(
         loras=tuple(map(Lora.read, lora)),
         adapter=ip_adapter, adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
         offline=offline, allow_pickle=allow_pickle, threads=threads, compiled=compile_,
-        batching=batching, library_cache=library_cache,
+        batching=batching, library_cache=library_cache, guidance_interval=guidance_interval, tiling=vae_tiling,
     )  # fmt: skip
     settings = Settings(
         model=loading, others=loading.others(model[1:]), model_memory_mib=model_memory_mib, host=host, port=port,

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import BadParameter, Option
 
 from pcevolve_server.options import PREFIX
 from pcevolve_server.settings import SafetyPolicy
@@ -18,6 +18,18 @@ def named_models(names: list[str]) -> list[str]:
     return names
 
 
+def ordered(interval: tuple[float, float]) -> tuple[float, float]:
+    """An interval whose ends are in order.
+
+    Raises:
+        BadParameter: They are not, or are no shares.
+    """
+    low, high = interval
+    if not 0 <= low < high <= 1:
+        raise BadParameter("give two shares between 0 and 1, the smaller one first")
+    return interval
+
+
 # Which models.
 Models = Annotated[
     list[str],
@@ -26,8 +38,8 @@ Models = Annotated[
         envvar=PREFIX + "MODEL",
         callback=named_models,
         help="'bundled', a diffusers directory, a hub id, or library:DIR for a folder of public images. May be"
-        " repeated: requests that name no model get the first, to which --model-id, --compile, --lora, --scheduler and"
-        " --ip-adapter belong.",
+        " repeated: requests that name no model get the first, to which --model-id, --compile, --lora, --scheduler,"
+        " --guidance-interval and --ip-adapter belong.",
     ),
 ]
 Model = Annotated[
@@ -61,6 +73,26 @@ AllowPickle = Annotated[
 LibraryCache = Annotated[
     str,
     Option(envvar=PREFIX + "LIBRARY_CACHE", help="Where indexes of libraries are kept; default: ~/.cache."),
+]
+
+# How they draw.
+GuidanceInterval = Annotated[
+    tuple[float, float],
+    Option(
+        envvar=PREFIX + "GUIDANCE_INTERVAL",
+        metavar="LOW HIGH",
+        callback=ordered,
+        help="Guidance tells between these shares of the noise levels alone, 1 being pure noise; elsewhere a step costs"
+        " half. Stable Diffusion 1 and 2.",
+    ),
+]
+Tiling = Annotated[
+    bool,
+    Option(
+        "--vae-tiling",
+        envvar=PREFIX + "VAE_TILING",
+        help="Decode images larger than a large model was made for in tiles that overlap: less memory, more time.",
+    ),
 ]
 
 # What is added to them, and what watches them.

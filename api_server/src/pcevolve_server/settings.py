@@ -11,6 +11,9 @@ from pcevolve_server.errors import SettingsError
 from pcevolve_server.keys import API_KEY_VARIABLE, Key
 from pcevolve_server.loras import Lora
 
+WHOLE = (0.0, 1.0)
+"""All noise levels."""
+
 
 class SafetyPolicy(StrEnum):
     """What to do about the model's safety checker."""
@@ -56,6 +59,8 @@ class ModelSettings:
         threads: CPU threads of the model; 0: one for a small model, the library's choice for others.
         compiled: Whether to compile a small model's denoiser for its own size before the server is ready.
         batching: Whether images that share a model run may differ by rounding for it.
+        guidance_interval: Shares of the noise levels between which guidance tells; 0 and 1: everywhere.
+        tiling: Whether images larger than a model's autoencoder was made for are decoded in tiles.
         library_cache: Directory for the indexes of libraries; empty: the user's cache directory.
     """
 
@@ -74,11 +79,15 @@ class ModelSettings:
     threads: int = 0
     compiled: bool = False
     batching: Batching = Batching.EXACT
+    guidance_interval: tuple[float, float] = WHOLE
+    tiling: bool = False
     library_cache: str = ""
 
     def others(self, names: Sequence[str]) -> tuple[ModelSettings, ...]:
         """The settings of other models in the same server, without what is meant for this one alone."""
-        shared = replace(self, model_id="", scheduler=None, loras=(), adapter="", compiled=False)
+        shared = replace(
+            self, model_id="", scheduler=None, loras=(), adapter="", compiled=False, guidance_interval=WHOLE
+        )
         return tuple(replace(shared, model=name) for name in names)
 
 

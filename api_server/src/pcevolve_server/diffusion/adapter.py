@@ -4,6 +4,7 @@ Source: Ye et al. 2023, "IP-Adapter: Text Compatible Image Prompt Adapter" (arXi
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,8 +12,12 @@ from diffusers import DiffusionPipeline
 from diffusers.models import ImageProjection
 from PIL import Image
 
+from pcevolve_server import sources
+from pcevolve_server.diffusion.failures import LOAD_ERRORS
 from pcevolve_server.diffusion.traits import is_doubled
+from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Recipe
+from pcevolve_server.settings import ModelSettings
 
 
 @dataclass(frozen=True)
@@ -56,3 +61,39 @@ class Adapter:
         with torch.inference_mode():
             positive, negative = pipeline.encode_image([image], pipeline.device, 1, hidden)
         return positive[:, None], negative[:, None]
+
+
+def loaded(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
+    """Load the IP-Adapter that ``settings`` name into a pipeline; None if they name none.
+
+    Raises:
+        ModelLoadError: With what to do.
+    """
+    if not settings.adapter:
+        return None
+    if getattr(pipeline, "unet", None) is None:
+        raise ModelLoadError(
+            f"--ip-adapter is for models with a UNet; {settings.model} has none: leave it out"
+        )
+    try:
+        source, subfolder, weights = _place(settings.adapter, "XL" in type(pipeline).__name__)
+        pipeline.load_ip_adapter(
+            source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
+        )
+    except LOAD_ERRORS as error:
+        raise ModelLoadError(sources.advice(settings.adapter, "IP-Adapter", error)) from error
+    local = Path(settings.adapter).expanduser()
+    return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
+
+
+def _place(name: str, xl: bool) -> tuple[str, str, str]:
+    """Return source, subfolder and weight file; ``name`` is a weight file, a directory or a hub id.
+
+    A weight file has its ``image_encoder`` folder beside it; a directory has the layout of the authors'
+    hub repository.
+    """
+    file = Path(name).expanduser()
+    if file.is_file():
+        return str(file.parent), "", file.name
+    subfolder, weights = ("sdxl_models", "sdxl") if xl else ("models", "sd15")
+    return sources.locate(name), subfolder, f"ip-adapter_{weights}.safetensors"

@@ -13,6 +13,7 @@ from PIL import Image
 from pcevolve_server.diffusion import schedulers, traits
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.encodings import Prompt, latents_of
+from pcevolve_server.diffusion.interval import Interval, Switch
 from pcevolve_server.diffusion.memory import pipeline_weight
 from pcevolve_server.diffusion.prompts import cut_tokens, readers
 from pcevolve_server.diffusion.stages import Stages
@@ -39,6 +40,7 @@ class DiffusionGenerator:
         steady: What makes the pipelines' denoiser independent of the batch; ``None`` if nothing does.
         encoded: What makes an embedding of a prompt; ``None`` if the pipelines have to.
         stages: Measures the runs of both pipelines.
+        interval: Noise levels at which guidance tells; ``None``: all of them.
     """
 
     info: ModelInfo
@@ -49,6 +51,7 @@ class DiffusionGenerator:
     adapter: Adapter | None = None
     steady: Steady | None = None
     encoded: Prompt | None = None
+    interval: Interval | None = None
 
     @property
     def companions(self) -> int:
@@ -105,19 +108,21 @@ class DiffusionGenerator:
         recipe = tasks[0].recipe
         pipeline.scheduler = scheduler
         self.stages.begin()
-        if self.steady is not None:
-            self.steady.guided = traits.is_doubled(pipeline, recipe.guidance)
         adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
+        prompts = self._prompts(tasks)
+        switch = self._switch(pipeline, recipe, prompts)
+        guidance = recipe.guidance if switch is None else switch.scale(recipe.strength or 1.0)
+        self._expect(pipeline, guidance)
         generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
         with torch.inference_mode():
             output = pipeline(
-                **self._prompts(tasks),
+                **prompts,
                 **(self._inputs(tasks, generators) if pipeline is self.image_to_image else {}),
-                **_sides(pipeline, recipe),
-                guidance_scale=recipe.guidance,
+                **traits.sides(pipeline, recipe.width, recipe.height),
+                guidance_scale=guidance,
                 generator=generators,
                 output_type="np",
-                callback_on_step_end=_ending(unwanted),
+                callback_on_step_end=self._after_step(unwanted, switch),
                 **adapted,
                 **arguments,
             )
@@ -125,6 +130,34 @@ class DiffusionGenerator:
         if not np.isfinite(arrays).all():
             raise GenerationError("the model's output is not finite", code="not_finite")
         return arrays
+
+    def _switch(self, pipeline: DiffusionPipeline, recipe: Recipe, prompts: dict[str, Any]) -> Switch | None:
+        """What turns guidance on and off in a run; None where it stays as it is, as beside an image prompt."""
+        if self.interval is None or recipe.adapter_scale is not None:
+            return None
+        if not traits.is_doubled(pipeline, recipe.guidance):
+            return None
+        return Switch(self.interval, recipe.guidance, schedulers.levels(self.scheduler), **prompts)
+
+    def _expect(self, pipeline: DiffusionPipeline, guidance: float) -> None:
+        """Tell what keeps batches of one size how many rows an image takes now."""
+        if self.steady is not None:
+            self.steady.guided = traits.is_doubled(pipeline, guidance)
+
+    def _after_step(self, unwanted: Unwanted, switch: Switch | None) -> Callable[..., dict[str, Any]]:
+        """What a pipeline calls after each step; it tells which, and ends a run that nobody waits for."""
+
+        def after_step(
+            pipeline: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]
+        ) -> dict[str, Any]:
+            if unwanted(step + 1, getattr(pipeline, "num_timesteps", 0)):
+                raise AbandonedError("nobody waits for these images any more")
+            if switch is not None:
+                tensors |= switch.turned(pipeline, step)
+                self._expect(pipeline, pipeline.guidance_scale)
+            return tensors
+
+        return after_step
 
     def _prompts(self, tasks: Sequence[Task]) -> dict[str, Any]:
         """Embeddings, or the texts for pipelines that have to make them."""
@@ -154,25 +187,6 @@ class DiffusionGenerator:
 
     def _picture(self, task: Task, image: Image.Image) -> Picture:
         return Picture(image, cut_tokens(readers(self.text_to_image), task.prompt))
-
-
-def _sides(pipeline: DiffusionPipeline, recipe: Recipe) -> dict[str, int]:
-    """Width and height, for pipelines that would else take their own; the others take the input's."""
-    sides = {"width": recipe.width, "height": recipe.height}
-    return sides if traits.takes(pipeline, "width") else {}
-
-
-def _ending(unwanted: Unwanted) -> Callable[..., dict[str, Any]]:
-    """What a pipeline calls after each step; it tells which, and ends a run that nobody waits for."""
-
-    def after_step(
-        pipeline: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]
-    ) -> dict[str, Any]:
-        if unwanted(step + 1, getattr(pipeline, "num_timesteps", 0)):
-            raise AbandonedError("nobody waits for these images any more")
-        return tensors
-
-    return after_step
 
 
 def _input_of(task: Task) -> Image.Image:

@@ -1,7 +1,6 @@
 """From a name on the command line to a Generator; one path for the bundled, a local and a hub model."""
 
 import logging
-from pathlib import Path
 
 import diffusers
 import torch
@@ -10,11 +9,12 @@ from diffusers import DiffusionPipeline
 
 from pcevolve_server import sources
 from pcevolve_server.diffusion import compiling, decoding, describing, lora, precision, schedulers, traits
-from pcevolve_server.diffusion.adapter import Adapter
+from pcevolve_server.diffusion.adapter import Adapter, loaded
 from pcevolve_server.diffusion.checker import ModelChecker
 from pcevolve_server.diffusion.encodings import prompts_of
 from pcevolve_server.diffusion.failures import LOAD_ERRORS
 from pcevolve_server.diffusion.generator import DiffusionGenerator
+from pcevolve_server.diffusion.interval import chosen
 from pcevolve_server.diffusion.stages import Stages
 from pcevolve_server.diffusion.steady import is_small, steady, steady_decoder
 from pcevolve_server.errors import ModelLoadError
@@ -43,7 +43,7 @@ def load(settings: ModelSettings) -> Generator:
         torch.set_num_threads(threads)
     for each in settings.loras:
         lora.add(each, pipeline, settings)
-    adapter = _adapter(settings, pipeline)
+    adapter = loaded(settings, pipeline)
     computes = _lower(settings, pipeline, device)
     checker = _detach_checker(settings, pipeline)
     generator = _generator(settings, pipeline, adapter)
@@ -102,37 +102,6 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
     return str(denoiser.dtype).removeprefix("torch.")
 
 
-def _adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
-    if not settings.adapter:
-        return None
-    if getattr(pipeline, "unet", None) is None:
-        raise ModelLoadError(
-            f"--ip-adapter is for models with a UNet; {settings.model} has none: leave it out"
-        )
-    try:
-        source, subfolder, weights = _adapter_place(settings.adapter, "XL" in type(pipeline).__name__)
-        pipeline.load_ip_adapter(
-            source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
-        )
-    except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.advice(settings.adapter, "IP-Adapter", error)) from error
-    local = Path(settings.adapter).expanduser()
-    return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
-
-
-def _adapter_place(name: str, xl: bool) -> tuple[str, str, str]:
-    """Return source, subfolder and weight file; ``name`` is a weight file, a directory or a hub id.
-
-    A weight file has its ``image_encoder`` folder beside it; a directory has the layout of the authors'
-    hub repository.
-    """
-    file = Path(name).expanduser()
-    if file.is_file():
-        return str(file.parent), "", file.name
-    subfolder, weights = ("sdxl_models", "sdxl") if xl else ("models", "sd15")
-    return sources.locate(name), subfolder, f"ip-adapter_{weights}.safetensors"
-
-
 def _detach_checker(settings: ModelSettings, pipeline: DiffusionPipeline) -> ModelChecker | None:
     """Take the checker out of the pipeline, which would only blacken images; the policy is ours."""
     checker = getattr(pipeline, "safety_checker", None)
@@ -164,8 +133,19 @@ def _generator(
         steady_decoder(pipeline.vae)
     elif large and hasattr(pipeline.vae, "enable_slicing"):
         pipeline.vae.enable_slicing()
-    stages = Stages(denoiser, pipeline.vae)
-    return DiffusionGenerator(info, pipeline, image_to_image, scheduler, stages, adapter, same, encoded)
+    if same is None and settings.tiling and hasattr(pipeline.vae, "enable_tiling"):
+        pipeline.vae.enable_tiling()  # of what is larger than it was made for
+    return DiffusionGenerator(
+        info,
+        pipeline,
+        image_to_image,
+        scheduler,
+        Stages(denoiser, pipeline.vae),
+        adapter,
+        same,
+        encoded,
+        chosen(settings, encoded),
+    )
 
 
 def _image_to_image(settings: ModelSettings, pipeline: DiffusionPipeline) -> DiffusionPipeline:

@@ -41,6 +41,11 @@ def takes(pipeline: DiffusionPipeline, argument: str) -> bool:
     return argument in inspect.signature(type(pipeline).__call__).parameters
 
 
+def sides(pipeline: DiffusionPipeline, width: int, height: int) -> dict[str, int]:
+    """Width and height, for pipelines that would else take their own; the others take the input's."""
+    return {"width": width, "height": height} if takes(pipeline, "width") else {}
+
+
 def family(pipeline: DiffusionPipeline) -> str:
     """The name of the pipeline's class among diffusers' text-to-image models, such as ``stable-diffusion-xl``."""
     names = (name for name, kind in AUTO_TEXT2IMAGE_PIPELINES_MAPPING.items() if kind is type(pipeline))
