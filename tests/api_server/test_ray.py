@@ -146,6 +146,22 @@ def test_sigterm_refuses_what_cannot_be_done_in_time_and_leaves_nothing_behind(s
     assert "Traceback" not in server.log.read_text()
 
 
+def test_several_models_are_served_each_by_its_name(tiny_model, zoo, tmp_path):
+    models = {each.name: each for each in (Path(tiny_model), Path(zoo("lcm")))}
+    options = [word for path in models.values() for word in ("--model", path)]
+    server = RayServer(tmp_path, *options, "--replicas", 1, "--threads", 1)
+    try:
+        server.wait_ready()
+        for name in (*models, *models):
+            with served(load(model=str(models[name]), threads=1)) as alone:
+                body = {"model": name, "prompt": "a b c", "seed": 1, "steps": 2}
+                expected = alone.post("/v1/stable-diffusion/text-to-image", json=body).json()
+            assert server.ask(**body).json() == expected
+        assert server.ask(model="nothing").status_code == 404
+    finally:
+        server.end()
+
+
 @pytest.fixture(scope="module")
 def config(tmp_path_factory):
     """Writes the Serve config of a library whose images have one colour, which loads in a second."""

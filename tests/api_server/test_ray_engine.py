@@ -15,6 +15,7 @@ from pcevolve_server.engines import choice
 from pcevolve_server.errors import ContentRejectedError, GenerationError, NotReadyError, SettingsError
 from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.settings import EngineKind, ModelSettings, Settings
+from pcevolve_server.shelf import Offer
 
 ROOT = Path(__file__).parents[2]
 TASKS = [Task(Recipe(width=8, height=8), "p", "", 1)]
@@ -76,8 +77,8 @@ class Connection:
 
 
 def engine_before(cluster, handle, times=1000):
-    deployment, engine = cluster
-    return engine.ClusterEngine(Connection(times), handle, deployment.Description(None, 1), 1, False, 0.01)
+    _, engine = cluster
+    return engine.ClusterEngine(Connection(times), handle, (Offer(None, 1),), 1, False, 0.01)
 
 
 def test_a_batch_runs_again_where_its_replica_died(cluster):
@@ -132,7 +133,7 @@ def test_cancelling_a_run_cancels_it_on_the_replica(cluster):
 
 def test_a_replica_raises_nothing_to_ray_and_logs_no_message(cluster, fake, caplog):
     deployment, _ = cluster
-    replica = deployment.Replica(ModelSettings(), lambda _: fake)
+    replica = deployment.Replica(deployment.Wanted((ModelSettings(),)), lambda _: fake)
     with caplog.at_level(logging.ERROR):
         failure = asyncio.run(replica.run([Task(Recipe(8, 8), "explode", "", 1)]))
     assert isinstance(failure, GenerationError)
@@ -144,7 +145,7 @@ def test_a_cancelled_replica_gives_up_between_steps(cluster, fake):
     fake.gate.clear()
 
     async def scenario():
-        replica = deployment.Replica(ModelSettings(), lambda _: fake)
+        replica = deployment.Replica(deployment.Wanted((ModelSettings(),)), lambda _: fake)
         run = asyncio.create_task(replica.run(TASKS))
         while not fake.batches:
             await asyncio.sleep(0.001)
@@ -206,11 +207,35 @@ def test_the_serve_config_is_one_and_its_arguments_are_options(cluster):
     assert (application.name, application.route_prefix) == (engine.APPLICATION, None)
     assert [each.name for each in application.deployments] == [deployment.DEPLOYMENT]
     assert application.import_path == f"{deployment.__name__}:{deployment.build.__name__}"
-    assert deployment.settings_of(application.args).device == "cuda"
-    with pytest.raises(ValueError, match="unknown devise"):
-        deployment.settings_of({"devise": "cuda"})
-    with pytest.raises(ValueError, match="threads"):
-        deployment.settings_of({"threads": "many"})
+    (model,) = deployment.wanted_of(application.args).models
+    assert model.device == "cuda"
+
+
+def test_a_config_may_ask_for_several_models_that_share_what_is_said_of_all(cluster):
+    deployment, _ = cluster
+    asked = {"model": "a", "model_id": "mine", "threads": 2, "others": ["b", "c"], "model_memory_mib": 500}
+    wanted = deployment.wanted_of(asked)
+    assert [(each.model, each.model_id, each.threads) for each in wanted.models] == [
+        ("a", "mine", 2),
+        ("b", "", 2),
+        ("c", "", 2),
+    ]
+    assert wanted.memory_mib == 500
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        ({"devise": "cuda"}, "unknown devise"),
+        ({"threads": "many"}, "threads"),
+        ({"others": "b"}, "tuple"),
+        ({"model_memory_mib": -1}, "greater"),
+    ],
+)
+def test_a_config_that_asks_for_what_there_is_not_is_refused(cluster, args, complaint):
+    deployment, _ = cluster
+    with pytest.raises(ValueError, match=complaint):
+        deployment.wanted_of(args)
 
 
 def test_the_example_for_kubernetes_agrees_with_the_serve_config_and_the_lock():

@@ -158,8 +158,6 @@ class Settings:
             raise SettingsError("one thread is one replica: --replicas goes with --engine processes or ray")
         if (self.max_replicas or self.ray_address) and self.engine is not EngineKind.RAY:
             raise SettingsError("--max-replicas and --ray-address go with --engine ray")
-        if (self.others or self.model_memory_mib) and self.engine is EngineKind.RAY:
-            raise SettingsError("several models and --model-memory-mib go with --engine thread or processes")
         if self.max_replicas and not 0 < self.replicas <= self.max_replicas:
             raise SettingsError("--max-replicas goes with a --replicas that is not larger")
         if not self.keys and not is_loopback(self.host):

@@ -34,7 +34,7 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
     threads = settings.model.threads or max(1, cores // max(count, settings.max_replicas))
     each = [replace(model, threads=threads) for model in settings.models]
     if settings.engine is EngineKind.RAY:
-        return cluster.opening(replace(settings, replicas=count, model=each[0]))
+        return cluster.opening(replace(settings, replicas=count, model=each[0], others=tuple(each[1:])))
     return processes.opening(partial(models.shelve, each, settings.model_memory_mib), count)
 
 

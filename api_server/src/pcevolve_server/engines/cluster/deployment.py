@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pydantic import TypeAdapter
+from pydantic import NonNegativeInt, TypeAdapter
 from ray import serve
 
 from pcevolve_server import logs, models
@@ -16,7 +16,7 @@ from pcevolve_server.engines.thread import ThreadEngine
 from pcevolve_server.errors import GenerationError, RequestError
 from pcevolve_server.generator import Generator, Picture, Recipe, Task, generate
 from pcevolve_server.settings import ModelSettings
-from pcevolve_shared.wire import ModelInfo
+from pcevolve_server.shelf import Offer, offers
 
 logger = logging.getLogger(__name__)
 
@@ -28,11 +28,16 @@ _TRIES = 2
 
 
 @dataclass(frozen=True)
-class Description:
-    """What a replica says of its generator; as of the engine."""
+class Wanted:
+    """What each replica has.
 
-    info: ModelInfo
-    companions: int
+    Attributes:
+        models: The first is what requests get that name none.
+        memory_mib: Of those in memory at a time; 0: no bound.
+    """
+
+    models: tuple[ModelSettings, ...]
+    memory_mib: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,26 +58,24 @@ class Scale:
 
 
 class Replica:
-    """A generator in a process of its own.
+    """A generator in a process of its own, or a shelf of several.
 
     Nothing is raised to Ray, which would write it to its logs, and what a library raises may quote a prompt.
     """
 
-    def __init__(
-        self, settings: ModelSettings, load: Callable[[ModelSettings], Generator] | None = None
-    ) -> None:
-        """Load the model; Serve sends nothing before that.
+    def __init__(self, wanted: Wanted, load: Callable[[Wanted], Generator] | None = None) -> None:
+        """Load the models; Serve sends nothing before that.
 
         Args:
-            settings: What to load.
-            load: How, on the model's thread; by default with a first image, which takes longer than others.
+            wanted: What to load.
+            load: How, on the models' thread; by default with a first image, which takes longer than others.
         """
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
-        self._engine = ThreadEngine(executor.submit(load or _warm, settings).result(), executor)
+        self._engine = ThreadEngine(executor.submit(load or _warm, wanted).result(), executor)
 
-    async def describe(self) -> Description:
-        """What the model can do."""
-        return Description(self._engine.info, self._engine.companions)
+    async def describe(self) -> tuple[Offer, ...]:
+        """What each model can do."""
+        return self._engine.offers
 
     async def run(self, tasks: Sequence[Task]) -> list[Picture] | RequestError:
         """Return the pictures of tasks that share one recipe, or why there are none.
@@ -86,22 +89,24 @@ class Replica:
         return GenerationError("the model failed on this request")
 
 
-def _warm(settings: ModelSettings) -> Generator:
+def _warm(wanted: Wanted) -> Generator:
     logs.configure("info")
-    generator = models.load(settings)
-    size = generator.info.base_resolution
-    generate(generator, [Task(Recipe(size.width, size.height, steps=1), "", "", 0)])
+    several = len(wanted.models) > 1
+    generator = models.shelve(wanted.models, wanted.memory_mib) if several else models.load(wanted.models[0])
+    for each in offers(generator):
+        size = each.info.base_resolution
+        generate(generator, [Task(Recipe(size.width, size.height, steps=1, model=each.info.id), "", "", 0)])
     return generator
 
 
-def application(settings: ModelSettings, scale: Scale) -> serve.Application:
+def application(wanted: Wanted, scale: Scale) -> serve.Application:
     """The application whose only deployment is the generator.
 
     Args:
-        settings: What each replica loads.
+        wanted: What each replica loads.
         scale: How many replicas, with what.
     """
-    return serve.deployment(Replica, **options(scale)).bind(settings)
+    return serve.deployment(Replica, **options(scale)).bind(wanted)
 
 
 def options(scale: Scale) -> dict[str, object]:
@@ -136,23 +141,31 @@ def _auto(scale: Scale) -> dict[str, float]:
 
 
 def build(args: dict[str, object]) -> serve.Application:
-    """The application of a Serve config: ``import_path`` names this function, ``args`` are fields of ``ModelSettings``.
+    """The application of a Serve config, whose ``import_path`` names this function; see ``wanted_of`` for ``args``.
 
     How many replicas and what each may use stands in the config's ``deployments``.
 
     Raises:
         ValueError: An unknown field, or a value of another type.
     """
-    settings = settings_of(args)
-    return application(settings, Scale(processors=max(1, settings.threads)))
+    wanted = wanted_of(args)
+    return application(wanted, Scale(processors=max(1, wanted.models[0].threads)))
 
 
-def settings_of(args: Mapping[str, object]) -> ModelSettings:
-    """Return the settings that a config spells.
+def wanted_of(args: Mapping[str, object]) -> Wanted:
+    """Return what a config asks for.
+
+    Args:
+        args: Fields of ``ModelSettings``; ``others``, names of more models; ``model_memory_mib``.
 
     Raises:
         ValueError: An unknown field, or a value of another type.
     """
-    if unknown := set(args) - set(ModelSettings.__dataclass_fields__):
+    known = {*ModelSettings.__dataclass_fields__, "others", "model_memory_mib"}
+    if unknown := set(args) - known:
         raise ValueError(f"args: unknown {', '.join(sorted(unknown))}; see ModelSettings")
-    return TypeAdapter(ModelSettings).validate_python(dict(args))
+    own = {name: value for name, value in args.items() if name in ModelSettings.__dataclass_fields__}
+    first = TypeAdapter(ModelSettings).validate_python(own)
+    others = TypeAdapter(tuple[str, ...]).validate_python(args.get("others", ()))
+    memory_mib = TypeAdapter(NonNegativeInt).validate_python(args.get("model_memory_mib", 0))
+    return Wanted((first, *first.others(others)), memory_mib)

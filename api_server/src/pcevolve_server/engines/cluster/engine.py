@@ -15,11 +15,12 @@ from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview
 from pcevolve_server import sources
 from pcevolve_server.engines.cancelling import finished
 from pcevolve_server.engines.cluster.connection import Connection
-from pcevolve_server.engines.cluster.deployment import Description, Scale, application
+from pcevolve_server.engines.cluster.deployment import Scale, Wanted, application
 from pcevolve_server.engines.engine import Told, untold
 from pcevolve_server.errors import GenerationError, ModelLoadError, NotReadyError, RequestError
 from pcevolve_server.generator import Picture, Task
 from pcevolve_server.settings import ModelSettings, Settings
+from pcevolve_server.shelf import Offer, Traffic
 from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
@@ -52,9 +53,9 @@ async def opened(connection: Connection, settings: Settings) -> ClusterEngine:
         await connection.do(_deploy, connection, settings)
     there = await _ready(connection)
     handle = serve.get_app_handle(APPLICATION)
-    description = await handle.describe.remote()
+    offers = await handle.describe.remote()
     at_once = max(settings.replicas, settings.max_replicas) or there
-    return ClusterEngine(connection, handle, description, at_once, deploys)
+    return ClusterEngine(connection, handle, offers, at_once, deploys)
 
 
 class ClusterEngine:
@@ -64,7 +65,7 @@ class ClusterEngine:
         self,
         connection: Connection,
         handle: DeploymentHandle,
-        description: Description,
+        offers: tuple[Offer, ...],
         replicas: int,
         deployed: bool,
         watch_seconds: float = 10.0,
@@ -74,23 +75,28 @@ class ClusterEngine:
         Args:
             connection: Ends with the engine.
             handle: Of the application.
-            description: Of its generator.
+            offers: Of its models.
             replicas: Batches that are sent at once; those for which no replica is free wait in the cluster.
             deployed: Whether the application ends with the engine.
             watch_seconds: From one look at the cluster to the next while a batch is under way.
         """
-        self._connection, self._handle, self._description = connection, handle, description
+        self._connection, self._handle, self.offers = connection, handle, offers
         self._replicas, self._deployed, self._watch_seconds = replicas, deployed, watch_seconds
 
     @property
     def info(self) -> ModelInfo:
-        """What the model can do."""
-        return self._description.info
+        """What the first model can do."""
+        return self.offers[0].info
 
     @property
     def companions(self) -> int:
-        """As of the generator."""
-        return self._description.companions
+        """Of the first model."""
+        return self.offers[0].companions
+
+    @property
+    def traffic(self) -> Traffic:
+        """Nothing: replicas keep it to their logs."""
+        return Traffic()
 
     @property
     def replicas(self) -> int:
@@ -146,16 +152,18 @@ def _deploy(connection: Connection, settings: Settings) -> None:
     """Ask the cluster to start the replicas; returns before they have loaded anything.
 
     Raises:
-        ModelLoadError: The model is not on this machine, which is the whole cluster.
+        ModelLoadError: A model is not on this machine, which is the whole cluster.
     """
     if connection.own:
-        sources.check(settings.model)
+        for each in settings.models:
+            sources.check(each)
     least = settings.replicas or 1
     most = max(least, settings.max_replicas)
     scale = Scale(least, most, max(1, settings.model.threads), _share_of_gpus(settings.model, most))
     # HTTP stays outside: Serve's own proxies are not started.
     serve.start(proxy_location="Disabled")
-    target = serve.RunTarget(application(settings.model, scale), name=APPLICATION, route_prefix=None)
+    wanted = Wanted(settings.models, settings.model_memory_mib)
+    target = serve.RunTarget(application(wanted, scale), name=APPLICATION, route_prefix=None)
     serve.run_many([target], wait_for_applications_running=False)
 
 
