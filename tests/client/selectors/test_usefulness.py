@@ -113,7 +113,11 @@ def test_agreement_is_the_cosine_between_the_ways_in_which_classes_differ():
         (9.0, 0.5, ALIKE - 0.01, "doubtful"),
         (TOLD_APART - 0.01, 0.5, 1.0, "doubtful"),
         (9.0, FAR, 1.0, "doubtful"),
-        (9.0, FAR + 0.01, 1.0, "not useful"),
+        (TOLD_APART, FAR + 0.01, ALIKE, "doubtful"),
+        (TOLD_APART - 0.01, FAR + 0.01, 1.0, "not useful"),
+        (9.0, FAR + 0.01, ALIKE - 0.01, "not useful"),
+        (None, FAR + 0.01, None, "not useful"),
+        (9.0, FAR + 0.01, None, "not useful"),
         (0.0, FAR + 0.01, -1.0, "not useful"),
     ],
 )

@@ -47,12 +47,18 @@ class Assessment(BaseModel):
     def word(self) -> Word:
         """Whether the dataset is likely to be worth something on private data.
 
-        Images far from what was released are not, whatever the noise; where noise hides whether the classes differ,
-        nobody can say.
+        Images far from what was released are not, unless their classes surely differ as the released ones do: then one
+        number speaks against the other, and nobody can say. Nor can anybody where noise hides whether classes differ.
         """
         if self.distance > FAR:
-            return "not useful"
+            return "doubtful" if self._alike else "not useful"
         return "doubtful" if self._hidden or self._unlike or self.distance > NEAR else "useful"
+
+    @property
+    def _alike(self) -> bool:
+        """Whether the released classes surely differ, and the dataset's differ as they do."""
+        told_apart = self.separation is not None and self.separation >= TOLD_APART
+        return told_apart and self.agreement is not None and self.agreement >= ALIKE
 
     @property
     def _unlike(self) -> bool:
