@@ -56,6 +56,10 @@ COMMANDS = {
         "pcevolve.cli.classify:classify",
         "Say which class images are nearest to, by what a run released about its classes.",
     ),
+    "evaluate": (
+        "pcevolve.cli.evaluate:evaluate",
+        "Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.",
+    ),
     "export": (
         "pcevolve.cli.export:export",
         "Write the dataset of a finished run as Parquet or WebDataset beside its images.",

@@ -57,7 +57,7 @@ BUNDLED_FRAMES = {
     SPECTRAL: Path(__file__).with_name("bundled_spectrum_frame.safetensors"),
 }
 """What encoders with the bundled weights make of public photographs and renderings; made by ``client/training``."""
-ENCODERS = (BUNDLED, SPECTRAL, "resnet18", "clip", "inception", "vit")
+ENCODERS = (BUNDLED, SPECTRAL, "resnet18", "resnet34", "resnet50", "clip", "inception", "vit")
 
 
 class Encoder(Protocol):
@@ -87,8 +87,7 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
     """Load an encoder by name.
 
     Args:
-        name: ``bundled``, ``bundled+spectrum``, ``resnet18``, ``inception``, ``vit``, ``clip`` or ``clip:MODEL[:TAG]``
-            with a model and pretrained tag of open_clip.
+        name: One of ``ENCODERS``, or ``clip:MODEL[:TAG]`` with a model and pretrained tag of open_clip.
         weights: Path of a state dict (safetensors, or a torch file without pickled code). Without
             it, the bundled file, or the library's published weights from its cache; nothing is downloaded.
         device: A torch device, or ``auto`` for CUDA where there is one.

@@ -26,12 +26,12 @@ def fetch_encoder(name: str) -> None:
         UsageError: No such encoder, or one that needs no download.
         ModelError: The origin cannot be reached, or the download failed.
     """
-    from pcevolve.encoders import require_encoder
+    from pcevolve.encoders import BUNDLED_FRAMES, require_encoder
     from pcevolve.encoders.loading import VISION
 
     require_encoder(name)
-    if name == "bundled":
-        raise UsageError("encoder bundled comes with the client: there is nothing to fetch")
+    if name in BUNDLED_FRAMES:
+        raise UsageError(f"encoder {name} comes with the client: there is nothing to fetch")
     if name in VISION:
         from pcevolve.encoders.vision import ARCHITECTURES
 

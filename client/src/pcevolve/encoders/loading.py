@@ -19,7 +19,7 @@ from pcevolve.encoders.weights import fit, read_state
 from pcevolve.errors import ModelError, UsageError
 
 BUNDLED_SIDE = 64  # pixels
-VISION = ("resnet18", "inception", "vit")
+VISION = ("resnet18", "resnet34", "resnet50", "inception", "vit")
 """Names of encoders that torchvision has."""
 _DEVICE_TYPES = frozenset({"cpu", "cuda", "mps"})
 

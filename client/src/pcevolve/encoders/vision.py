@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ class Vision:
     heads: tuple[str, ...]
 
 
-def _resnet18() -> nn.Module:
-    network: nn.Module = models.resnet18(weights=None)
+def _resnet(layers: int) -> nn.Module:
+    network: nn.Module = getattr(models, f"resnet{layers}")(weights=None)
     network.fc = nn.Identity()
     return network
 
@@ -52,7 +53,9 @@ def _vit() -> nn.Module:
 
 
 ARCHITECTURES: Mapping[str, Vision] = {
-    "resnet18": Vision(_resnet18, models.ResNet18_Weights.IMAGENET1K_V1, 512, ("fc.",)),
+    "resnet18": Vision(partial(_resnet, 18), models.ResNet18_Weights.IMAGENET1K_V1, 512, ("fc.",)),
+    "resnet34": Vision(partial(_resnet, 34), models.ResNet34_Weights.IMAGENET1K_V1, 512, ("fc.",)),
+    "resnet50": Vision(partial(_resnet, 50), models.ResNet50_Weights.IMAGENET1K_V1, 2048, ("fc.",)),
     "inception": Vision(_inception, models.Inception_V3_Weights.IMAGENET1K_V1, 2048, ("fc.", "AuxLogits.")),
     "vit": Vision(_vit, models.ViT_B_16_Weights.IMAGENET1K_V1, 768, ("heads.",)),
 }

@@ -201,7 +201,7 @@ class RunSettings(BaseModel):
         str,
         Field(
             description="auto (clip or resnet18, if fetch-encoder was asked for it, else bundled), bundled, "
-            "bundled+spectrum (surfaces and textures), resnet18, "
+            "bundled+spectrum (surfaces and textures), resnet18, resnet34, resnet50, "
             "clip, inception or vit."
         ),
         Setting(Panel.ENCODER, public=True),

@@ -23,6 +23,7 @@ PRIVATE: Final = "private"
 RESULT: Final = "result.json"
 SCRATCH: Final = "cluster"
 EVALUATION: Final = "evaluation.json"
+JUDGEMENT: Final = "judgement.json"
 SUMMARY: Final = "summary.json"
 REPORT: Final = "report.html"
 PREVIEW: Final = "preview.html"
@@ -118,6 +119,11 @@ class RunLayout:
     def evaluation(self) -> Path:
         """Accuracies on the owner's test data; never shared."""
         return self.private / EVALUATION
+
+    @property
+    def judgement(self) -> Path:
+        """What ``pcevolve evaluate`` measured on the owner's data; never shared."""
+        return self.private / JUDGEMENT
 
     @property
     def private_report(self) -> Path:

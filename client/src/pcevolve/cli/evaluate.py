@@ -1,0 +1,114 @@
+"""``pcevolve evaluate``: what a finished run's dataset is worth on data of the owner's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pcevolve.cli.options import RunFolder, require_run
+from pcevolve.errors import UsageError
+
+
+def evaluate(
+    folder: RunFolder,
+    test: Annotated[
+        str,
+        typer.Option(
+            help="Held-out images: a folder with one subfolder per class, or digits:... as for run."
+        ),
+    ],
+    private: Annotated[
+        str | None,
+        typer.Option(
+            help="The private images: to train on them too (--mix), and to look for copies of them."
+        ),
+    ] = None,
+    mix: Annotated[
+        bool, typer.Option("--mix", help="Also train on the private images alone and on both together.")
+    ] = False,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="cnn (from scratch), or an encoder with a new linear head: NAME or NAME=WEIGHTS; may be repeated. "
+            "Default: cnn, bundled, and resnet18 and clip where they were fetched.",
+        ),
+    ] = None,
+    control: Annotated[
+        Path | None,
+        typer.Option(
+            help="A run of method random with the same classes. Default: RUN-random, if it is there."
+        ),
+    ] = None,
+    device: Annotated[str, typer.Option(help="Where encoders run: auto, cpu or cuda.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.
+
+    Figures are functions of your images, with no guarantee: they go to RUN/private and to the screen.
+    """
+    require_run(folder)
+    if mix and private is None:
+        raise UsageError("--mix trains on the private images: say where they are with --private")
+    from pcevolve.run.evaluating import Question, evaluated  # torch takes seconds to load
+    from pcevolve.run.long_work import told_of
+    from pcevolve.run.progress import error_console
+
+    question = Question(test, private, mix, tuple(judge or ()), control, device)
+    with told_of(error_console(), "training classifiers") as told:
+        found = evaluated(folder, question, told)
+    if as_json:
+        typer.echo(json.dumps(found))
+    else:
+        _show(found)
+
+
+def _show(found: dict[str, Any]) -> None:
+    console = Console()
+    console.print(_accuracies(found))
+    console.print(
+        f"chance: {found['chance']:.1%}; control: {found['control']}; {found['test_images']} test images"
+    )
+    if all(row["voted"] for row in found["judges"]):
+        console.print("every judge here voted, which flatters what it selected: add --judge cnn")
+    for row in found["judges"]:
+        for line in _said(row):
+            console.print(line)
+
+
+def _accuracies(found: dict[str, Any]) -> Table:
+    columns = [name for name in ("dataset", "random", "private", "both") if name in found["judges"][0]]
+    table = Table(
+        "judge", *columns, "macro F1", *found["classes"], title="Accuracy, % (s.e. over seeds of the head)"
+    )
+    for row in found["judges"]:
+        name = f"{row['judge']} (voted)" if row["voted"] else row["judge"]
+        cells = [
+            f"{100 * a['mean']:.1f} ± {100 * a['sem']:.1f}" for a in (row[c]["accuracy"] for c in columns)
+        ]
+        own = [row["dataset"]["per_class"].get(label) for label in found["classes"]]
+        shown = ["–" if each is None else f"{100 * each:.0f}" for each in own]
+        table.add_row(name, *cells, f"{100 * row['dataset']['macro_f1']:.1f}", *shown)
+    return table
+
+
+def _said(row: dict[str, Any]) -> list[str]:
+    """Distances and memorisation of a judge, in lines."""
+    lines = []
+    if distances := row.get("distances"):
+        few = " (few images: compare only with sets of the same size)" if distances["few"] else ""
+        shown = ", ".join(
+            f"{name} {value:.3g}" for name, value in distances.items() if isinstance(value, float)
+        )
+        lines.append(f"{row['judge']}: {shown}{few}")
+    if memory := row.get("memorisation"):
+        copies = ", ".join(memory["copies"]) or "none"
+        lines.append(
+            f"{row['judge']}: {memory['closer_to_private']:.0%} of the images are nearer to a private than to a test "
+            f"image (one half by chance; p = {memory['p_value']:.2g}); copies: {copies}"
+        )
+    return lines

@@ -1,0 +1,182 @@
+"""Measures a finished run's dataset on the owner's data, with judges that the owner names (composition root).
+
+All of it is for the owner: figures go to ``private/`` and to the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.errors import DataError
+from pcevolve.evaluation.accuracy import SEEDS
+from pcevolve.evaluation.closeness import closeness
+from pcevolve.evaluation.heads import Training
+from pcevolve.evaluation.memorisation import memorisation
+from pcevolve.evaluation.private_file import write_private
+from pcevolve.evaluation.verdicts import Verdict
+from pcevolve.private.telling import Told, nobody
+from pcevolve.run.folder import RunFolder
+from pcevolve.run.judges import CNN, Features, Judge, judges_of
+from pcevolve.run.labelled import Labelled, control_of, owners
+from pcevolve.transcript import RunReader
+
+
+@dataclass(frozen=True, repr=False)
+class Question:
+    """What the owner asks for.
+
+    Attributes:
+        test: Held-out images, as ``--test`` of a run names them.
+        private: The private images; None if nothing is to be compared with them.
+        mix: Whether to train on the private images too.
+        judges: See ``judges_of``.
+        control: A run of method ``random``; None for the one that lies beside the run, if any does.
+        device: Of encoders.
+    """
+
+    test: str
+    private: str | None = None
+    mix: bool = False
+    judges: tuple[str, ...] = ()
+    control: Path | None = None
+    device: str = "auto"
+
+
+def evaluated(root: Path, question: Question, told: Told = nobody) -> dict[str, object]:
+    """Measure a finished run, keep the figures in ``private/``, and return them.
+
+    Args:
+        root: The run.
+        question: What is measured, and on which images.
+        told: Is told how many classifiers are trained.
+
+    Raises:
+        DataError: Images cannot be used.
+        ModelError: A judge's weights are not at hand.
+        UsageError: The run has not ended, or is of other classes.
+    """
+    plan = RunReader.strict(root).require_plan()
+    control = control_of(root, question.control)
+    test = owners(question.test, plan, "--test")
+    private = None if question.private is None else owners(question.private, plan, "--private")
+    judges = judges_of(question.judges, plan.encoder, question.device)
+    return Evaluation(root, plan.labels, judges, test, private, control, question.mix, told).measured()
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """All that is measured.
+
+    Attributes:
+        root: The run.
+        labels: Its classes.
+        judges: One or more.
+        test: Held-out images.
+        private: Private images, for what compares with them.
+        control: A run of the control ``random``, if there is one.
+        mix: Whether to train on the private images too, alone and together with the dataset.
+        told: Is told how many classifiers are trained.
+    """
+
+    root: Path
+    labels: tuple[str, ...]
+    judges: Sequence[Judge]
+    test: Labelled
+    private: Labelled | None = None
+    control: Path | None = None
+    mix: bool = False
+    told: Told = nobody
+
+    def measured(self) -> dict[str, object]:
+        """Measure, keep it in ``private/``, and return it.
+
+        Raises:
+            DataError: A class has no usable image.
+        """
+        sets = dict(self._sets())
+        done, all_of_them = 0, len(self.judges) * len(sets)
+        rows = []
+        for judge in self.judges:
+            seen = {name: judge.look(each.images) for name, each in sets.items() if name != "both"}
+            real = judge.look(self.test.images)
+            verdicts = {}
+            for name, each in sets.items():
+                features = (
+                    np.concatenate([seen["private"], seen["dataset"]]) if name == "both" else seen[name]
+                )
+                verdicts[name] = self._verdict(judge, features, each.targets, real).to_json()
+                done += 1
+                self.told(done, all_of_them)
+            rows.append(
+                {"judge": judge.name, "voted": judge.voted, **verdicts, **self._beside(judge, seen, real)}
+            )
+        found: dict[str, object] = {
+            "run": self.root.name,
+            "control": "labels shuffled" if self.control is None else self.control.name,
+            "classes": list(self.labels),
+            "chance": 1 / len(self.labels),
+            "test_images": len(self.test.images),
+            "judges": rows,
+        }
+        write_private(RunFolder(self.root).judgement, found)
+        return found
+
+    def _sets(self) -> Iterable[tuple[str, Labelled]]:
+        """What classifiers are trained on, by name."""
+        dataset = Labelled.released(self.root, self.labels)
+        yield "dataset", dataset
+        yield (
+            "random",
+            dataset.shuffled(0) if self.control is None else Labelled.released(self.control, self.labels),
+        )
+        if self.private is not None and self.mix:
+            yield "private", self.private
+            targets = np.concatenate([self.private.targets, dataset.targets])
+            yield "both", Labelled([*self.private.images, *dataset.images], targets)
+
+    def _verdict(
+        self, judge: Judge, features: Features, targets: NDArray[np.int64], real: Features
+    ) -> Verdict:
+        usable = _usable(features)
+        training = Training(features[usable], targets[usable], len(self.labels))
+        if missing := set(range(len(self.labels))) - set(training.targets.tolist()):
+            raise DataError(f"judge {judge.name} can use no image of class {self.labels[min(missing)]!r}")
+        tested = _usable(real)
+        said = [judge.train(training, seed)(real[tested]) for seed in SEEDS]
+        return Verdict.of(said, self.test.targets[tested], self.labels)
+
+    def _beside(self, judge: Judge, seen: Mapping[str, Features], real: Features) -> dict[str, object]:
+        """Distances, for judges whose features are embeddings."""
+        if judge.name == CNN:
+            return {}
+        made = seen["dataset"]
+        close = closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))
+        found: dict[str, object] = {"distances": close.to_json()}
+        if self.private is not None:
+            found["memorisation"] = self._memorised(made, judge.look(self.private.images), real)
+        return found
+
+    def _memorised(self, made: Features, private: Features, real: Features) -> dict[str, object]:
+        usable = np.flatnonzero(_usable(made))
+        result = memorisation(_embeddings(made), _embeddings(private), _embeddings(real))
+        names = Labelled.released(self.root, self.labels).names
+        return {
+            "closer_to_private": result.closer,
+            "p_value": result.p_value,
+            "median_ratio": result.ratio,
+            "copies": [names[usable[place]] for place in result.copies],
+        }
+
+
+def _usable(features: Features) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(features.reshape(len(features), -1)).all(axis=1))
+
+
+def _embeddings(features: Features) -> NDArray[np.float64]:
+    """Those that can be used."""
+    return np.asarray(features[_usable(features)], dtype=np.float64)

@@ -1,0 +1,62 @@
+"""Judges of a dataset: they see images as features, and train classifiers on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.encoders import BUNDLED, load_encoder
+from pcevolve.encoders.choice import PREFERRED, is_fetched
+from pcevolve.encoders.pixels import pixel_array
+from pcevolve.evaluation.heads import CNN_SIDE, Predict, Training, train_cnn
+from pcevolve.evaluation.protocol import train_papers_head
+from pcevolve.modality.images.decoding import DecodedImage
+
+CNN = "cnn"
+"""A small network that is trained on the pixels from scratch; it never voted."""
+Features = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Sees images as features, and trains a classifier on them.
+
+    Attributes:
+        name: An encoder's, or ``CNN``.
+        voted: Whether it saw the candidates when the run selected, which flatters what was selected.
+        look: From images to features, a row each; NaN where there is none.
+        train: From features and a seed to a classifier.
+    """
+
+    name: str
+    voted: bool
+    look: Callable[[Sequence[DecodedImage | None]], Features]
+    train: Callable[[Training, int], Predict]
+
+
+def judges_of(names: Iterable[str], voter: str, device: str) -> list[Judge]:
+    """Load judges.
+
+    Args:
+        names: ``cnn``, or encoders as ``NAME`` or ``NAME=WEIGHTS``; none: ``cnn`` and all that are at hand.
+        voter: The run's encoder.
+        device: Of encoders.
+
+    Raises:
+        UsageError: There is no such encoder.
+        ModelError: Weights are not at hand.
+    """
+    wanted = list(names) or [*filter(is_fetched, PREFERRED), CNN, BUNDLED]
+    return [_judge(name, voter, device) for name in dict.fromkeys(wanted)]
+
+
+def _judge(name: str, voter: str, device: str) -> Judge:
+    if name == CNN:
+        return Judge(CNN, voted=False, look=lambda images: pixel_array(images, CNN_SIDE), train=train_cnn)
+    kind, _, weights = name.partition("=")
+    encoder = load_encoder(kind, weights or None, device)
+    voted = kind.partition("+")[0] == voter.partition("+")[0]
+    return Judge(name, voted, encoder.embed, train_papers_head)

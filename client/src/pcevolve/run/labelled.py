@@ -1,0 +1,107 @@
+"""Labelled images that an evaluation compares: a run's dataset, its control's, and the owner's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.errors import DataError, UsageError
+from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.modality.images.files import read_image
+from pcevolve.private.dataset import PrivateDataset, load_folder
+from pcevolve.private.sources import DigitsSource, parse_source
+from pcevolve.public.plan import PublicPlan
+from pcevolve.run.folder import RunFolder
+from pcevolve.run.private_data import SPLIT_SEED
+from pcevolve.transcript import RunReader
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labelled:
+    """Images with their classes.
+
+    Attributes:
+        images: In any order.
+        targets: int64 ``(images,)``, places of the labels.
+        names: What each image is called, for the owner.
+    """
+
+    images: Sequence[DecodedImage | None]
+    targets: NDArray[np.int64]
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def released(cls, root: Path, labels: Sequence[str]) -> Labelled:
+        """The dataset of a finished run.
+
+        Raises:
+            UsageError: The run has not ended.
+            DataError: A class has no image.
+        """
+        folder = RunFolder(root)
+        if not folder.finished:
+            raise UsageError(f"{root} has no dataset yet: continue it with pcevolve run --resume {root}")
+        files = [sorted((folder.release / label).glob("*.png")) for label in labels]
+        if empty := [label for label, each in zip(labels, files, strict=True) if not each]:
+            raise DataError(f"the dataset of {root} has no image of class {empty[0]!r}")
+        paths = [path for each in files for path in each]
+        targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
+        names = tuple(str(path.relative_to(root)) for path in paths)
+        return cls([read_image(path)[0] for path in paths], targets, names)
+
+    @classmethod
+    def of(cls, data: PrivateDataset) -> Labelled:
+        """Private or held-out images."""
+        return cls(data.images, data.targets)
+
+    def shuffled(self, seed: int) -> Labelled:
+        """The same images under labels that say nothing."""
+        return Labelled(self.images, np.random.default_rng(seed).permutation(self.targets), self.names)
+
+
+def owners(text: str, plan: PublicPlan, option: str) -> Labelled:
+    """The owner's images that an option names, under the run's labels.
+
+    Args:
+        text: A folder with one subfolder of images per class, or ``digits:...`` as a run takes it.
+        plan: The run's.
+        option: ``--private`` or ``--test``; of digits, it says whether the shots are meant or the others.
+
+    Raises:
+        DataError: The images cannot be used.
+        UsageError: They are of other classes.
+    """
+    source = parse_source(text)
+    if isinstance(source, DigitsSource):
+        from pcevolve.private.digits import load_digits  # scikit-learn's data take seconds to load
+
+        shots, rest = load_digits(plan.shots, source.names, SPLIT_SEED)
+        data = shots if option == "--private" else rest
+    else:
+        data = load_folder(source.path, unique=False)
+    if data.labels != plan.labels:
+        raise UsageError(
+            f"{option} {text} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"
+        )
+    return Labelled.of(data)
+
+
+def control_of(root: Path, given: Path | None) -> Path | None:
+    """The control that is measured beside a run: the one that was given, or ``RUN-random`` if that lies beside it.
+
+    Raises:
+        UsageError: The one that was given is of other classes, or no control.
+    """
+    found = given or root.with_name(f"{root.name}-random")
+    if given is None and not RunFolder(found).finished:
+        return None
+    plan, control = (RunReader.strict(each).require_plan() for each in (root, found))
+    if control.method == "random" and control.labels == plan.labels:
+        return found
+    if given is None:
+        return None
+    raise UsageError(f"--control {given} is no run of method random with the same classes")

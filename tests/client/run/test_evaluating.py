@@ -1,0 +1,166 @@
+"""``pcevolve evaluate`` on a finished run: figures for the owner alone, the control beside them, copies found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from pcevolve.audit import audit
+from pcevolve.cli.main import COMMANDS
+from pcevolve.errors import ClientError, DataError, ModelError, UsageError
+from pcevolve.run.evaluating import Question, evaluated
+from support.paid import encoder
+from support.runs import SmallRun, small_plan
+
+LABELS, SIDE = ("cut", "good"), 32
+
+
+def toned(folder: Path, count: int, seed: int) -> Path:
+    """Class folders of noise in each class's tone."""
+    random = np.random.default_rng(seed)
+    for place, label in enumerate(LABELS):
+        (folder / label).mkdir(parents=True)
+        for number in range(count):
+            pixels = random.integers(0, 60, (SIDE, SIDE, 3)) + 130 * place
+            Image.fromarray(pixels.astype(np.uint8)).save(folder / label / f"{number}.png")
+    return folder
+
+
+def finished(root: Path, **changes: object) -> Path:
+    run = SmallRun.open(root, small_plan(candidates=6, **changes))
+    run.finish()
+    run.close()
+    return root
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    """A run whose dataset has the classes' tones, its control, and the owner's images."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    toned(folder / "private", 6, 0)
+    toned(folder / "test", 12, 1)
+    for name, good in (("run", True), ("run-random", False)):
+        root = finished(folder / name)
+        made = toned(folder / f"{name} made", 6, 2 if good else 3)
+        for place, label in enumerate(LABELS):
+            shutil.rmtree(root / "release" / label)
+            kept = LABELS[place] if good else LABELS[0]  # the control has one tone throughout
+            shutil.copytree(made / kept, root / "release" / label)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(world: Path) -> dict:
+    return evaluated(world / "run", Question(str(world / "test"), str(world / "private"), mix=True))
+
+
+def test_a_dataset_of_the_right_kind_is_far_above_its_control(found):
+    assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled"]
+    for row in found["judges"]:
+        assert row["dataset"]["accuracy"]["mean"] > 0.95
+        assert row["random"]["accuracy"]["mean"] < 0.85
+        assert row["both"]["accuracy"]["mean"] > 0.95 < row["private"]["accuracy"]["mean"]
+        assert row["dataset"]["per_class"] == pytest.approx({"cut": 1.0, "good": 1.0}, abs=0.1)
+    assert (found["control"], found["chance"], found["test_images"]) == ("run-random", 0.5, 24)
+
+
+def test_who_voted_is_said(found):
+    assert {row["judge"]: row["voted"] for row in found["judges"]} == {"cnn": False, "bundled": True}
+
+
+def test_the_figures_lie_where_only_their_owner_can_read_them(world, found):
+    path = world / "run" / "private" / "judgement.json"
+    assert json.loads(path.read_text()) == json.loads(json.dumps(found))
+    assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
+
+
+def test_the_run_s_record_is_what_it_was(tmp_path: Path, world):
+    root = finished(tmp_path / "run")
+    question = Question(str(world / "test"), str(world / "private"), judges=("bundled",))
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    evaluated(root, question)
+    changed = {path for path in root.rglob("*") if path.is_file() and path.read_bytes() != before.get(path)}
+    assert changed == {root / "private" / "judgement.json"}
+    assert [fault for each in audit(root, lambda plan: encoder()) for fault in each.faults] == []
+
+
+def test_a_planted_copy_is_named(tmp_path: Path, world):
+    root = shutil.copytree(world / "run", tmp_path / "run")
+    shutil.copy(world / "private" / "good" / "3.png", root / "release" / "good" / "0.png")
+    question = Question(str(world / "test"), str(world / "private"), judges=("bundled",))
+    (row,) = evaluated(root, question)["judges"]
+    assert row["memorisation"]["copies"] == ["release/good/0.png"]
+
+
+def test_without_a_control_labels_are_shuffled(tmp_path: Path, world):
+    root = shutil.copytree(world / "run", tmp_path / "run")
+    found = evaluated(root, Question(str(world / "test"), judges=("bundled",)))
+    (row,) = found["judges"]
+    assert found["control"] == "labels shuffled"
+    assert row["random"]["accuracy"]["mean"] < row["dataset"]["accuracy"]["mean"]
+    assert "memorisation" not in row
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "complaint"),
+    [
+        ({"test": "nowhere"}, DataError, "no such folder"),
+        ({"test": "other"}, UsageError, "has the classes bad, fine, and the run cut, good"),
+        ({"judges": ("nobody",)}, UsageError, "no encoder 'nobody'"),
+        ({"judges": ("resnet50=nowhere.pt",)}, ModelError, "nowhere.pt"),
+        ({"control": "run"}, UsageError, "is no run of method random"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(tmp_path, world, changes, error, complaint):
+    root = finished(tmp_path / "run", method="t2i", iterations=0, strengths=())
+    shutil.copytree(world / "test", tmp_path / "other")
+    for old, new in zip(LABELS, ("bad", "fine"), strict=True):
+        (tmp_path / "other" / old).rename(tmp_path / "other" / new)
+    values = {"test": str(world / "test"), **changes}
+    if "test" in changes:
+        values["test"] = str(tmp_path / changes["test"])
+    if "control" in changes:
+        values["control"] = tmp_path / changes["control"]
+    with pytest.raises(error, match=complaint):
+        evaluated(root, Question(**values))
+    assert not (root / "private" / "judgement.json").exists()
+
+
+def test_a_run_that_has_not_ended_is_refused(tmp_path: Path, world):
+    run = SmallRun.open(tmp_path / "run")
+    run.close()
+    with pytest.raises(UsageError, match="has no dataset yet"):
+        evaluated(tmp_path / "run", Question(str(world / "test"), judges=("cnn",)))
+
+
+def command(*words: object):
+    module, _, name = COMMANDS["evaluate"][0].partition(":")
+    function = getattr(__import__(module, fromlist=[name]), name)
+    import typer
+
+    app = typer.Typer()
+    app.command()(function)
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_the_command_prints_a_table_or_one_line_of_json(world):
+    asked = (world / "run", "--test", world / "test", "--judge", "bundled")
+    table = command(*asked)
+    assert table.exit_code == 0
+    for part in ("bundled (voted)", "chance: 50.0%", "every judge here voted", "few images"):
+        assert part in table.stdout
+    line = command(*asked, "--json").stdout.strip().splitlines()[-1]
+    assert json.loads(line)["judges"][0]["judge"] == "bundled"
+
+
+def test_a_mix_needs_the_private_images(world):
+    refused = command(world / "run", "--test", world / "test", "--mix").exception
+    assert isinstance(refused, ClientError)
+    assert "--private" in str(refused)
