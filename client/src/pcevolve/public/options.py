@@ -174,7 +174,7 @@ def _flag(name: str, setting: Setting | None) -> str:
 
 def _kind(kind: TypeHint) -> str:
     if get_origin(kind) is tuple:
-        return _kind(get_args(kind)[0])
+        return _kind(_unwrapped(get_args(kind)[0])[0])
     if get_origin(kind) is Literal:
         return "|".join(get_args(kind))
     return _KINDS.get(kind, "text")

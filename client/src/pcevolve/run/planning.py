@@ -59,7 +59,7 @@ def resolved_plan(
         "steps": settings.steps or (advice.steps if advice else USUAL_STEPS),
         "guidance": _guidance(settings, advice),
         "adapter_scale": _adapter_scale(settings),
-        "strengths": _schedule(settings, method, advice).over(components.iterations),
+        "strengths": settings.strengths or _schedule(settings, method, advice).over(components.iterations),
         "initial": settings.initial or settings.candidates * method.initial,
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,

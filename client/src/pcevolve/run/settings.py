@@ -160,6 +160,14 @@ class RunSettings(BaseModel):
     shots: public.Shots = 10
     prompt_template: public.PromptTemplate = TEMPLATE
     negative_prompt: public.NegativePrompt = ""
+    strengths: Annotated[
+        tuple[public.Strength, ...],
+        Field(
+            description="Image-to-image strength (variation degree) of an iteration, once for each: as many iterations "
+            "as strengths."
+        ),
+        Setting(Panel.EVOLUTION, public=True, flag="--strength"),
+    ] = ()
     strength_start: Annotated[
         public.Strength | None,
         Field(description="Image-to-image strength at first; the method's own if not given."),
@@ -324,6 +332,23 @@ class RunSettings(BaseModel):
         if values.get("subsample") is None or "shots" in values:
             return values
         return {**values, "shots": values["subsample"]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _iterations_are_as_many_as_strengths(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if not values.get("strengths") or values.get("iterations") is not None:
+            return values
+        return {**values, "iterations": len(values["strengths"])}
+
+    @model_validator(mode="after")
+    def _say_one_schedule(self) -> Self:
+        if self.strengths and (self.strength_start is not None or self.strength_end is not None):
+            raise ValueError("strength says each iteration's: leave --strength-start and --strength-end out")
+        if self.strengths and self.iterations != len(self.strengths):
+            raise ValueError(
+                f"strength is given {len(self.strengths)} times for {self.iterations} iterations"
+            )
+        return self
 
     @model_validator(mode="after")
     def _say_one_number(self) -> Self:

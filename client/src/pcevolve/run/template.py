@@ -96,7 +96,7 @@ def _example(option: Option) -> object:
     if option.is_switch:
         return True
     if option.is_repeated:
-        return ["images.example"]
+        return ["images.example"] if option.kind == "text" else [EXAMPLES[option.kind]]
     if option.name in ("delta", "lifetime_delta"):
         return 1e-5
     return EXAMPLES[option.kind]

@@ -1,0 +1,66 @@
+"""Private Evolution's cat experiments: the paper's noise, privacy and variation degrees, down to the bytes on the wire.
+
+Source: Lin et al. 2024, appendix L: noise multiplier 2, 13 iterations, (6.62, 1e-3)-DP under add-remove.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.methods.rounds import Scope, gaussian_per_round
+from pcevolve.privacy import Budget, Event
+from pcevolve.transcript import RunReader
+from support.folders import class_folders, events
+from support.processes import Client
+
+DEGREES = (0.98, 0.96, 0.94, 0.92, 0.90, 0.88, 0.84, 0.8, 0.76, 0.72, 0.68, 0.64, 0.6)
+BUDGET = Budget(Fraction("6.62"), 1e-3)
+
+
+def test_the_paper_s_budget_buys_the_paper_s_noise():
+    rounds = gaussian_per_round(BUDGET, Scope("add-remove", len(DEGREES), 2, 10, 100))
+    assert epsilon([Event("gaussian", "2", len(DEGREES))], 1e-3) == pytest.approx(6.62, abs=0.005)
+    assert [len(events) for events in rounds] == [1] * 13
+    assert float(rounds[0][0].value) == pytest.approx(2, abs=0.003)
+
+
+def test_the_degrees_that_cross_the_wire_are_the_paper_s(client: Client, tmp_path: Path):
+    private, out = class_folders(tmp_path / "private", seed=1), tmp_path / "run"
+    asked = [word for degree in DEGREES for word in ("--strength", degree)]
+    options = client.run_options(
+        private, out, method="pe", epsilon="6.62", delta="1e-3", relation="add-remove"
+    )
+    done = client(*without(options, "--iterations"), *asked)
+    assert done.returncode == 0, done.stderr
+    plan = RunReader.strict(out).require_plan()
+    assert (plan.strengths, plan.iterations) == (DEGREES, 13)
+    sent = [json.loads(each["body"]["text"]) for each in events(out) if each.get("method") == "POST"]
+    strengths = [body["strength"] for body in sent if "strength" in body]
+    assert tuple(dict.fromkeys(strengths)) == DEGREES
+    assert json.loads(client("audit", out, "--json").stdout)["holds"]
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (("--strength-start", 0.9), "leave --strength-start and --strength-end out"),
+        (("--iterations", 3), "--strength is given 13 times for 3 iterations"),
+    ],
+)
+def test_two_schedules_are_refused(client: Client, tmp_path: Path, more: tuple[object, ...], complaint: str):
+    private, out = class_folders(tmp_path / "private", seed=1), tmp_path / "run"
+    asked = [word for degree in DEGREES for word in ("--strength", degree)]
+    refused = client(*without(client.run_options(private, out, method="pe"), "--iterations"), *asked, *more)
+    assert refused.returncode == 2
+    assert complaint in " ".join(refused.stderr.split())
+    assert not out.exists()
+
+
+def without(options: list[object], name: str) -> list[object]:
+    at = options.index(name) if name in options else len(options)
+    return [*options[:at], *options[at + 2 :]]
