@@ -155,7 +155,12 @@ def test_extreme_shapes_are_cut_to_a_square_before_they_are_enlarged():
 
 @pytest.mark.parametrize(
     ("name", "build", "dimension"),
-    [("inception", "inception_v3", 2048), ("vit", "vit_b_16", 768)],
+    [
+        ("resnet34", "resnet34", 512),
+        ("resnet50", "resnet50", 2048),
+        ("inception", "inception_v3", 2048),
+        ("vit", "vit_b_16", 768),
+    ],
 )
 def test_torchvision_weights_with_their_heads_load_by_path(tmp_path, name, build, dimension):
     from torchvision import models

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.protocol import train_papers_head
@@ -35,7 +36,9 @@ def test_a_seed_is_all_that_it_depends_on():
     features, targets = blobs(30, 0)
     test, _ = blobs(200, 1, 0.3)
     training = Training(features + 5 * np.random.default_rng(3).normal(size=features.shape), targets, 3)
+    state = torch.get_rng_state()
     first, again, other = (train_papers_head(training, seed)(test) for seed in (1, 1, 2))
+    assert torch.equal(torch.get_rng_state(), state)
     assert (first == again).all()
     assert (first != other).any()
 

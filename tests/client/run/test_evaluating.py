@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 from pcevolve.audit import audit
 from pcevolve.cli.main import COMMANDS
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
+from pcevolve.methods import method
 from pcevolve.run.evaluating import Question, evaluated
-from support.paid import encoder
+from support.paid import encoder, paid_run
 from support.runs import SmallRun, small_plan
 
 LABELS, SIDE = ("cut", "good"), 32
@@ -71,8 +72,26 @@ def test_a_dataset_of_the_right_kind_is_far_above_its_control(found):
     assert (found["control"], found["chance"], found["test_images"]) == ("run-random", 0.5, 24)
 
 
-def test_who_voted_is_said(found):
-    assert {row["judge"]: row["voted"] for row in found["judges"]} == {"cnn": False, "bundled": True}
+def test_nobody_voted_where_nothing_was_looked_at(found):
+    assert {row["judge"]: row["voted"] for row in found["judges"]} == {"cnn": False, "bundled": False}
+
+
+def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world):
+    plan = small_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=method("jvem").delta)
+    root = paid_run(tmp_path / "run", plan)
+    found = evaluated(root, Question(str(world / "test"), judges=("cnn", "bundled", "bundled+spectrum")))
+    assert [row["voted"] for row in found["judges"]] == [False, True, True]
+    said = command(root, "--test", world / "test", "--judge", "bundled").stdout
+    assert "bundled (voted)" in said
+    assert "every judge here voted" in said
+
+
+def test_a_judge_s_confusion_is_a_picture_for_the_owner_alone(world, found):
+    path = world / "run" / "private" / "confusion-bundled.png"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with Image.open(path) as picture:
+        diagonal, other = (picture.convert("RGB").getpixel((150 + 8 + 64 * k, 150 + 8)) for k in (0, 1))
+    assert diagonal[0] < 30 < 200 < other[0]
 
 
 def test_the_figures_lie_where_only_their_owner_can_read_them(world, found):
@@ -87,7 +106,7 @@ def test_the_run_s_record_is_what_it_was(tmp_path: Path, world):
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     evaluated(root, question)
     changed = {path for path in root.rglob("*") if path.is_file() and path.read_bytes() != before.get(path)}
-    assert changed == {root / "private" / "judgement.json"}
+    assert changed == {root / "private" / name for name in ("judgement.json", "confusion-bundled.png")}
     assert [fault for each in audit(root, lambda plan: encoder()) for fault in each.faults] == []
 
 
@@ -154,7 +173,7 @@ def test_the_command_prints_a_table_or_one_line_of_json(world):
     asked = (world / "run", "--test", world / "test", "--judge", "bundled")
     table = command(*asked)
     assert table.exit_code == 0
-    for part in ("bundled (voted)", "chance: 50.0%", "every judge here voted", "few images"):
+    for part in ("bundled", "chance: 50.0%", "few images"):
         assert part in table.stdout
     line = command(*asked, "--json").stdout.strip().splitlines()[-1]
     assert json.loads(line)["judges"][0]["judge"] == "bundled"

@@ -109,6 +109,6 @@ def _said(row: dict[str, Any]) -> list[str]:
         copies = ", ".join(memory["copies"]) or "none"
         lines.append(
             f"{row['judge']}: {memory['closer_to_private']:.0%} of the images are nearer to a private than to a test "
-            f"image (one half by chance; p = {memory['p_value']:.2g}); copies: {copies}"
+            f"image (about one half by chance, and far from it with few); copies: {copies}"
         )
     return lines

@@ -28,7 +28,9 @@ def train_papers_head(training: Training, seed: int) -> Predict:
     generator = torch.Generator().manual_seed(seed)
     scale = float(np.sqrt(np.mean(np.square(training.features)))) or 1.0
     inputs, targets = _tensor(training.features, scale), torch.from_numpy(training.targets.copy())
-    layer = nn.Linear(inputs.shape[1], training.classes)
+    with torch.device("meta"):  # initialised below, from the given generator alone
+        layer = nn.Linear(inputs.shape[1], training.classes)
+    layer = layer.to_empty(device="cpu")
     bound = inputs.shape[1] ** -0.5  # torch's own default, drawn from our generator
     nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
     nn.init.zeros_(layer.bias)

@@ -17,8 +17,10 @@ from pcevolve.evaluation.accuracy import SEEDS
 from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.memorisation import memorisation
-from pcevolve.evaluation.private_file import write_private
+from pcevolve.evaluation.private_file import write_private, write_private_bytes
 from pcevolve.evaluation.verdicts import Verdict
+from pcevolve.methods import method
+from pcevolve.modality.images.confusion import confusion_png
 from pcevolve.private.telling import Told, nobody
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.judges import CNN, Features, Judge, judges_of
@@ -64,7 +66,8 @@ def evaluated(root: Path, question: Question, told: Told = nobody) -> dict[str, 
     control = control_of(root, question.control)
     test = owners(question.test, plan, "--test")
     private = None if question.private is None else owners(question.private, plan, "--private")
-    judges = judges_of(question.judges, plan.encoder, question.device)
+    looks = method(plan.method).selector is not None
+    judges = judges_of(question.judges, plan.encoder if looks else None, question.device)
     return Evaluation(root, plan.labels, judges, test, private, control, question.mix, told).measured()
 
 
@@ -104,16 +107,17 @@ class Evaluation:
         for judge in self.judges:
             seen = {name: judge.look(each.images) for name, each in sets.items() if name != "both"}
             real = judge.look(self.test.images)
+            if "both" in sets:
+                seen["both"] = np.concatenate([seen["private"], seen["dataset"]])
             verdicts = {}
             for name, each in sets.items():
-                features = (
-                    np.concatenate([seen["private"], seen["dataset"]]) if name == "both" else seen[name]
-                )
-                verdicts[name] = self._verdict(judge, features, each.targets, real).to_json()
+                verdicts[name] = self._verdict(judge, seen[name], each.targets, real)
                 done += 1
                 self.told(done, all_of_them)
+            self._draw(judge, verdicts["dataset"])
+            told = {name: each.to_json() for name, each in verdicts.items()}
             rows.append(
-                {"judge": judge.name, "voted": judge.voted, **verdicts, **self._beside(judge, seen, real)}
+                {"judge": judge.name, "voted": judge.voted, **told, **self._beside(judge, seen, real)}
             )
         found: dict[str, object] = {
             "run": self.root.name,
@@ -150,6 +154,12 @@ class Evaluation:
         said = [judge.train(training, seed)(real[tested]) for seed in SEEDS]
         return Verdict.of(said, self.test.targets[tested], self.labels)
 
+    def _draw(self, judge: Judge, verdict: Verdict) -> None:
+        """Keep the picture of a judge's confusion."""
+        name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])
+        path = RunFolder(self.root).private / f"confusion-{name}.png"
+        write_private_bytes(path, confusion_png(verdict.confusion, self.labels))
+
     def _beside(self, judge: Judge, seen: Mapping[str, Features], real: Features) -> dict[str, object]:
         """Distances, for judges whose features are embeddings."""
         if judge.name == CNN:
@@ -167,7 +177,6 @@ class Evaluation:
         names = Labelled.released(self.root, self.labels).names
         return {
             "closer_to_private": result.closer,
-            "p_value": result.p_value,
             "median_ratio": result.ratio,
             "copies": [names[usable[place]] for place in result.copies],
         }

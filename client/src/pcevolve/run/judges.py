@@ -37,12 +37,12 @@ class Judge:
     train: Callable[[Training, int], Predict]
 
 
-def judges_of(names: Iterable[str], voter: str, device: str) -> list[Judge]:
+def judges_of(names: Iterable[str], voter: str | None, device: str) -> list[Judge]:
     """Load judges.
 
     Args:
         names: ``cnn``, or encoders as ``NAME`` or ``NAME=WEIGHTS``; none: ``cnn`` and all that are at hand.
-        voter: The run's encoder.
+        voter: The encoder by which the run selected; None if it looked at nothing.
         device: Of encoders.
 
     Raises:
@@ -53,10 +53,10 @@ def judges_of(names: Iterable[str], voter: str, device: str) -> list[Judge]:
     return [_judge(name, voter, device) for name in dict.fromkeys(wanted)]
 
 
-def _judge(name: str, voter: str, device: str) -> Judge:
+def _judge(name: str, voter: str | None, device: str) -> Judge:
     if name == CNN:
         return Judge(CNN, voted=False, look=lambda images: pixel_array(images, CNN_SIDE), train=train_cnn)
     kind, _, weights = name.partition("=")
     encoder = load_encoder(kind, weights or None, device)
-    voted = kind.partition("+")[0] == voter.partition("+")[0]
+    voted = voter is not None and kind.partition("+")[0] == voter.partition("+")[0]
     return Judge(name, voted, encoder.embed, train_papers_head)
