@@ -37,6 +37,15 @@ class Training:
     classes: int
 
 
+def new_layer(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    """A linear layer with torch's own first weights, but drawn from a generator of ours, and no bias yet."""
+    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+    bound = inputs**-0.5
+    nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
 def train_linear(training: Training, seed: int) -> Predict:
     """Train softmax regression on standardised embeddings with Adam.
 
@@ -56,10 +65,7 @@ def train_linear(training: Training, seed: int) -> Predict:
         return torch.from_numpy(((features - centre) / spread).astype(np.float32))
 
     inputs = standardise(training.features)
-    linear = nn.Linear(inputs.shape[1], training.classes, device="meta").to_empty(device="cpu")
-    bound = inputs.shape[1] ** -0.5  # torch's own default, drawn from our generator
-    nn.init.uniform_(linear.weight, -bound, bound, generator=generator)
-    nn.init.zeros_(linear.bias)
+    linear = new_layer(inputs.shape[1], training.classes, generator)
     _fit(linear, inputs, training, _LINEAR_RATE, generator)
     return lambda features: _predict(linear, standardise(features))
 

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pcevolve.evaluation.heads import Predict, Training
+from pcevolve.evaluation.heads import Predict, Training, new_layer
 
 EPOCHS, BATCH, RATE = 100, 16, 1e-3
 
@@ -28,12 +28,7 @@ def train_papers_head(training: Training, seed: int) -> Predict:
     generator = torch.Generator().manual_seed(seed)
     scale = float(np.sqrt(np.mean(np.square(training.features)))) or 1.0
     inputs, targets = _tensor(training.features, scale), torch.from_numpy(training.targets.copy())
-    with torch.device("meta"):  # initialised below, from the given generator alone
-        layer = nn.Linear(inputs.shape[1], training.classes)
-    layer = layer.to_empty(device="cpu")
-    bound = inputs.shape[1] ** -0.5  # torch's own default, drawn from our generator
-    nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
-    nn.init.zeros_(layer.bias)
+    layer = new_layer(inputs.shape[1], training.classes, generator)
     optimiser = torch.optim.AdamW(layer.parameters(), lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=EPOCHS)
     for _ in range(EPOCHS):
