@@ -67,6 +67,7 @@ class World:
         images: Most images per privacy unit.
         sizes: Numbers of units that stay the same in a pair of neighbours.
         frame: Public frame for class means; None for that of the candidates.
+        votes: How many candidates each image votes for.
     """
 
     pools: tuple[tuple[float, ...], ...]
@@ -74,6 +75,7 @@ class World:
     images: int = 1
     sizes: tuple[int, ...] = (0, 1, 2)
     frame: Frame | None = None
+    votes: int = 1
 
     def scene(self, relation: Relation, **changes: object) -> Scene:
         """The question that every dataset is asked."""
@@ -88,6 +90,7 @@ class World:
             "seed": 5,
             "relation": relation,
             "frame": self.frame,
+            "votes": self.votes,
         }
         return Scene(**{**values, **changes})  # type: ignore[arg-type]
 

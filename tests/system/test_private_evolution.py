@@ -15,7 +15,7 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.methods.rounds import Scope, gaussian_per_round
 from pcevolve.privacy import Budget, Event
 from pcevolve.transcript import RunReader
-from support.folders import class_folders, events
+from support.folders import class_folders, events, receipts, released_files
 from support.processes import Client
 
 DEGREES = (0.98, 0.96, 0.94, 0.92, 0.90, 0.88, 0.84, 0.8, 0.76, 0.72, 0.68, 0.64, 0.6)
@@ -64,3 +64,45 @@ def test_two_schedules_are_refused(client: Client, tmp_path: Path, more: tuple[o
 def without(options: list[object], name: str) -> list[object]:
     at = options.index(name) if name in options else len(options)
     return [*options[:at], *options[at + 2 :]]
+
+
+def test_unbalanced_data_get_an_unbalanced_dataset_for_a_part_of_the_price(client: Client, tmp_path: Path):
+    private, out = class_folders(tmp_path / "private", seed=1, shots=24), tmp_path / "run"
+    for image in sorted((private / "type B").iterdir())[6:]:
+        image.unlink()
+    options = client.run_options(private, out, method="pe", epsilon="30", candidates=8)
+    done = client(*options, "--class-counts", "--votes", 2, "--threshold", 2, "--threshold-end", 0, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert sizes(out) == {"type A": 8, "type B": pytest.approx(2, abs=1)}
+    first, *_ = receipts(out)
+    assert [each["mechanism"] for each in first["events"]] == ["gaussian", "gaussian"]
+    assert "numbers of privacy units by class are released" in (out / "release" / "README.md").read_text()
+    assert json.loads(client("audit", out, "--json").stdout)["holds"]
+    before = set(released_files(out))
+    extended = client("extend", out, "--more", 2, "--yes")
+    assert extended.returncode == 0, extended.stderr
+    assert sizes(out) == {"type A": 24, "type B": pytest.approx(6, abs=3)}
+    assert before <= set(released_files(out))
+    assert json.loads(client("audit", out, "--json").stdout)["holds"]
+
+
+def sizes(run: Path) -> dict[str, int]:
+    return {label: len(list((run / "release" / label).glob("*.png"))) for label in ("type A", "type B")}
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "complaint"),
+    [
+        ("pe", ("--tau", 3), "--tau means nothing to method 'pe': it is an option of pcevolve"),
+        ("dp-means", ("--votes", 3), "--votes means nothing to method 'dp-means': it is an option of pe"),
+        ("pcevolve", ("--class-counts",), "--class-counts means nothing to method 'pcevolve'"),
+        ("pe", ("--threshold-end", 1), "--threshold-end is where --threshold goes to"),
+    ],
+)
+def test_an_option_that_the_method_would_not_look_at_is_refused(
+    client: Client, tmp_path: Path, method: str, option: tuple[object, ...], complaint: str
+):
+    private, out = class_folders(tmp_path / "private", seed=1), tmp_path / "run"
+    refused = client(*client.run_options(private, out, method=method), *option)
+    assert refused.returncode == 2
+    assert complaint in " ".join(refused.stderr.split())

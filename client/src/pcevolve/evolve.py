@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pcevolve.public.class_sizes import in_proportion
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 
@@ -169,7 +170,8 @@ class _Evolution:
             }
         else:
             chosen = joined(plan.labels, [self.populations[-1], self._made(plan.extensions())])
-        return joined(plan.labels, [chosen, self._made(plan.enlargements())])
+        whole = joined(plan.labels, [chosen, self._made(plan.enlargements())])
+        return in_proportion(plan, self.receipts, whole)
 
     def _made(self, calls: Iterable[Call]) -> Population:
         made: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())

@@ -190,9 +190,9 @@ def test_votes_are_those_of_one_process_bit_for_bit(cluster, monkeypatch):
     candidates[7] = candidates[3]  # a tie
     points[5] = candidates[3]
     places = np.flatnonzero(random.random(700) < 0.7)
-    near = cluster[0].nearest(points, places, candidates)
-    assert np.array_equal(near, LocalEngine().nearest(points, places, candidates))
-    assert near[places.tolist().index(5)] == 3
+    near = cluster[0].nearest(points, places, candidates, 2)
+    assert np.array_equal(near, LocalEngine().nearest(points, places, candidates, 2))
+    assert near[places.tolist().index(5)].tolist() == [3, 7]
 
 
 def test_killing_workers_in_the_middle_changes_nothing(cluster, data, encoder, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -123,3 +124,28 @@ def test_a_plan_that_makes_no_sense_is_refused(changes, reason):
 
 def test_words_of_the_domain_cannot_smuggle_a_second_label():
     assert small_plan(domain="{label} x").prompt("cut") == "A {label} x image with cut"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "over"),
+    [(3.0, None, [3.0, 3.0, 3.0, 3.0]), (3.0, 0.0, [3.0, 1.5, 0.0, 0.0]), (0.0, 4.0, [0.0, 2.0, 4.0, 4.0])],
+)
+def test_the_threshold_goes_in_a_straight_line_to_its_end_and_stays_there(
+    first: float, last: float | None, over: list[float]
+):
+    plan = small_plan(
+        method="pe", iterations=3, strengths=(0.9, 0.8, 0.7), threshold=first, threshold_end=last
+    )
+    assert [plan.threshold_at(t) for t in (1, 2, 3, 4)] == over
+
+
+def test_settings_that_are_the_usual_are_not_written_down():
+    usual, other = small_plan(), small_plan(votes=2, tau=3.0, class_counts=True, threshold_end=1.0)
+    names = {"votes", "tau", "class_counts", "threshold_end"}
+    assert not names & json.loads(usual.model_dump_json()).keys()
+    assert names <= json.loads(other.model_dump_json()).keys()
+
+
+def test_one_class_has_no_proportions():
+    with pytest.raises(ValidationError, match="one class has no proportions"):
+        small_plan(labels=("cut",), class_counts=True)

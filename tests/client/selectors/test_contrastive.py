@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.errors import DataError
 from pcevolve.privacy import Event
+from pcevolve.public.settings import TAU
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings
 from pcevolve.selectors.contrastive import Contrastive, calibrated, filtered, uncalibrated, unfiltered
 from pcevolve.selectors.distances import distances
@@ -25,36 +26,41 @@ CANDIDATES = distances(
 
 
 def test_equation_3_over_the_candidates_that_pass_equation_1():
-    assert calibrated(CANDIDATES, 0) == pytest.approx([1.0, math.exp(-5), math.exp(-10), 0.0])
+    assert calibrated(CANDIDATES, 0, TAU) == pytest.approx([1.0, math.exp(-5), math.exp(-10), 0.0])
+
+
+def test_tau_says_how_much_worse_the_farther_candidates_are():
+    assert calibrated(CANDIDATES, 0, 2.0) == pytest.approx([1.0, math.exp(-1), math.exp(-2), 0.0])
+    assert calibrated(CANDIDATES, 0, 0.0).tolist() == filtered(CANDIDATES, 0, 0.0).tolist()
 
 
 def test_ablation_g_is_the_filter_alone():
-    assert filtered(CANDIDATES, 0).tolist() == [1.0, 1.0, 1.0, 0.0]
+    assert filtered(CANDIDATES, 0, TAU).tolist() == [1.0, 1.0, 1.0, 0.0]
 
 
 def test_ablation_h_is_the_calibrator_over_all_candidates():
     expected = [1.0, math.exp(-10 / 6), math.exp(-20 / 6), math.exp(-10)]
-    assert unfiltered(CANDIDATES, 0) == pytest.approx(expected)
+    assert unfiltered(CANDIDATES, 0, TAU) == pytest.approx(expected)
 
 
 def test_ablation_with_plain_similarity_is_equation_2_over_the_candidates_that_pass():
-    assert uncalibrated(CANDIDATES, 0) == pytest.approx([math.exp(-1), math.exp(-2), math.exp(-3), 0.0])
+    assert uncalibrated(CANDIDATES, 0, TAU) == pytest.approx([math.exp(-1), math.exp(-2), math.exp(-3), 0.0])
 
 
 def test_a_tie_fails_the_filter():
-    assert calibrated(distances(np.array([[5.0]]), CENTRES), 0).tolist() == [0.0]
+    assert calibrated(distances(np.array([[5.0]]), CENTRES), 0, TAU).tolist() == [0.0]
 
 
 def test_one_passing_candidate_has_utility_one():
-    assert calibrated(distances(np.array([[1.0], [9.0]]), CENTRES), 0).tolist() == [1.0, 0.0]
+    assert calibrated(distances(np.array([[1.0], [9.0]]), CENTRES), 0, TAU).tolist() == [1.0, 0.0]
 
 
 def test_if_none_passes_all_are_equal():
-    assert calibrated(distances(np.array([[8.0], [9.0]]), CENTRES), 0).tolist() == [0.0, 0.0]
+    assert calibrated(distances(np.array([[8.0], [9.0]]), CENTRES), 0, TAU).tolist() == [0.0, 0.0]
 
 
 def test_a_single_class_has_no_others_to_be_told_from():
-    assert filtered(distances(np.array([[1.0], [9.0]]), CENTRES[:1]), 0).tolist() == [1.0, 1.0]
+    assert filtered(distances(np.array([[1.0], [9.0]]), CENTRES[:1]), 0, TAU).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("utility", [calibrated, filtered, unfiltered, uncalibrated])
@@ -64,7 +70,7 @@ def test_a_single_class_has_no_others_to_be_told_from():
     own=st.integers(0, 3),
 )
 def test_utility_is_in_the_unit_interval_for_any_candidates_and_any_data(utility, candidates, centres, own):
-    scores = utility(distances(candidates, centres), own)
+    scores = utility(distances(candidates, centres), own, TAU)
     assert np.all((scores >= 0) & (scores <= 1))
     assert np.all(scores[~np.isfinite(candidates).all(axis=1)] == 0)
 

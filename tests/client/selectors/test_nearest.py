@@ -1,4 +1,4 @@
-"""The nearest candidate is that of float64 brute force, whatever the blocks, the order, the precision and the data."""
+"""The nearest candidates are those of float64 brute force, whatever blocks, order, precision and data are."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ WIDE = st.floats(allow_nan=True, allow_infinity=True)
 COARSE = st.integers(-2, 2).map(float)  # many exact ties
 
 
-def brute_force(records: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+def brute_force(records: np.ndarray, candidates: np.ndarray, count: int = 1) -> np.ndarray:
     usable = np.flatnonzero(np.isfinite(candidates).all(axis=1))
     entrants = candidates[usable].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.array(
             [
-                usable[np.square(record - entrants).sum(axis=1).argmin()]
+                usable[np.square(record - entrants).sum(axis=1).argsort(kind="stable")[:count]]
                 for record in records.astype(np.float64)
             ]
         )
@@ -107,10 +107,17 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize("case", CASES)
-def test_the_answer_is_the_argmin_of_float64_brute_force(case):
+def test_the_answer_is_that_of_float64_brute_force(case, count):
     records, candidates = CASES[case]
-    assert nearest(records, candidates).tolist() == brute_force(records, candidates).tolist()
+    found = nearest(records, candidates, count=count)
+    assert found.tolist() == brute_force(records, candidates, count).tolist()
+
+
+def test_there_are_never_more_of_the_nearest_than_usable_candidates():
+    candidates = np.array([[3.0], [np.nan], [1.0]])
+    assert nearest(np.array([[0.0]]), candidates, count=5).tolist() == [[2, 0]]
 
 
 @pytest.mark.parametrize("elements", [WIDE, COARSE], ids=["any floats", "many ties"])
@@ -119,7 +126,10 @@ def test_the_answer_is_that_of_brute_force_for_any_floats(elements, data):
     records = data.draw(hnp.arrays(np.float64, (5, 3), elements=elements))
     candidates = data.draw(hnp.arrays(np.float64, (9, 3), elements=elements))
     candidates[data.draw(st.integers(0, 8))] = 0.5
-    assert nearest(records, candidates).tolist() == brute_force(records, candidates).tolist()
+    count = data.draw(st.integers(1, 4))
+    assert (
+        nearest(records, candidates, count=count).tolist() == brute_force(records, candidates, count).tolist()
+    )
 
 
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
@@ -127,7 +137,10 @@ def test_the_answer_is_that_of_brute_force_for_clusters_of_any_size_tightness_an
     spread, scale, place = (10.0 ** data.draw(st.integers(*ends)) for ends in ((-8, 1), (-15, 15), (-3, 5)))
     pair = clustered(seed, 60, data.draw(st.integers(130, 400)), 24, data.draw(st.integers(1, 9)), spread)
     records, candidates = (((each + place) * scale).astype(np.float32) for each in pair)
-    assert nearest(records, candidates).tolist() == brute_force(records, candidates).tolist()
+    count = data.draw(st.integers(1, 5))
+    assert (
+        nearest(records, candidates, count=count).tolist() == brute_force(records, candidates, count).tolist()
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -164,7 +177,7 @@ def test_no_score_is_farther_from_the_truth_than_the_bound(case, precision):
 def test_scores_alone_would_give_wrong_answers(precision):
     records, candidates = CASES["near ties"]
     scores, _ = _Screen.of(torch.from_numpy(candidates), precision).score(torch.from_numpy(records))
-    assert scores.argmin(dim=1).tolist() != brute_force(records, candidates).tolist()
+    assert scores.argmin(dim=1).tolist() != brute_force(records, candidates)[:, 0].tolist()
 
 
 @pytest.mark.parametrize("precision", PRECISIONS, ids=str)
@@ -196,20 +209,21 @@ def test_float32_differences_never_rule_out_the_nearest(seed, scale, spread):
     middle = rng.standard_normal(16)
     record, *rows = (middle + 10.0**spread * rng.standard_normal((30, 16))) * 2.0**scale
     record, field = record.astype(np.float32), np.array(rows, dtype=np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        kept = _close(record, field, np.arange(len(field)))
-    assert kept[brute_force(record[None], field)[0]]
+    for count in (1, 3):
+        with np.errstate(over="ignore", invalid="ignore"):
+            kept = _close(record, field, np.arange(len(field)), count)
+        assert kept[brute_force(record[None], field, count)[0]].all()
 
 
 def test_equals_are_decided_by_the_lowest_index():
     candidates = np.array([[9.0], [1.0], [-1.0], [1.0], [-1.0]])
-    assert nearest(np.array([[0.0], [1.0], [-1.0], [5.0]]), candidates).tolist() == [1, 1, 2, 0]
+    assert nearest(np.array([[0.0], [1.0], [-1.0], [5.0]]), candidates).tolist() == [[1], [1], [2], [0]]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_candidate_that_is_not_finite_is_never_the_nearest(bad):
     candidates = np.array([[0.0, bad], [3.0, 3.0], [bad, bad], [1.0, 1.0]])
-    assert nearest(np.array([[0.0, 0.0], [9.0, 9.0]]), candidates).tolist() == [3, 1]
+    assert nearest(np.array([[0.0, 0.0], [9.0, 9.0]]), candidates).tolist() == [[3], [1]]
 
 
 @pytest.mark.parametrize("candidates", [np.empty((0, 2)), np.full((3, 2), np.nan)])
@@ -226,7 +240,7 @@ def test_a_record_that_cannot_be_compared_votes_for_the_first_usable_candidate_a
     spoilt[5] = bad
     votes, expected = nearest(spoilt, candidates), nearest(records, candidates)
     assert votes[5] == 1
-    assert np.delete(votes, 5).tolist() == np.delete(expected, 5).tolist()
+    assert np.delete(votes, 5, axis=0).tolist() == np.delete(expected, 5, axis=0).tolist()
 
 
 def test_torch_computes_with_as_many_threads_after_a_search_as_before_it():
@@ -255,7 +269,7 @@ class Unreadable:
 
 
 def test_no_records_cast_no_votes():
-    assert nearest(np.empty((0, 2)), np.zeros((3, 2))).shape == (0,)
+    assert nearest(np.empty((0, 2)), np.zeros((3, 2))).shape == (0, 1)
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])

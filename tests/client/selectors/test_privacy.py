@@ -33,6 +33,7 @@ PAIRS = replace(FEW, images=2, sizes=(0, 1), places=(-2.0, 1.0, 3.0))
 BLOCKS = World(
     pools=((-1.0, 1.0), (-1.0, 1.0), (-0.9, 1.1), (-1.1, 0.9)), places=(-1.0, 1.0), images=2, sizes=(0, 1)
 )
+SEVERAL = replace(FEW, pools=((-1.5, 0.4, 2.5, 2.6, 2.7), (-1.0, 0.5, 2.0, NAN)), votes=2)
 FRAMED = replace(FEW, frame=Frame(np.array([0.5]), np.array([[1.0]]), 1.5, np.array([2.0])))
 ALIKE = World(pools=((2.0,) * 9,) * 2, places=LINE)
 
@@ -72,6 +73,7 @@ class Promise:
 BY_CLASS = Event("exponential", "3/2", count=2)
 DRAWS = Event("exponential", "3/2", count=2)
 ROUND = Event("exponential", "3/2")
+COUNTED = (Event("gaussian", "5/2"), Event("gaussian", "5/4"))
 CENTRED = (Event("gaussian", "5/2"), Event("gaussian", "5/4"))
 
 EXPONENTIAL = {
@@ -96,6 +98,12 @@ GAUSSIAN = {
     ),
     "votes": Promise("votes", (Event("gaussian", "5/4"),), FEW, access=0, tight=0.99),
     "votes, units of two": Promise("votes", (Event("gaussian", "5/4"),), PAIRS, access=0, tight=0.99),
+    "votes, three each": Promise("votes", (Event("gaussian", "5/4"),), SEVERAL, access=0, tight=0.99),
+    "votes, units of two with three each": Promise(
+        "votes", (Event("gaussian", "5/4"),), replace(PAIRS, votes=3), access=0, tight=0.9
+    ),
+    "votes and class counts": Promise("votes", COUNTED, FEW, access=0, tight=0.99),
+    "votes and class counts, units of two": Promise("votes", COUNTED, PAIRS, access=0, tight=0.99),
     "votes, four classes": Promise("votes", (Event("gaussian", "5/4"),), BLOCKS, access=0, tight=0.99),
     **{
         f"means around a centre at {middle:g}, {name}": Promise(

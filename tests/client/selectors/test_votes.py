@@ -15,7 +15,7 @@ from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings
 from pcevolve.selectors.distances import FEW_PRODUCTS, distances, nearest_candidates
 from pcevolve.selectors.nearest import nearest
-from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes
+from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, class_counts
 from support.examples import examples
 from support.neighbours import World, records_of
 
@@ -27,7 +27,7 @@ SCENE = WORLD.scene("replace-one")
 def test_records_vote_in_their_own_class_and_ties_go_to_the_first_candidate():
     near_to_others, tie, to_a_copy = (2.1, 0), (1.0, 0), (1.9, 0)
     data = records_of(tuple((each,) for each in (near_to_others, tie, to_a_copy, (2.0, 1))))
-    assert cast_votes(data, SCENE).tolist() == [1, 0, 1, 5]
+    assert cast_votes(data, SCENE).tolist() == [[1], [0], [1], [5]]
 
 
 @given(
@@ -64,7 +64,7 @@ def test_a_large_set_of_records_is_counted_to_the_last():
     assert points.size * len(pool) > FEW_PRODUCTS
     part = slice(7_000, 7_100)
     expected = cdist(points[part], pool).argmin(axis=1)
-    assert np.array_equal(nearest_candidates(points, pool)[part], expected)
+    assert np.array_equal(nearest_candidates(points, pool)[part, 0], expected)
 
 
 def test_every_image_of_its_own_unit_is_one_vote():
@@ -82,6 +82,45 @@ def test_a_unit_of_several_images_has_votes_of_norm_one_for_gaussian_noise():
     data = records_of((((0.1, 0), (0.2, 0), (1.9, 0), (8.0, 1)),))
     expected = np.array([2, 1, 0, 0, 1, 0]) / math.sqrt(6)
     assert Votes().histogram(data, SCENE) == pytest.approx(expected, abs=1e-8)
+
+
+def test_an_image_of_several_votes_has_a_vector_of_norm_one_over_its_nearest_candidates():
+    data = records_of((((0.1, 0),), ((8.0, 1),)))
+    scene = WORLD.scene("replace-one", votes=2)
+    assert cast_votes(data, scene).tolist() == [[0, 1], [4, 5]]
+    assert Votes().histogram(data, scene) == pytest.approx(
+        np.array([1, 1, 0, 0, 1, 1]) / math.sqrt(2), abs=1e-8
+    )
+
+
+def test_nobody_votes_for_more_candidates_than_the_smallest_class_can_use():
+    data = records_of((((0.1, 0),), ((8.0, 1),)))
+    scene = WORLD.scene("replace-one", votes=9)
+    assert cast_votes(data, scene).shape == (2, 2)
+
+
+def test_class_counts_are_units_and_one_of_several_images_is_shared_by_its_classes():
+    data = records_of((((0.1, 0),), ((0.2, 0), (1.9, 0), (8.0, 1), (8.0, 1))))
+    assert class_counts(data, SCENE).tolist() == [1.5, 0.5]
+
+
+def test_of_two_events_the_first_pays_for_class_counts_and_both_are_on_record_without_idle_digits():
+    data = records_of((((0.1, 0),),) * 30 + (((8.0, 1),),) * 10)
+    events = (Event("gaussian", "1/2"), Event("gaussian", "1"))
+    measured = Votes().measure(data, SCENE, events, SeededNoise(3))
+    assert measured["counts"] == pytest.approx([30, 10], abs=3)
+    assert Votes().rounding_bits(measured, SCENE, events) == 0
+    votes = {"votes": measured["votes"]}
+    assert Votes().rounding_bits(votes, SCENE, events) is None
+    assert Votes().rounding_bits(votes, SCENE, events[1:]) == 0
+    assert Votes().rounding_bits({**measured, "counts": measured["counts"] + 1e-9}, SCENE, events) is None
+
+
+def test_events_for_nothing_that_is_counted_are_refused_before_anything_is_drawn():
+    data = records_of((((0.1, 0),),))
+    for count in (0, 3):
+        with pytest.raises(ValueError, match="do not pay for votes"):
+            Votes().measure(data, SCENE, (Event("gaussian", "1"),) * count, SeededNoise(1))
 
 
 def parents(votes: list[float], **changes: object) -> list[np.ndarray]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pcevolve.evolve import Pool, Population, joined
+from pcevolve.public.class_sizes import in_proportion
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 
@@ -36,11 +37,18 @@ class Populations:
 
     def dataset(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
         """What has to be in the dataset, by class: what the run kept, and behind it what was added later, in order."""
-        kept, added = self.kept(receipts), self._named(self.plan.enlargements())
-        return {label: kept[label] + added[label] for label in self.plan.labels}
+        known = list(receipts)
+        kept, added = self._kept(known), self._named(self.plan.enlargements())
+        return in_proportion(
+            self.plan, known, {label: kept[label] + added[label] for label in self.plan.labels}
+        )
 
     def kept(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
-        """What the run itself kept, by class: what the last receipt selects, or the last population."""
+        """What the run itself kept, by class: what the last receipt selects, or the last population, in proportion."""
+        known = list(receipts)
+        return in_proportion(self.plan, known, self._kept(known))
+
+    def _kept(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
         plan = self.plan
         if plan.selects:
             last = [each for each in receipts if each.iteration == plan.releases[-1]][-1:]

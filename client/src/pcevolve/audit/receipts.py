@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from pcevolve import methods
@@ -39,8 +40,8 @@ def _prices(run: RunReader, plan: PublicPlan) -> Iterator[str]:
         if [(each.label, len(each.chosen)) for each in receipt.choices] != due:
             yield f"{where}: names other classes or numbers of prototypes than the plan"
         yield from (f"{where}: {fault}" for fault in _strangers(run, plan, receipt))
-        if receipt.iteration and str(receipt.values) not in map(str, _settled(plan)):  # -0.0 equals 0.0
-            yield f"{where}: says something about the appearance that the plan does not leave open"
+        if receipt.iteration and not _may_say(plan, receipt):
+            yield f"{where}: says something that the plan does not leave open"
         if not receipt.iteration and not is_released(receipt.values):
             yield f"{where}: its numbers are none that a release of the appearance gives"
         paid = bool(receipt.iteration) and not all(event.free for event in receipt.events)
@@ -63,6 +64,9 @@ def _strangers(run: RunReader, plan: PublicPlan, receipt: Receipt) -> Iterator[s
             yield f"names an image that is not among those it chose from, for {choice.label!a}"
 
 
-def _settled(plan: PublicPlan) -> tuple[tuple[float, ...], ...]:
-    """What a receipt for prototypes may say about the appearance."""
-    return (AS_IS, MATCHED) if plan.appearance == "auto" else ((),)
+def _may_say(plan: PublicPlan, receipt: Receipt) -> bool:
+    """Whether the numbers of a receipt for prototypes are of those that the plan leaves open, in their number."""
+    if plan.class_counts and receipt.iteration == 1:
+        return len(receipt.values) == len(plan.labels) and all(map(math.isfinite, receipt.values))
+    settled = (AS_IS, MATCHED) if plan.appearance == "auto" else ((),)
+    return str(receipt.values) in map(str, settled)  # -0.0 equals 0.0

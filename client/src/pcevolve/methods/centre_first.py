@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-from fractions import Fraction
-
-from pcevolve.dp.calibration import raised
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity
-from pcevolve.methods.rounds import Rounds, Scope
-from pcevolve.privacy import Event, Events
+from pcevolve.methods.rounds import Rounds, Scope, divided
+from pcevolve.privacy import Events
 
 CENTRE_SHARE = 0.2
 """Of the means' budget, as 1/z²: the centre is pooled over all classes, so a small share tells enough."""
 
 
 def with_centre(rounds: Rounds) -> Rounds:
-    """Rounds in which every Gaussian access is two, the centre's and the deviations', for the price of the one.
-
-    With noise multipliers ``z / sqrt(s)`` and ``z / sqrt(1 - s)`` the sum of ``1/z²`` stays what it was, which is all
-    that the cost of adaptively composed Gaussian accesses depends on: μ-GDP and zCDP alike.
-    """
-    return tuple(tuple(part for event in events for part in _parts(event)) for events in rounds)
-
-
-def _parts(event: Event) -> Events:
-    """An access in two parts; one that looks at nothing stays as it is."""
-    if event.free:
-        return (event,)
-    shares = (CENTRE_SHARE, 1 - CENTRE_SHARE)
+    """Rounds in which every Gaussian access is two, the centre's and the deviations', for the price of the one."""
     return tuple(
-        replace(event, parameter=str(raised(float(event.value * Fraction(1 / math.sqrt(share))))))
-        for share in shares
+        tuple(part for event in events for part in divided(event, CENTRE_SHARE)) for events in rounds
     )
 
 

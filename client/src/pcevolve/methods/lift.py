@@ -79,11 +79,12 @@ def draws_lift(events: tuple[Event, ...], scope: Scope) -> float:
 def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:
     """PE: the K votes spread evenly over the best tenth, one each at least; its share of the noisy histogram.
 
-    The share is of expectations: a bin with v votes keeps ``E max(v + N(0, σ²) - H, 0)``, at H = 0.
+    The share is of expectations: a bin with v votes keeps ``E max(v + N(0, σ²) - H, 0)``, at H = 0. The votes are the
+    last access of their round.
     """
     voted, votes = _spread(scope)
     best = best_tenth(scope.candidates)
-    sigma = float(events[0].value) * histogram_sensitivity(scope.relation)
+    sigma = float(events[-1].value) * histogram_sensitivity(scope.relation)
     empty = kept_votes(0.0, sigma)
     good = voted * kept_votes(votes, sigma) + (best - voted) * empty
     return good / (good + (scope.candidates - best) * empty)

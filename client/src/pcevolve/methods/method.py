@@ -10,6 +10,7 @@ from pcevolve.dp.accountants import epsilon, pure_epsilon
 from pcevolve.errors import UsageError
 from pcevolve.methods.appearance import is_blurred, with_appearance
 from pcevolve.methods.centre_first import with_centre
+from pcevolve.methods.class_counts import with_class_counts
 from pcevolve.methods.rounds import Calibration, Rounds, Scope
 from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.public.plan import PublicPlan
@@ -31,6 +32,10 @@ APPEARANCE = (
     "before that, one Gaussian release of the sum of six numbers per image, clipped to a ball of radius 1, of L2 "
     "sensitivity 1 under add-remove and 2 under replace-one, tells what the images look like on the whole, at a part "
     "of the same epsilon"
+)
+COUNTED = (
+    "with the first round's votes the numbers of privacy units by class are released, at a part of the same epsilon: "
+    "Gaussian noise on a histogram of the same sensitivity"
 )
 COMPOSED = (
     "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; with "
@@ -94,7 +99,7 @@ class Method:
             where noise allows; ``auto`` if what is released about the classes can tell.
         centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
             then how the method does it unless a plan says otherwise; empty for a method that releases no means.
-        threshold: Default H, subtracted from noisy votes.
+        own: Options that mean something to this method and not to every other, as the run's settings name them.
     """
 
     name: str
@@ -113,7 +118,7 @@ class Method:
     keep: Literal["last", "selected"] = "last"
     appearance: AppearanceMode = "as-is"
     centre_first: str = ""
-    threshold: float = 0.0
+    own: frozenset[str] = frozenset()
     varies: bool = True
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
@@ -144,6 +149,7 @@ class Method:
         appearance: str | None = None,
         *,
         centre_first: bool | None = None,
+        class_counts: bool = False,
     ) -> dict[int, tuple[Event, ...]]:
         """The events of each access by iteration: 1..T, and 0 for the private images' appearance, unless it is as-is.
 
@@ -153,6 +159,7 @@ class Method:
             calibration: ``tight``, or ``published`` for the paper's own.
             appearance: The method's own if None.
             centre_first: Whether a centre is released before class means; the method's own if None.
+            class_counts: Whether the numbers of units by class are released before the first votes.
 
         Raises:
             UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
@@ -160,6 +167,8 @@ class Method:
         rounds = self.events(budget, self._paying(scope), calibration)
         if bool(self.centre_first) if centre_first is None else centre_first:
             rounds = with_centre(rounds)
+        if class_counts:
+            rounds = with_class_counts(rounds)
         if (appearance or self.appearance_for(budget, scope, calibration)) == "as-is":
             return dict(enumerate(rounds, 1))
         return dict(enumerate(with_appearance(rounds)))
@@ -196,12 +205,17 @@ class Method:
             )
         if plan.centre_first and not self.centre_first:
             raise UsageError(f"method '{self.name}' releases no means, so it has no centre to release first")
+        if plan.class_counts and "class_counts" not in self.own:
+            raise UsageError(
+                f"method '{self.name}' counts no votes, so it releases no class counts with them"
+            )
         paid = self.accesses(
             plan.budget,
             scope_of(plan),
             plan.calibration,
             plan.appearance,
             centre_first=plan.centre_first,
+            class_counts=plan.class_counts,
         )
         free = FREE if self.selector is not None else Event("uniform")
         return {t: paid.get(t, (free,)) for t in plan.releases}
@@ -217,6 +231,8 @@ class Method:
         parts = [self.centre_first if plan.centre_first else self.guarantee]
         if 0 in planned:
             parts.append(APPEARANCE)
+        if plan.class_counts:
+            parts.append(COUNTED)
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.delta) < pure:
             parts.append(COMPOSED.format(delta=plan.delta, pure=float(pure)))

@@ -19,6 +19,7 @@ METHOD = Method(
     selector="contrastive",
     tight=exponential_per_class,
     lift=exponential_lift,
+    own=frozenset({"tau"}),
 )
 
 PERMUTE_AND_FLIP = replace(
@@ -40,6 +41,7 @@ ABLATIONS = (
         name="pcevolve-g",
         summary="PCEvolve without the similarity calibrator: utility g, the contrastive filter alone",
         selector="filter",
+        own=frozenset(),
     ),
     replace(
         METHOD,
@@ -52,5 +54,6 @@ ABLATIONS = (
         name="pcevolve-exp",
         summary="PCEvolve with the plain similarity exp(-d) of its equation 2 in place of the calibrator",
         selector="plain-distance",
+        own=frozenset(),
     ),
 )

@@ -22,4 +22,5 @@ METHOD = Method(
     published=published_gaussian_per_class,
     rounds=PCEVOLVE.rounds,
     delta=1e-5,
+    own=PCEVOLVE.own,
 )

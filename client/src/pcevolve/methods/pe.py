@@ -31,6 +31,7 @@ METHOD = Method(
     delta=1e-5,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
+    own=frozenset({"threshold", "threshold_end", "votes", "class_counts"}),
 )
 
 DRAWS = 5
@@ -55,4 +56,5 @@ EXPONENTIAL = replace(
     lift=draws_lift,
     published=None,
     prototypes=DRAWS,
+    own=frozenset(),
 )

@@ -7,6 +7,7 @@ really add.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,6 +16,7 @@ from typing import TypeAlias
 from pcevolve.dp.calibration import (
     classical_deviation,
     largest_bounded_range,
+    raised,
     shortened,
     smallest_noise_multiplier,
 )
@@ -46,6 +48,20 @@ Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
 """Events of each round 1..T; a round is one transaction for all classes."""
 Calibration: TypeAlias = Callable[[Budget, Scope], Rounds]
 """The events of each round that a budget pays for; no rounds, no events."""
+
+
+def divided(event: Event, share: float) -> tuple[Event, ...]:
+    """A Gaussian access as two, of which the first has a share of its budget as 1/z²; a free one stays as it is.
+
+    With noise multipliers ``z / sqrt(s)`` and ``z / sqrt(1 - s)`` the sum of ``1/z²`` stays what it was, which is all
+    that the cost of adaptively composed Gaussian accesses depends on: μ-GDP and zCDP alike.
+    """
+    if event.free:
+        return (event,)
+    return tuple(
+        replace(event, parameter=str(raised(float(event.value * Fraction(1 / math.sqrt(part))))))
+        for part in (share, 1 - share)
+    )
 
 
 def free_draws(budget: Budget, scope: Scope) -> Rounds:

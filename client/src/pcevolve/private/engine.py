@@ -1,4 +1,4 @@
-"""Where the heavy work on private images is done: their embeddings, and the search for each one's nearest candidate.
+"""Where the heavy work on private images is done: their embeddings, and the search for each one's nearest candidates.
 
 An engine changes where and how fast, never what: what it returns is the same bit for bit. It draws no noise.
 """
@@ -45,8 +45,10 @@ class Engine(Protocol):
         """
         ...
 
-    def nearest(self, points: FloatArray, places: IntArray, candidates: FloatArray) -> IntArray:
-        """The nearest candidate of some private images; see ``selectors.distances.nearest_of_some``."""
+    def nearest(
+        self, points: FloatArray, places: IntArray, candidates: FloatArray, count: int = 1
+    ) -> IntArray:
+        """The nearest candidates of some private images; see ``selectors.distances.nearest_of_some``."""
         ...
 
 
@@ -69,9 +71,11 @@ class LocalEngine:
             told(min(start + BATCH_IMAGES, len(images)), len(images))
         return rows
 
-    def nearest(self, points: FloatArray, places: IntArray, candidates: FloatArray) -> IntArray:
+    def nearest(
+        self, points: FloatArray, places: IntArray, candidates: FloatArray, count: int = 1
+    ) -> IntArray:
         """See ``Engine.nearest``."""
-        return nearest_of_some(points, places, candidates)
+        return nearest_of_some(points, places, candidates, count)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -148,6 +148,11 @@ class PublicPlan(BaseModel):
     # Absent in plans of earlier versions.
     centre_first: Annotated[bool, Field(exclude_if=operator.not_)] = False
     threshold: settings.Threshold = 0.0
+    # Absent in plans of earlier versions, and where they are nothing but usual.
+    threshold_end: Annotated[settings.ThresholdEnd | None, Field(exclude_if=_absent)] = None
+    votes: Annotated[settings.Votes, Field(exclude_if=lambda votes: votes == 1)] = 1
+    class_counts: Annotated[settings.ClassCounts, Field(exclude_if=operator.not_)] = False
+    tau: Annotated[settings.Tau, Field(exclude_if=lambda tau: tau == settings.TAU)] = settings.TAU
     calibration: settings.Calibration = "tight"
     iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
     strengths: tuple[settings.Strength, ...]
@@ -198,6 +203,8 @@ class PublicPlan(BaseModel):
             )
         if (self.adapter is None) != (self.adapter_scale is None):
             raise ValueError("adapter: an adapter and the weight of its image prompt go together")
+        if self.class_counts and len(self.labels) == 1:
+            raise ValueError("class-counts: one class has no proportions, so its number is not asked for")
         if self.joined_frame and self.frame is None:
             raise ValueError("joined_frame: there is no frame of public images to join with the candidates")
         if self.candidates % self.prototypes:
@@ -239,6 +246,13 @@ class PublicPlan(BaseModel):
     def selects(self) -> bool:
         """Whether the dataset is what a last release keeps of all rounds."""
         return self.keep == "selected"
+
+    def threshold_at(self, iteration: int) -> float:
+        """H of an iteration: of the first, of the last, or on the straight line between."""
+        if self.threshold_end is None or self.iterations < 2:
+            return self.threshold
+        gone = min(max(iteration - 1, 0) / (self.iterations - 1), 1.0)
+        return self.threshold + gone * (self.threshold_end - self.threshold)
 
     def wanted(self, iteration: int) -> int:
         """How many candidates of each class a release names."""

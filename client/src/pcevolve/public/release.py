@@ -94,8 +94,9 @@ class Receipt:
         choices: The prototypes, class by class, in the plan's order of classes.
         events: What was done to the private data for it; the accountants say what that costs.
         relation: Neighbour relation under which the events' parameters hold.
-        values: Numbers that were released, noise included: the appearance of the private images; under ``auto``
-            appearance also, with the choice of candidates, whether they were nearer with it (1) or as they came (0).
+        values: Numbers that were released, noise included: the appearance of the private images; with class counts, in
+            the first round, the number of units in each class; under ``auto`` appearance, with the choice of
+            candidates, whether they were nearer with it (1) or as they came (0).
         measured: SHA-256, hex, of what was measured of the private data and paid for, as safetensors; the choices
             follow from it. Empty where nothing was measured, or only ``values``.
     """

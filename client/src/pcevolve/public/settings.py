@@ -15,6 +15,8 @@ from pcevolve.public.figures import parse_delta
 from pcevolve.public.options import Panel, Setting
 
 MOST_ITERATIONS = 1000
+TAU = 10.0
+"""Of PCEvolve's similarity calibrator, as published."""
 
 _MOST_USED = Setting(Panel.MOST_USED, public=True)
 _PRIVACY = Setting(Panel.PRIVACY, public=True)
@@ -143,7 +145,46 @@ Appearance = Annotated[
 ]
 Threshold = Annotated[
     float,
-    Field(ge=0, le=1e6, description="H of Private Evolution, subtracted from noisy votes."),
+    Field(
+        ge=0,
+        le=1e6,
+        description="H of Private Evolution, subtracted from noisy votes; in the first iteration.",
+    ),
+    _EVOLUTION,
+]
+ThresholdEnd = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1e6,
+        description="H in the last iteration, to which it goes in a straight line; the same in all if not given.",
+    ),
+    _EVOLUTION,
+]
+Votes = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=1000,
+        description="How many of its nearest candidates each private image votes for in Private Evolution, q.",
+    ),
+    _EVOLUTION,
+]
+ClassCounts = Annotated[
+    bool,
+    Field(
+        description="Release noisy numbers of private units by class, at a tenth of the first iteration's price, and "
+        "give the dataset's classes sizes in proportion.",
+    ),
+    _EVOLUTION,
+]
+Tau = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1e6,
+        description=f"Tau of PCEvolve's similarity calibrator; {TAU:g} if not given.",
+    ),
     _EVOLUTION,
 ]
 Strength = Annotated[float, Field(ge=0, le=1)]

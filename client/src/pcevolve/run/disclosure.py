@@ -111,7 +111,7 @@ def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
 def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
     """A note for the owner's screen alone where classes do not hold what the plan says they do."""
     counts = sorted(components.data.units_in(label) for label in plan.labels)
-    if components.method.selector is None or counts[0] == counts[-1] == plan.shots:
+    if components.method.selector is None or plan.class_counts or counts[0] == counts[-1] == plan.shots:
         return {}
     held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     return {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import UsageError
+from pcevolve.methods import METHODS
 from pcevolve.methods.method import AppearanceMode, Method, Schedule
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.library import Library
-from pcevolve.public.options import checked
+from pcevolve.public.options import checked, flag
 from pcevolve.public.plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
 from pcevolve.run.components import Components
 from pcevolve.run.settings import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS, RunSettings
@@ -41,6 +42,7 @@ def resolved_plan(
         raise UsageError(
             "--lookahead and --more need rounds of variation, which this run has not: give --iterations"
         )
+    _require_own(settings, method)
     if settings.adapter is None and settings.adapter_scale is not None:
         raise UsageError("--adapter-scale weighs the image prompt of an --adapter: name one, or leave it out")
     if settings.adapter is not None and not components.iterations:
@@ -67,7 +69,6 @@ def resolved_plan(
         "appearance": settings.appearance or _appearance(components),
         "centre_first": bool(method.centre_first),
         "in_turns": True,
-        "threshold": method.threshold if settings.threshold is None else settings.threshold,
         "prompt_template": _template(settings),
         "width": settings.size or size.width,
         "height": settings.size or size.height,
@@ -83,6 +84,22 @@ def resolved_plan(
         "library": library,
     }
     return checked(PublicPlan, values)
+
+
+def _require_own(settings: RunSettings, method: Method) -> None:
+    """Refuse an option that the method would not look at.
+
+    Raises:
+        UsageError: There is one; it says whose it is.
+    """
+    for name in sorted(frozenset.union(*(each.own for each in METHODS.values())) - method.own):
+        if getattr(settings, name) not in (None, False):
+            owners = ", ".join(each.name for each in METHODS.values() if name in each.own)
+            raise UsageError(
+                f"{flag(name, RunSettings)} means nothing to method '{method.name}': it is an option of {owners}"
+            )
+    if settings.threshold_end is not None and settings.threshold is None:
+        raise UsageError("--threshold-end is where --threshold goes to: give both, or leave it out")
 
 
 def _appearance(components: Components) -> AppearanceMode:

@@ -100,13 +100,15 @@ def _looks(method: str) -> bool:
 
 
 def _require_shots(settings: RunSettings, used: Listing, units: UnitMap | None) -> None:
-    """Refuse classes that do not hold about what ``--shots`` says; the owner is told the counts on the screen alone.
+    """Refuse classes that do not hold about what ``--shots`` says, unless their numbers are released.
+
+    The owner is told the counts on the screen alone.
 
     Raises:
         DataError: They do not; nothing was spent and nothing was sent.
     """
     shots = Shots(held(used, units), settings.shots)
-    if shots.fit:
+    if shots.fit or settings.class_counts:
         return
     console = error_console()
     unit = "images" if units is None else f"units ({units.kind})"

@@ -157,6 +157,10 @@ class RunSettings(BaseModel):
     keep: public.Keep | None = None
     appearance: public.Appearance | None = None
     threshold: public.Threshold | None = None
+    threshold_end: public.ThresholdEnd | None = None
+    votes: public.Votes | None = None
+    class_counts: public.ClassCounts = False
+    tau: public.Tau | None = None
     shots: public.Shots = 10
     prompt_template: public.PromptTemplate = TEMPLATE
     negative_prompt: public.NegativePrompt = ""

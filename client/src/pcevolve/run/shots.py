@@ -64,6 +64,8 @@ class Shots:
             offers.append(
                 f"--shots {(self.fewest + self.most) // 2}: use all of them; the number becomes public"
             )
+        else:
+            offers.append("--method pe --class-counts: use all of them; noisy numbers by class are released")
         if drawn < self.most:
             offers.append(
                 f"--subsample {drawn}: use {drawn} per class, drawn at random; --test rest uses the others"

@@ -81,10 +81,11 @@ class Chooser:
         """Choose by a measurement; of two renditions, in the one whose picks lie nearer to what was measured.
 
         Returns:
-            The choices, class by class, and what the receipt says about the rendition: nothing if the plan settles it.
+            The choices, class by class, and what the receipt says besides: released class counts, or the rendition
+            where the plan does not settle it.
         """
         picks = [self.selector.pick(measured, scene) for scene in scenes]
-        values: tuple[float, ...] = ()
+        values = counted(measured)
         best = picks[0]
         if len(picks) > 1:
             gaps = [misfit(measured, scene, picked) for scene, picked in zip(scenes, picks, strict=True)]
@@ -98,7 +99,8 @@ class Chooser:
         if any(len(indices) != scenes[0].wanted for indices in picked):
             return False
         if len(scenes) == 1:
-            return receipt.values == () and self.selector.is_picked(measured, scenes[0], picked)
+            said = str(receipt.values) == str(counted(measured))  # -0.0 equals 0.0
+            return said and self.selector.is_picked(measured, scenes[0], picked)
         if receipt.values not in (AS_IS, MATCHED):
             return False
         taken = int(receipt.values == MATCHED)
@@ -126,7 +128,9 @@ class Chooser:
             iterations=plan.iterations,
             seed=plan.public_seed("pick", iteration),
             relation=plan.relation,
-            threshold=plan.threshold,
+            threshold=plan.threshold_at(iteration),
+            votes=plan.votes,
+            tau=plan.tau,
             frame=self._frame,
             public=self._public if self.plan.joined_frame else None,
         )
@@ -169,6 +173,11 @@ class Chooser:
             image = developed(self.received(digest), rendition)
             self._embedded[digest, rendition] = self.encoder.embed([image])[0]
         return self._embedded[digest, rendition]
+
+
+def counted(measured: Measurement) -> tuple[float, ...]:
+    """The class counts in a measurement; nothing if there are none."""
+    return tuple(map(float, measured.get("counts", ())))
 
 
 def frame_of(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:

@@ -28,10 +28,9 @@ from pcevolve.selectors.scene import (
     only,
 )
 
-TAU = 10.0
-Utility = Callable[[FloatArray, int], FloatArray]
-"""From distances, float64 ``(candidates, classes)`` to the class centres, and the own class's column, to float64
-``(candidates,)`` in [0, 1]."""
+Utility = Callable[[FloatArray, int, float], FloatArray]
+"""From distances, float64 ``(candidates, classes)`` to the class centres, the own class's column, and the τ of the
+similarity calibrator, to float64 ``(candidates,)`` in [0, 1]."""
 
 
 def passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
@@ -43,7 +42,7 @@ def passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(distance).all(axis=1) & (distance[:, own] < others))
 
 
-def similarity(near: FloatArray, tau: float = TAU) -> FloatArray:
+def similarity(near: FloatArray, tau: float) -> FloatArray:
     """Similarity calibrator ``exp(-tau * (d - d_min) / (d_max - d_min))``; 1 where all distances are equal.
 
     Source: PCEvolve, equation 3.
@@ -52,22 +51,22 @@ def similarity(near: FloatArray, tau: float = TAU) -> FloatArray:
     return np.exp(-tau * (near - near.min()) / spread) if spread > 0 else np.ones(len(near))
 
 
-def calibrated(distance: FloatArray, own: int) -> FloatArray:
+def calibrated(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """``u = h∘g``, as published: calibrated over the candidates that pass, 0 for all others."""
-    return _where(passing(distance, own), distance[:, own], similarity)
+    return _where(passing(distance, own), distance[:, own], lambda near: similarity(near, tau))
 
 
-def filtered(distance: FloatArray, own: int) -> FloatArray:
+def filtered(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """Ablation ``u = g``: 1 for candidates that pass, 0 for the others."""
     return passing(distance, own).astype(np.float64)
 
 
-def unfiltered(distance: FloatArray, own: int) -> FloatArray:
+def unfiltered(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """Ablation ``u = h``: calibrated over all candidates."""
-    return _where(np.isfinite(distance[:, own]), distance[:, own], similarity)
+    return _where(np.isfinite(distance[:, own]), distance[:, own], lambda near: similarity(near, tau))
 
 
-def uncalibrated(distance: FloatArray, own: int) -> FloatArray:
+def uncalibrated(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """Ablation ``u = h'∘g`` with ``h' = exp(-d)``, equation 2: 0 for candidates that do not pass."""
     return _where(passing(distance, own), distance[:, own], lambda near: np.exp(-near))
 
@@ -109,7 +108,7 @@ class Contrastive(Drawn):
         scored = []
         for target, pool in enumerate(scene.pools):
             entrants = scene.entrants(target)
-            utility = self.utility(distances(pool[entrants], centres), target)
+            utility = self.utility(distances(pool[entrants], centres), target, scene.tau)
             scored.append((entrants, clamped(utility)))
         return scored
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pcevolve.dp.mechanisms import FloatArray
 
 IntArray = NDArray[np.int64]
-Search: TypeAlias = Callable[[FloatArray, IntArray, FloatArray], IntArray]
+Search: TypeAlias = Callable[[FloatArray, IntArray, FloatArray, int], IntArray]
 """See ``nearest_of_some``."""
 
 FEW_PRODUCTS = 2**22
@@ -41,31 +41,33 @@ def squared_distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
     return squared
 
 
-def nearest_candidates(points: FloatArray, candidates: FloatArray) -> IntArray:
-    """The nearest candidate of each point, int64 ``(points,)``; the first of several that are equally near.
+def nearest_candidates(points: FloatArray, candidates: FloatArray, count: int = 1) -> IntArray:
+    """The ``count`` nearest candidates of each point, int64 ``(points, count)``, the first of equally near ones first.
 
     Few points are compared one by one; many are screened first, which gives the same answer bit for bit.
     """
     if points.size * len(candidates) <= FEW_PRODUCTS or not np.isfinite(candidates).all():
-        return np.asarray(squared_distances(points, candidates).argmin(axis=1), dtype=np.int64)
+        order = squared_distances(points, candidates).argsort(axis=1, kind="stable")
+        return np.asarray(order[:, :count], dtype=np.int64)
     from pcevolve.selectors.nearest import nearest  # torch takes seconds to load
 
-    return nearest(points, candidates)
+    return nearest(points, candidates, count=count)
 
 
-def nearest_of_some(points: FloatArray, places: IntArray, candidates: FloatArray) -> IntArray:
-    """The nearest candidate of each of some points, in bounded memory beside the points.
+def nearest_of_some(points: FloatArray, places: IntArray, candidates: FloatArray, count: int = 1) -> IntArray:
+    """The nearest candidates of each of some points, in bounded memory beside the points.
 
     Args:
         points: float64 ``(points, d)``.
         places: int64 ``(n,)``, rows of ``points``.
-        candidates: float64 ``(candidates, d)``.
+        candidates: float64 ``(candidates, d)``, at least ``count``.
+        count: How many of them.
 
     Returns:
-        int64 ``(n,)``, the first of several that are equally near.
+        int64 ``(n, count)``, nearest first, and the first of several that are equally near.
     """
-    near = np.empty(len(places), dtype=np.int64)
+    near = np.empty((len(places), count), dtype=np.int64)
     for start in range(0, len(places), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
-        near[block] = nearest_candidates(points[places[block]], candidates)
+        near[block] = nearest_candidates(points[places[block]], candidates, count)
     return near

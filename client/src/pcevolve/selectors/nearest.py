@@ -1,10 +1,10 @@
-"""Nearest candidate of each point, exact, in bounded memory, over embeddings that need not fit in memory; no noise.
+"""Nearest candidates of each point, exact, in bounded memory, over embeddings that need not fit in memory; no noise.
 
 What these functions return is private until a mechanism has drawn from it.
 
 Three steps. A *screen* scores all candidates with one matrix product of low precision and rules out those that a
-proved bound on its error shows to be farther than another. The bound shrinks with the norms, so points whose lists
-stay long are screened *again*, in groups with similar lists, relative to the middle of the candidates on those lists.
+proved bound on its error shows to be farther than enough others. The bound shrinks with the norms, so points whose
+lists stay long are screened *again*, in groups with similar lists, relative to the middle of the candidates on those.
 The few that are left are *settled* one by one, by float32 differences and, where these are too close, by float64
 distances. The bounds use no property of the data, so the answer is that of float64 brute force; what the data
 decide is only how many candidates are left to each step, that is, the time.
@@ -45,22 +45,25 @@ class Rows(Protocol):
     def __getitem__(self, rows: slice, /) -> NDArray[Any]: ...
 
 
-def nearest(points: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_BYTES) -> IntArray:
-    """Index of the nearest candidate of each point in Euclidean distance.
+def nearest(
+    points: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_BYTES, count: int = 1
+) -> IntArray:
+    """Indices of the nearest candidates of each point in Euclidean distance.
 
     Args:
         points: Private embeddings ``(n, d)``, float16, float32 or float64, read once in blocks of rows, by
             several threads.
-        candidates: Public embeddings ``(m, d)``; a row that is not finite is never the nearest.
+        candidates: Public embeddings ``(m, d)``; a row that is not finite is never near.
         memory_bytes: Bound on the working memory beside the candidates and their copies: 20 bytes per entry,
             and up to 12 more in each thread.
 
             It does not bound the time: one candidate far outside the others, or one coordinate far longer than
             the others, loosens every bound.
+        count: How many; fewer where fewer candidates are finite.
 
     Returns:
-        int64 ``(n,)``: the argmin of ``((point - candidate) ** 2).sum()`` in float64, the lowest index among
-        equals; a point that is not finite gets the lowest usable index. Entry ``i`` is a function of point ``i``
+        int64 ``(n, count)``: the first places of a stable argsort of ``((point - candidate) ** 2).sum()`` in float64;
+        a point that is not finite gets the lowest usable indices. Row ``i`` is a function of point ``i``
         and of the candidates, bit for bit: neither the other points, nor their order, nor ``memory_bytes``, nor
         the number of threads can change it. Adding or removing a point therefore adds or removes one vote, and
         replacing one moves one vote.
@@ -68,29 +71,36 @@ def nearest(points: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_B
     Raises:
         ValueError: No candidate is finite.
     """
-    entrants = _distinct(candidates)
+    entrants = _distinct(candidates) if count == 1 else _usable(candidates)
     field = _float(candidates[entrants])
-    votes = np.empty(points.shape[0], dtype=np.int64)
+    count = min(count, len(field))
+    votes = np.empty((points.shape[0], count), dtype=np.int64)
     threads = torch.get_num_threads()
-    count = min(len(votes), max(1, memory_bytes // (threads * ROW_BYTES * (len(field) + field.shape[1]))))
-    screening = _Screening(field, count)
+    size = min(len(votes), max(1, memory_bytes // (threads * ROW_BYTES * (len(field) + field.shape[1]))))
+    screening = _Screening(field, size, count)
 
     def vote(rows: slice) -> None:
         block = _float(points[rows])
         # Warnings would tell of single points; what overflows is settled, or ties. Each thread has its own settings.
         with np.errstate(over="ignore", invalid="ignore"):
-            votes[rows] = entrants[_settle(block, field, screening.shortlist(block))]
+            votes[rows] = entrants[_settle(block, field, screening.shortlist(block), count)]
 
     with lone_workers(threads) as pool:
-        deque(pool.map(vote, _blocks(len(votes), count)), maxlen=0)  # raises what a thread raised
+        deque(pool.map(vote, _blocks(len(votes), size)), maxlen=0)  # raises what a thread raised
     return votes
 
 
-def _distinct(candidates: NDArray[Any]) -> IntArray:
-    """Indices of the usable candidates, in order; of identical rows the first, the others cannot win."""
+def _usable(candidates: NDArray[Any]) -> IntArray:
+    """Indices of the candidates with finite rows, in order."""
     usable = np.flatnonzero(np.isfinite(candidates).all(axis=1))
     if not len(usable):
         raise ValueError("no candidate has a finite embedding: there is nothing to be nearest to")
+    return usable
+
+
+def _distinct(candidates: NDArray[Any]) -> IntArray:
+    """Indices of the usable candidates, in order; of identical rows the first, the others cannot be the nearest."""
+    usable = _usable(candidates)
     first = {candidates[index].tobytes(): index for index in usable[::-1]}
     return np.sort(np.fromiter(first.values(), dtype=np.int64))
 
@@ -130,18 +140,21 @@ class _Screen:
         lost = torch.linalg.vector_norm(exact.sub_(rounded), dim=1).double() + norms * 2.0**-23
         return cls(centre, rounded, (norms.square() / 2).float(), float(norms.max()), float(lost.max()))
 
-    def keeps(self, points: torch.Tensor) -> torch.Tensor:
-        """Which candidates may be the nearest.
+    def keeps(self, points: torch.Tensor, count: int = 1) -> torch.Tensor:
+        """Which candidates may be among the ``count`` nearest.
 
         Args:
             points: float32 ``(n, d)``.
+            count: At most m.
 
         Returns:
-            bool ``(n, m)``; a candidate is ruled out only if another one is nearer beyond the error of both scores.
-            Values that overflow rule nothing out: a comparison with NaN is false.
+            bool ``(n, m)``; a candidate is ruled out only if ``count`` others are nearer beyond the error of all
+            scores. Values that overflow rule nothing out: a comparison with NaN is false.
         """
         scores, error = self.score(points)
         worst = scores.amin(dim=1) + 2 * error
+        if count > 1:  # the least score is a NaN wherever one is, of which the difference keeps everything
+            worst += scores.kthvalue(count, dim=1).values - scores.amin(dim=1)
         return (scores > worst.float()[:, None]).logical_not_()
 
     def score(self, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -200,20 +213,20 @@ def _products(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
 class _Screening:
     """A screen of all candidates, in bfloat16 where the processor multiplies it faster, and smaller ones after it."""
 
-    def __init__(self, field: NDArray[Any], count: int) -> None:
-        self._field = torch.from_numpy(field)
-        coarse = has_fast_bfloat16() and count * field.size >= BFLOAT16_PRODUCTS
+    def __init__(self, field: NDArray[Any], size: int, count: int = 1) -> None:
+        self._field, self._count = torch.from_numpy(field), count
+        coarse = has_fast_bfloat16() and size * field.size >= BFLOAT16_PRODUCTS
         self._precisions = (torch.bfloat16, torch.float32) if coarse else (torch.float32,)
         self._whole = _Screen.of(self._field, self._precisions[0])
 
     def shortlist(self, block: NDArray[Any]) -> NDArray[np.bool_]:
-        """Candidates that may be the nearest of each point of the block, bool ``(n, m)``."""
+        """Candidates that may be among the nearest of each point of the block, bool ``(n, m)``."""
         points = torch.from_numpy(block).float()
-        kept = self._whole.keeps(points).numpy()
+        kept = self._whole.keeps(points, self._count).numpy()
         for precision in self._precisions:
             for group in _alike(kept):
                 columns = np.flatnonzero(kept[group].any(axis=0))
-                near = _Screen.of(self._field[columns], precision).keeps(points[group])
+                near = _Screen.of(self._field[columns], precision).keeps(points[group], self._count)
                 kept[np.ix_(group, columns)] &= near.numpy()
         return kept
 
@@ -239,30 +252,36 @@ def has_fast_bfloat16() -> bool:
     return bool(available and capabilities.get("avx512_bf16", False))
 
 
-def _settle(block: NDArray[Any], field: NDArray[Any], kept: NDArray[np.bool_]) -> IntArray:
-    """Nearest of the candidates kept, int64 ``(n,)``."""
-    votes: IntArray = kept.argmax(axis=1)
+def _settle(block: NDArray[Any], field: NDArray[Any], kept: NDArray[np.bool_], count: int) -> IntArray:
+    """Nearest of the candidates kept, int64 ``(n, count)``."""
+    near: IntArray = np.empty((len(kept), count), dtype=np.int64)
     # Points with similar lists one after the other find the same candidates in the processor's cache.
-    for row in np.argsort(votes, kind="stable"):
+    for row in np.argsort(kept.argmax(axis=1), kind="stable"):
         columns = np.flatnonzero(kept[row])
-        if len(columns) > 1 and block.dtype == field.dtype == np.float32:
-            columns = columns[_close(block[row], field, columns)]
+        if len(columns) > count and block.dtype == field.dtype == np.float32:
+            columns = columns[_close(block[row], field, columns, count)]
         if len(columns) > 1:
-            columns = columns[[_squared(block[row], field, columns, np.float64).argmin()]]
-        votes[row] = columns[0]
-    return votes
+            order = _squared(block[row], field, columns, np.float64).argsort(kind="stable")
+            columns = columns[order[:count]]
+        near[row] = columns
+    return near
 
 
-def _close(point: NDArray[np.float32], field: NDArray[np.float32], columns: IntArray) -> NDArray[np.bool_]:
-    """Which of the candidates may be the nearest, by float32 differences: their error is relative to the distance.
+def _close(
+    point: NDArray[np.float32], field: NDArray[np.float32], columns: IntArray, count: int = 1
+) -> NDArray[np.bool_]:
+    """Which of the candidates may be among the ``count`` nearest, by float32 differences.
 
-    With ``gamma`` as above a squared distance is right up to a factor ``1 + gamma``, for any order of summation, and
-    up to ``d 2^-126`` where squares underflow; ``1 + 3 gamma > (1 + gamma) / (1 - gamma)``. In float32 a threshold
-    that overflows is infinite, and what overflows is not above it.
+    Their error is relative to the distance. With ``gamma`` as above a squared distance is right up to a factor
+    ``1 + gamma``, for any order of summation, and up to ``d 2^-126`` where squares underflow;
+    ``1 + 3 gamma > (1 + gamma) / (1 - gamma)``. In float32 a threshold that overflows is infinite, and what overflows
+    is not above it.
     """
     width = field.shape[1]
     squared = _squared(point, field, columns, np.float32)
-    threshold = squared.min() * (1 + 3 * (width + 8) * 2.0**-23) + width * 2.0**-124
+    threshold = (
+        np.partition(squared, count - 1)[count - 1] * (1 + 3 * (width + 8) * 2.0**-23) + width * 2.0**-124
+    )
     return ~(squared > np.float32(threshold))
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.privacy import Event, Events, Relation
+from pcevolve.public.settings import TAU
 from pcevolve.selectors.distances import Search, distances, nearest_of_some
 from pcevolve.selectors.frame import Frame
 
@@ -56,16 +57,17 @@ class PrivateEmbeddings:
         return unit_shares(self.units)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
-        """What each image's vote counts so that a unit's vector of votes has an L2 norm of at most 1.
+        """What each of an image's votes counts so that a unit's vector of votes has an L2 norm of at most 1.
 
         Args:
-            votes: int64 ``(images,)``: the one entry, of a vector over all classes, that each image votes for.
+            votes: int64 ``(images, q)``: the entries, of a vector over all classes, that each image votes for.
 
         Returns:
-            float64 ``(images,)``: one over the norm of the unit's whole votes; 1 for a unit of one image.
+            float64 ``(images,)``: one over the norm of the unit's whole votes; 1 for a unit of one image and one vote.
         """
         _, unit = np.unique(self.units, return_inverse=True)
-        pairs, counts = np.unique(np.stack([unit, votes]), axis=1, return_counts=True)
+        voters = np.repeat(unit, votes.shape[1])
+        pairs, counts = np.unique(np.stack([voters, votes.ravel()]), axis=1, return_counts=True)
         squares = np.bincount(pairs[0], weights=np.square(counts))
         return rounded_down(1.0 / np.sqrt(squares))[unit]
 
@@ -87,6 +89,8 @@ class Scene:
         threshold: H, subtracted from noisy votes.
         frame: Public frame for class means; None where candidates have a say in it.
         public: What the encoder knows of public images, to be joined with the candidates; None if it has no say.
+        votes: How many of its nearest candidates an image votes for, q.
+        tau: τ of PCEvolve's similarity calibrator.
     """
 
     labels: tuple[str, ...]
@@ -100,6 +104,8 @@ class Scene:
     threshold: float = 0.0
     frame: Frame | None = None
     public: PublicFrame | None = None
+    votes: int = 1
+    tau: float = TAU
 
     @cached_property
     def coordinates(self) -> Frame:

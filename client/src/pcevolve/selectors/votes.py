@@ -1,13 +1,14 @@
-"""Private Evolution: every image votes for its nearest candidate of its own class (Lin et al. 2024, Algorithm 2).
+"""Private Evolution: every image votes for its nearest candidates of its own class (Lin et al. 2024, Algorithm 2).
 
-Ties go to the candidate that comes first in the pool. A unit of several images has one vote in all, spread over what
-its images vote for.
+The nearest one alone, unless more votes are asked for. Ties go to the candidate that comes first in the pool. A unit of
+several images has one vote in all, spread over what its images vote for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,26 +27,32 @@ from pcevolve.selectors.scene import (
     only,
 )
 
+Query: TypeAlias = Callable[[PrivateEmbeddings, Scene], FloatArray]
+
 
 @dataclass(frozen=True)
 class Votes:
     """Gaussian noise on the histogram of all classes together, then resampling (method ``pe``).
 
     A unit's vector of votes is non-negative and has an L2 norm of 1, so the histogram's L2 sensitivity is 1 under
-    ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included.
+    ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included. So is that of a unit's shares in the
+    numbers of units by class, which add up to 1; of two events, the first pays for these.
     """
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
-        """Count votes and add noise.
+        """Count votes, and units if that is paid for, and add noise.
 
         Returns:
             ``votes``: float64 ``(candidates of all classes,)``, class after class, without idle digits.
+            ``counts``: float64 ``(classes,)``, units by class, in the same way; where there are two events.
         """
-        event = only(events)
-        expect(event, "gaussian")
-        sigma = deviation(event, histogram_sensitivity(scene.relation))
-        noisy = noise.gaussian(f"{scene.key}/votes", self.histogram(private, scene), sigma)
-        return {"votes": without_idle_digits(noisy, sigma)}
+        measured = {}
+        for (name, query), event in zip(self._queries(events), events, strict=True):
+            expect(event, "gaussian")
+            sigma = deviation(event, histogram_sensitivity(scene.relation))
+            noisy = noise.gaussian(f"{scene.key}/{name}", query(private, scene), sigma)
+            measured[name] = without_idle_digits(noisy, sigma)
+        return measured
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """Draw parents with replacement, by noisy votes less H; at random where nothing is left.
@@ -56,10 +63,14 @@ class Votes:
         return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
 
     def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
-        """0 for a number without idle digits for each candidate of all classes; else None."""
-        form = {"votes": (np.float64, (int(_starts(scene)[-1]),))}
-        step = idle_step(deviation(only(events), histogram_sensitivity(scene.relation)))
-        return 0 if has_form(measured, form) and is_coarse(measured["votes"], step) else None
+        """0 for a number without idle digits for each candidate of all classes, and each class if asked; else None."""
+        sizes = {"counts": len(scene.labels), "votes": int(_starts(scene)[-1])}
+        paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
+        if not has_form(measured, {name: (np.float64, (sizes[name],)) for name in paid}):
+            return None
+        sensitivity = histogram_sensitivity(scene.relation)
+        steps = {name: idle_step(deviation(event, sensitivity)) for name, event in paid.items()}
+        return 0 if all(is_coarse(measured[name], step) for name, step in steps.items()) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """Whether these are what ``pick`` gives: votes and public randomness decide, and no rounding."""
@@ -69,6 +80,16 @@ class Votes:
         """Votes for every candidate of every class, without noise: private."""
         votes = cast_votes(private, scene)
         return _counted(votes, private.norm_shares(votes), scene)
+
+    def _queries(self, events: Events) -> tuple[tuple[str, Query], ...]:
+        """What each event pays for, by name, in their order.
+
+        Raises:
+            ValueError: There are none, or more than two.
+        """
+        if not 1 <= len(events) <= 2:
+            raise ValueError(f"{len(events)} events do not pay for votes, nor for class counts and votes")
+        return (("counts", class_counts), ("votes", self.histogram))[-len(events) :]
 
     def _parents(self, votes: FloatArray, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
@@ -121,18 +142,30 @@ class ExponentialVotes:
         return _counted(cast_votes(private, scene), private.shares, scene)
 
 
+def class_counts(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
+    """Units of each class, float64 ``(classes,)``, without noise: private. A unit of several images adds 1 in all."""
+    return np.bincount(private.targets, private.shares, minlength=len(scene.labels)).astype(np.float64)
+
+
 def cast_votes(private: PrivateEmbeddings, scene: Scene) -> IntArray:
-    """The candidate that each image votes for, int64 ``(images,)``: indices into all pools, class after class."""
-    votes = np.empty(len(private), dtype=np.int64)
+    """The candidates that each image votes for, int64 ``(images, q)``: indices into all pools, class after class.
+
+    q is what the scene says, or as many candidates as the smallest class can use.
+    """
+    entrants = [scene.entrants(target) for target in range(len(scene.labels))]
+    count = min(scene.votes, *map(len, entrants))
+    votes = np.empty((len(private), count), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
-        rows, entrants = np.flatnonzero(private.targets == target), scene.entrants(target)
-        near = private.search(private.embeddings, rows, scene.pools[target][entrants])
-        votes[rows] = start + entrants[near]
+        rows, own = np.flatnonzero(private.targets == target), entrants[target]
+        near = private.search(private.embeddings, rows, scene.pools[target][own], count)
+        votes[rows] = start + own[near]
     return votes
 
 
 def _counted(votes: IntArray, shares: FloatArray, scene: Scene) -> FloatArray:
-    return np.asarray(np.bincount(votes, shares, minlength=_starts(scene)[-1]), dtype=np.float64)
+    """Sums by candidate of the shares, float64 ``(images,)``, that each of an image's votes counts."""
+    each = np.repeat(shares, votes.shape[1])
+    return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(scene)[-1]), dtype=np.float64)
 
 
 def _by_class(values: FloatArray, scene: Scene) -> list[FloatArray]:

@@ -67,11 +67,13 @@ class RayEngine:
             raise changed([images.files[place] for place in np.flatnonzero(~same)])
         return rows
 
-    def nearest(self, points: FloatArray, places: IntArray, candidates: FloatArray) -> IntArray:
+    def nearest(
+        self, points: FloatArray, places: IntArray, candidates: FloatArray, count: int = 1
+    ) -> IntArray:
         """See ``Engine.nearest``; each block of points is a task of its own."""
         import ray
 
-        near = np.empty(len(places), dtype=np.int64)
+        near = np.empty((len(places), count), dtype=np.int64)
         step = max(1, TASK_BYTES // (points.itemsize * points.shape[1]))
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(nearest_candidates)
         most = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -82,7 +84,7 @@ class RayEngine:
                 if len(waiting) >= most:
                     _take_one(waiting, near)
                 block = slice(start, min(start + step, len(places)))
-                waiting[task.remote(points[places[block]], shared)] = block
+                waiting[task.remote(points[places[block]], shared, count)] = block
             while waiting:
                 _take_one(waiting, near)
         return near
