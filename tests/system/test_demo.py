@@ -44,7 +44,7 @@ def test_it_asks_for_as_many_images_as_the_estimate_says(shown: Path):
 
 
 def test_the_same_command_again_shows_what_is_there(shown: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(demo, "_server", None)
+    monkeypatch.setattr(demo, "local_server", None)
     assert demo.demonstrate(shown)["accuracy"]["final"]
 
 

@@ -51,6 +51,10 @@ COMMANDS = {
         "Try to tell two neighbouring datasets apart by what a method releases; exit 1 if it leaks more than it "
         "claims.",
     ),
+    "bench": (
+        "pcevolve.cli.bench:bench",
+        "Make a table of the papers, or go on with it: real runs over HTTP, judged on held-out images.",
+    ),
     "budget": ("pcevolve.cli.budget:budget", "What a run would cost, what was spent, and on which data."),
     "classify": (
         "pcevolve.cli.classify:classify",

@@ -3,8 +3,8 @@
 ``method`` says what a method is, ``rounds`` and ``appearance`` what it does to private data for a budget, ``lift`` what
 that is worth, and ``planner`` what a run would cost. Public numbers only.
 
-May import ``dp``, ``public`` and ``privacy``. Imported by ``audit``, ``cli``, ``dp_audit``, ``pages``, ``publish`` and
-``run``. Only what computes a lift or calibrates Gaussian noise loads SciPy.
+May import ``dp``, ``public`` and ``privacy``. Imported by ``audit``, ``bench``, ``cli``, ``dp_audit``, ``pages``,
+``publish`` and ``run``. Only what computes a lift or calibrates Gaussian noise loads SciPy.
 """
 
 from __future__ import annotations

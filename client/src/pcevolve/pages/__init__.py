@@ -1,7 +1,7 @@
 """Self-contained pages for people: the report, and everything that left.
 
 One file each, escaped, with a strict policy and small re-encoded pictures; made from public records alone. May import
-what is public, ``transcript``, ``publish`` and ``rules``. May be imported by ``audit``, ``cli`` and ``run``.
+what is public, ``transcript``, ``publish`` and ``rules``. May be imported by ``audit``, ``bench``, ``cli`` and ``run``.
 """
 
 from __future__ import annotations

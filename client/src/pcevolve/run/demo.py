@@ -8,13 +8,7 @@ about them may be shown.
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,23 +16,20 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
-from pcevolve.errors import ProviderUnreachableError, StoppedError, UsageError
+from pcevolve.errors import StoppedError, UsageError
 from pcevolve.evaluation.accuracy import AccuracyTest
 from pcevolve.pages.report import AccuracyPoint, write_report
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.run.checks import CheckedRun, checked
 from pcevolve.run.execution import Outcome, execute
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.local_server import local_server
 from pcevolve.run.probing import CANDIDATES, affordable, expected_seconds, seconds_per_image
 from pcevolve.run.progress import error_console
 from pcevolve.run.scoring import Scores, keep_accuracy
 from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import RunReader
 
-SERVER = "pcevolve-server"
-START_SECONDS = 120.0
-STOP_SECONDS = 10.0
-POLL_SECONDS = 0.05
 PROBE: dict[str, Any] = {"method": "t2i", "iterations": None, "candidates": 30}
 OPTIONS: dict[str, Any] = {
     "private": "digits:3=type A,8=type B",
@@ -80,7 +71,7 @@ def demonstrate(out: Path) -> dict[str, Any]:
 
 def _demonstrated(out: Path, console: Console, started: float) -> dict[str, Any]:
     """Start the server, make both runs, and measure them."""
-    with _server(out) as address:
+    with local_server(_log(out), _port(out)) as address:
         console.print(f"API server at {address}, a process of its own; it logs to {_log(out)}")
         candidates = _candidates(out, address, console)
         main = execute(_checked(out, out, address, method="auto", candidates=candidates))
@@ -137,11 +128,6 @@ def _shown_before(out: Path) -> dict[str, Any] | None:
     return summary if "accuracy" in summary else None
 
 
-def _replicas() -> int:
-    """Two where there are two cores: while the client embeds, others of its images are made."""
-    return min(2, os.cpu_count() or 1)
-
-
 def _port(out: Path) -> int:
     """The port of a demonstration that was cut off, because its plan names it; else 0, for any free one."""
     config = RunFolder(out).config
@@ -156,48 +142,3 @@ def _log(out: Path) -> Path:
 def _beside(out: Path, name: str) -> Path:
     """Something of the demonstration that is no part of its main run."""
     return out.with_name(f"{out.name}-{name}")
-
-
-@contextmanager
-def _server(out: Path) -> Iterator[str]:
-    """Start the API server on loopback, yield its address, and stop it in the end."""
-    command = shutil.which(SERVER, path=str(Path(sys.executable).parent)) or shutil.which(SERVER)
-    if command is None:
-        raise UsageError(
-            f"{SERVER} is not installed here: the demonstration needs both distributions (make install)"
-        )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with _log(out).open("ab") as sink:
-        begin = sink.tell()
-        arguments = [command, "serve", "--model", "bundled", "--host", "127.0.0.1", "--port", str(_port(out))]
-        arguments += ["--engine", "processes", "--replicas", str(_replicas())]
-        process = subprocess.Popen(arguments, stdout=sink, stderr=sink)  # noqa: S603 - our own command
-    try:
-        yield f"http://127.0.0.1:{_announced_port(process, _log(out), begin)}"
-    finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-
-
-def _announced_port(process: subprocess.Popen[bytes], log: Path, begin: int) -> int:
-    """Wait until the server says where it listens.
-
-    Args:
-        process: The server.
-        log: Where it writes lines of JSON.
-        begin: Where its own lines begin, in bytes.
-
-    Raises:
-        ProviderUnreachableError: It ended, or it took too long.
-    """
-    deadline = time.monotonic() + START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        whole_lines = log.read_bytes()[begin:].rpartition(b"\n")[0].splitlines()
-        ports = [json.loads(line)["port"] for line in whole_lines if b'"event": "listening"' in line]
-        if ports:
-            return int(ports[-1])
-        time.sleep(POLL_SECONDS)
-    raise ProviderUnreachableError(f"{SERVER} does not listen: {log} says why")

@@ -1,0 +1,102 @@
+"""What a table says: figures by row, column and judge, with intervals over the seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from pcevolve.bench.cells import Place
+from pcevolve.bench.store import Figure, Store
+from pcevolve.bench.tables import Measure
+
+LEVEL = 0.95
+FEWEST = 3
+"""Seeds of an interval; that of two is wider than the axis."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A figure over seeds.
+
+    Attributes:
+        mean: Over draws of shots, seeds of prompts, and noise.
+        half: Half of its interval at ``LEVEL`` by Student's t; None for fewer than ``FEWEST`` seeds.
+        seeds: How many.
+    """
+
+    mean: float
+    half: float | None
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Value:
+        """Summarise at least one figure."""
+        count = len(values)
+        if count < FEWEST:
+            return cls(float(np.mean(values)), None, count)
+        error = float(np.std(values, ddof=1)) / math.sqrt(count)
+        return cls(float(np.mean(values)), float(student.ppf((1 + LEVEL) / 2, count - 1)) * error, count)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A table by one judge.
+
+    Attributes:
+        judge: Its name.
+        voted: Whether its encoder selected, in any of the rows.
+        rows: Names, in order.
+        columns: Names, in order.
+        values: By row and column; what is not known is not there.
+    """
+
+    judge: str
+    voted: bool
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: dict[tuple[str, str], Value]
+
+
+def judged(places: Sequence[Place], store: Store, measure: Measure, judges: Sequence[str]) -> list[Judged]:
+    """The table by each judge, those that did not vote first."""
+    known = {place.cell.key: store.figures(place.cell.key) for place in places}
+    made = [_judged(places, known, measure, judge) for judge in judges]
+    return sorted((each for each in made if each.values), key=lambda each: each.voted)
+
+
+def _judged(places: Sequence[Place], known: dict[str, list[Figure]], measure: Measure, judge: str) -> Judged:
+    found: dict[tuple[str, str], list[float]] = {}
+    voted = False
+    for place in places:
+        own = [
+            each
+            for each in known[place.cell.key]
+            if judge == each.judge or place.cell.yardstick == "classifier"
+        ]
+        voted = voted or any(each.voted for each in own if each.judge == judge)
+        for column, value in _values(place, own, measure):
+            found.setdefault((place.row, column), []).append(value)
+    rows = tuple(dict.fromkeys(place.row for place in places))
+    columns = tuple(dict.fromkeys(column for row in rows for (of, column) in found if of == row))
+    return Judged(judge, voted, rows, columns, {place: Value.of(each) for place, each in found.items()})
+
+
+def _values(place: Place, own: Sequence[Figure], measure: Measure) -> list[tuple[str, float]]:
+    """What a cell says of a measure, by column."""
+    by_name = {each.name: each.value for each in own}
+    if measure == "by iteration":
+        return [
+            (f"{place.column}, {name.partition('@')[2]}", value)
+            for name, value in by_name.items()
+            if "@" in name
+        ]
+    if measure == "mixed":
+        shown = [(f"{place.column}, alone", by_name.get("accuracy"))]
+        shown += [(f"{place.column}, with the shots", by_name.get("mixed"))]
+        return [(name, value) for name, value in shown if value is not None]
+    wanted = "fid" if measure == "fid" else "accuracy"
+    return [(place.column, by_name[wanted])] if wanted in by_name else []

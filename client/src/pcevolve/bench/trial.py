@@ -1,0 +1,203 @@
+"""One run of a table and what judges say of it; carried out in a process of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from pcevolve.bench.cells import Cell
+from pcevolve.bench.data import BenchData
+from pcevolve.bench.store import Figure
+from pcevolve.bench.tables import Measure
+from pcevolve.encoders import load_encoder
+from pcevolve.errors import DataError
+from pcevolve.evaluation.closeness import closeness
+from pcevolve.evaluation.heads import Training
+from pcevolve.modality.images.appearance import appearance_in, developed
+from pcevolve.private.dataset import load_folder
+from pcevolve.run.checks import checked
+from pcevolve.run.classification import NearestMean
+from pcevolve.run.execution import Outcome, execute
+from pcevolve.run.folder import RunFolder
+from pcevolve.run.judges import CNN, Judge, judges_of
+from pcevolve.run.labelled import Labelled
+from pcevolve.run.private_data import read_data
+from pcevolve.run.progress import Audience
+from pcevolve.run.settings import RunSettings
+from pcevolve.transcript import Bodies
+
+HEADS = (0, 1, 2)
+"""Seeds of each judge's head."""
+NEAREST_MEAN = "nearest mean"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run, and the cells that it fills.
+
+    Attributes:
+        cells: They share the run; not empty.
+        data: The images.
+        root: Folder of the run.
+        connection: Options of how to reach the API that are no part of what the cells depend on.
+        judges: As ``pcevolve evaluate`` takes them.
+        measures: What is asked of each judge.
+    """
+
+    cells: tuple[Cell, ...]
+    data: BenchData
+    root: Path
+    connection: Mapping[str, Any]
+    judges: tuple[str, ...]
+    measures: frozenset[Measure]
+
+    @property
+    def settings(self) -> RunSettings:
+        """The options of the run; its ledger is its own, because the images are public."""
+        return RunSettings.of(
+            {
+                **self.cells[0].settings(),
+                **self.connection,
+                "private": str(self.data.train),
+                "out": self.root,
+                "ledger": RunFolder(self.root).private / "ledger.sqlite",
+                "pad_selection": 0.0,
+                "yes": True,
+            }
+        )
+
+
+def carried_out(job: Job) -> list[tuple[Cell, list[Figure]]]:
+    """Make the run, or the rest of it, and ask the judges.
+
+    Raises:
+        ClientError: Why it could not be done.
+    """
+    ran = any(cell.yardstick != "shots" for cell in job.cells)
+    outcome = _run(job) if ran else None
+    return [
+        (cell, list(_figures(job, cell, None if cell.yardstick == "shots" else outcome)))
+        for cell in job.cells
+    ]
+
+
+def _run(job: Job) -> Outcome:
+    folder = RunFolder(job.root)
+    settings = job.settings
+    if folder.finished:
+        settings = RunSettings.load(folder.config)
+    elif folder.config.exists() and RunSettings.load(folder.config).api != settings.api:
+        shutil.rmtree(job.root)  # begun with a server of this machine that is gone
+    return execute(checked(settings, resume=True), Audience(Console(quiet=True)))
+
+
+def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
+    """Everything that is measured of a cell."""
+    test = _test(job.data, cell.tested)
+    if cell.yardstick == "classifier":
+        yield Figure(NEAREST_MEAN, True, "accuracy", _by_means(job.root, test))
+        return
+    shots = Labelled.of(read_data(job.settings).data)
+    labels = test.labels
+    dataset = shots if outcome is None else Labelled.released(job.root, labels)
+    voter = None if outcome is None or outcome.components.method.selector is None else outcome.plan.encoder
+    for judge in judges_of(job.judges, voter, "auto"):
+        real = _seen(judge.name, job.data, cell.tested)
+        seen = judge.look(dataset.images)
+        for name, value in _asked(job, judge, (seen, dataset.targets), real, test, shots, outcome):
+            yield Figure(judge.name, judge.voted, name, value)
+
+
+Seen = tuple[NDArray[np.floating], NDArray[np.int64]]
+
+
+def _asked(
+    job: Job,
+    judge: Judge,
+    own: Seen,
+    real: NDArray[np.floating],
+    test: _Test,
+    shots: Labelled,
+    outcome: Outcome | None,
+) -> Iterator[tuple[str, float]]:
+    """What one judge says, by name."""
+    yield "accuracy", _accuracy(judge, own, real, test)
+    if "mixed" in job.measures and outcome is not None:
+        looked = judge.look(shots.images)
+        both = np.concatenate([looked, own[0]]), np.concatenate([shots.targets, own[1]])
+        yield "mixed", _accuracy(judge, both, real, test)
+    if "fid" in job.measures and judge.name != CNN:
+        yield from _distances(own[0], real)
+    if "by iteration" in job.measures and outcome is not None:
+        for iteration, each in enumerate(_populations(outcome, test.labels)):
+            seen = judge.look(each.images), each.targets
+            yield f"accuracy@{iteration}", _accuracy(judge, seen, real, test)
+
+
+def _accuracy(judge: Judge, own: Seen, real: NDArray[np.floating], test: _Test) -> float:
+    """Accuracy of heads that are trained on some images, mean over their seeds."""
+    features, targets = own
+    usable = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
+    training = Training(features[usable], targets[usable], len(test.labels))
+    if missing := set(range(len(test.labels))) - set(training.targets.tolist()):
+        raise DataError(f"judge {judge.name} can use no image of class {test.labels[min(missing)]!r}")
+    heads = (judge.train(training, seed) for seed in HEADS)
+    return float(np.mean([np.mean(head(real) == test.targets) for head in heads]))
+
+
+def _distances(made: NDArray[np.floating], real: NDArray[np.floating]) -> Iterator[tuple[str, float]]:
+    found = closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
+    yield "fid", found.fidelity.frechet
+    yield "kid", found.kid
+
+
+def _populations(outcome: Outcome, labels: Sequence[str]) -> Iterator[Labelled]:
+    """The population after each iteration, text-to-image first, as the dataset's images are given."""
+    bodies, look = Bodies(outcome.folder.bodies), appearance_in(outcome.evolved.receipts)
+    for population in outcome.evolved.populations:
+        counts = [len(population[label]) for label in labels]
+        images = [developed(bodies.file(each.digest), look) for label in labels for each in population[label]]
+        yield Labelled(images, np.repeat(np.arange(len(labels)), counts))
+
+
+@dataclass(frozen=True, eq=False)
+class _Test:
+    """Held-out images, at most so many of each class, and their classes."""
+
+    labels: tuple[str, ...]
+    images: Sequence[Any]
+    targets: NDArray[np.int64]
+
+
+@cache
+def _test(data: BenchData, most: int) -> _Test:
+    whole = load_folder(data.test, unique=False)
+    kept = np.sort(np.concatenate(list(_first(whole.targets, len(whole.labels), most))))
+    return _Test(whole.labels, [whole.images[place] for place in kept], whole.targets[kept])
+
+
+def _first(targets: NDArray[np.int64], classes: int, most: int) -> Iterable[NDArray[np.int64]]:
+    return (np.flatnonzero(targets == target)[:most] for target in range(classes))
+
+
+@cache
+def _seen(judge: str, data: BenchData, most: int) -> NDArray[np.floating]:
+    """Held-out images as a judge sees them."""
+    (one,) = judges_of((judge,), None, "auto")
+    return one.look(_test(data, most).images)
+
+
+def _by_means(root: Path, test: _Test) -> float:
+    """Accuracy of a run's released class means, without any image of the run's."""
+    means = NearestMean.of(root, lambda plan: load_encoder(plan.encoder))
+    look = means.appearance
+    shown = [each if look is None else look.given_to(each) for each in test.images]
+    return float(np.mean(means.nearest(means.encoder.embed(shown)) == test.targets))

@@ -1,0 +1,154 @@
+"""Fills a table: finds out what is missing, has it carried out in several processes, and keeps what they find."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from pcevolve.bench.cells import Cell, Place, Scale
+from pcevolve.bench.data import BenchData
+from pcevolve.bench.store import Store
+from pcevolve.bench.tables import Measure, Table
+from pcevolve.bench.trial import NEAREST_MEAN, Job, carried_out
+from pcevolve.errors import ClientError
+from pcevolve.run.local_server import local_server
+
+Told = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A table that somebody wants.
+
+    Attributes:
+        table: Which.
+        scale: How large.
+        places: All of its cells.
+        data: On which images.
+        out: Folder of figures, runs and pages.
+        judges: As ``pcevolve evaluate`` takes them.
+        connection: Options of how to reach the API; None for one that is started on this machine.
+        processes: How many runs at a time.
+    """
+
+    table: Table
+    scale: Scale
+    places: tuple[Place, ...]
+    data: tuple[BenchData, ...]
+    out: Path
+    judges: tuple[str, ...]
+    connection: Mapping[str, Any] | None
+    processes: int
+
+    @property
+    def store(self) -> Store:
+        """Where figures are kept."""
+        return Store(self.out / "figures.sqlite")
+
+    def root(self, cell: Cell) -> Path:
+        """Folder of a cell's run."""
+        return self.out / "runs" / cell.run
+
+
+def filled(asked: Asked, told: Told) -> list[str]:
+    """Carry out what is missing of a table.
+
+    Args:
+        asked: The table.
+        told: Is told how many runs are done, and of how many.
+
+    Returns:
+        A line for each run that could not be carried out; the same command tries it again.
+
+    Raises:
+        ProviderUnreachableError: There is no server.
+    """
+    missing = _missing(asked)
+    if not missing:
+        return []
+    asked.out.mkdir(parents=True, exist_ok=True)
+    faults = []
+    with _connected(asked) as connection, _pool(asked.processes) as pool:
+        jobs = [_job(asked, cells, connection) for cells in missing]
+        waiting = {pool.submit(carried_out, job): job for job in jobs}
+        for done, future in enumerate(as_completed(waiting), 1):
+            faults += _kept(asked.store, waiting[future], future)
+            told(done, len(jobs))
+    return faults
+
+
+def _missing(asked: Asked) -> list[tuple[Cell, ...]]:
+    """Cells that are not measured yet, those of one run together, in the table's order."""
+    runs: dict[str, dict[str, Cell]] = {}
+    for place in asked.places:
+        if not _is_known(asked, place.cell):
+            runs.setdefault(place.cell.run, {})[place.cell.key] = place.cell
+    return [tuple(cells.values()) for cells in runs.values()]
+
+
+def _is_known(asked: Asked, cell: Cell) -> bool:
+    found = (
+        {(each.judge, each.name) for each in asked.store.figures(cell.key)} if asked.out.is_dir() else set()
+    )
+    if cell.yardstick == "classifier":
+        return (NEAREST_MEAN, "accuracy") in found
+    wanted = {(judge, name) for judge in asked.judges for name in _names(asked.table.measure, judge, cell)}
+    return wanted <= found
+
+
+def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
+    """What a judge has to say of a cell before it is done."""
+    if measure == "fid" and judge != "cnn":
+        return {"accuracy", "fid"}
+    if measure == "mixed" and not cell.yardstick:
+        return {"accuracy", "mixed"}
+    if measure == "by iteration" and not cell.yardstick:
+        return {"accuracy", "accuracy@0"}
+    return {"accuracy"}
+
+
+def _job(asked: Asked, cells: Sequence[Cell], connection: Mapping[str, Any]) -> Job:
+    data = next(each for each in asked.data if each.name == cells[0].data)
+    measures = frozenset({asked.table.measure})
+    return Job(tuple(cells), data, asked.root(cells[0]), connection, asked.judges, measures)
+
+
+def _kept(store: Store, job: Job, future: Future[Any]) -> list[str]:
+    """Keep what a job found; a line if it found nothing."""
+    try:
+        found = future.result()
+    except ClientError as error:
+        said = job.cells[0].settings()
+        return [f"{said.get('method')} on {job.data.name}, seed {said['seed']}: {error}"]
+    for cell, figures in found:
+        facts = (cell.run, cell.data, cell.options, cell.seed, cell.yardstick)
+        store.keep(cell.key, facts, figures)
+    return []
+
+
+@contextmanager
+def _connected(asked: Asked) -> Iterator[Mapping[str, Any]]:
+    """How to reach the API: the user's, or one of this machine for as long as it takes."""
+    if asked.connection is not None:
+        yield asked.connection
+        return
+    with local_server(asked.out / "server.log") as address:
+        yield {"api": address, "first_contact": 120.0}
+
+
+@contextmanager
+def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with the work, also when somebody stops it."""
+    if processes > 1:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the processes, which share the cores
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

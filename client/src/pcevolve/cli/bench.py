@@ -1,0 +1,119 @@
+"""``pcevolve bench``: the papers' tables and figures, each by one command."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table as Shown
+
+from pcevolve.bench.tables import TABLES
+from pcevolve.errors import UsageError
+
+
+def bench(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",
+    listed: Annotated[
+        bool, typer.Option("--list", help="Name all tables and figures, and what they show.")
+    ] = False,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="Small runs, two seeds: minutes, to see that everything works.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Runs of the papers' size, three seeds: hours (the default).")
+    ] = False,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="WORDS=DIR: public words for the images, and a folder with train and test, each with one subfolder "
+            "per class; once for each data set. Default: scikit-learn's digits 3, 5 and 8."
+        ),
+    ] = None,
+    public_data: Annotated[
+        bool,
+        typer.Option(
+            "--public-data",
+            help="The images of --data are public: dozens of runs on them have no guarantee in common.",
+        ),
+    ] = False,
+    api: Annotated[
+        str | None, typer.Option(help="Address of the image API; a server on this machine if not given.")
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model of the API; table2 takes several, each MODEL or MODEL+ADAPTER. Default: bundled."
+        ),
+    ] = None,
+    dialect: Annotated[str, typer.Option(help="How the API speaks.")] = "getimg",
+    api_key_file: Annotated[Path | None, typer.Option(help="File with the API key (mode 600).")] = None,
+    encoder: Annotated[
+        str, typer.Option(help="The encoder that selects, where the table does not say.")
+    ] = "bundled",
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(help="As for evaluate; once for each. Default: cnn, and the encoder that selects."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Draws of shots, prompts' seeds and noise.")
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, max=256, help="Runs at a time; as many as there are processors if not given."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of figures, runs and pages; all tables share it.")] = Path(
+        "bench"
+    ),
+) -> None:
+    """Make a table of the papers, or go on with it: real runs over HTTP, judged on held-out images.
+
+    Prints the table, and one line of JSON last. What is done is kept, so the same command goes on where it was.
+    """
+    if listed:
+        _list()
+        return
+    if smoke and full:
+        raise UsageError("--smoke and --full are two sizes: give one of them")
+    if data and not public_data:
+        raise UsageError(
+            "a table makes dozens of runs on the same images, whose guarantees add up to none: say --public-data if "
+            "they are public"
+        )
+    from pcevolve.bench.making import Wanted, made  # torch takes seconds to load
+    from pcevolve.run.long_work import told_of
+    from pcevolve.run.progress import error_console
+
+    wanted = Wanted(
+        name=name,
+        smoke=smoke,
+        data=tuple(data or ()),
+        api=api,
+        models=tuple(model or ("bundled",)),
+        dialect=dialect,
+        api_key_file=api_key_file,
+        encoder=encoder,
+        judges=tuple(dict.fromkeys(judge or ("cnn", encoder))),
+        seeds=seeds,
+        processes=processes or os.cpu_count() or 1,
+        out=out.absolute(),
+    )
+    console = error_console()
+    with told_of(console, f"bench {name}") as told:
+        found = made(wanted, told)
+    console.print(found.page.read_text())
+    for fault in found.faults:
+        console.print(f"not done: {fault}")
+    typer.echo(json.dumps(found.as_json()))
+    if found.faults:
+        raise typer.Exit(1)
+
+
+def _list() -> None:
+    shown = Shown("name", "what it shows", "after")
+    for each in TABLES.values():
+        shown.add_row(each.name, each.title, each.source)
+    Console().print(shown)

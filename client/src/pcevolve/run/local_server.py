@@ -1,0 +1,79 @@
+"""The API server as a process of its own on this machine, for as long as something needs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pcevolve.errors import ProviderUnreachableError, UsageError
+
+SERVER = "pcevolve-server"
+START_SECONDS = 120.0
+STOP_SECONDS = 10.0
+POLL_SECONDS = 0.05
+
+
+@contextmanager
+def local_server(log: Path, port: int = 0) -> Iterator[str]:
+    """Start the API server with the bundled model on loopback, yield its address, and stop it in the end.
+
+    Args:
+        log: File that it adds its lines to.
+        port: Where it listens; 0 for any free one.
+
+    Raises:
+        UsageError: It is not installed.
+        ProviderUnreachableError: It does not start.
+    """
+    command = shutil.which(SERVER, path=str(Path(sys.executable).parent)) or shutil.which(SERVER)
+    if command is None:
+        raise UsageError(
+            f"{SERVER} is not installed here: a server on this machine needs both distributions (make install)"
+        )
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as sink:
+        begin = sink.tell()
+        arguments = [command, "serve", "--model", "bundled", "--host", "127.0.0.1", "--port", str(port)]
+        arguments += ["--engine", "processes", "--replicas", str(_replicas())]
+        process = subprocess.Popen(arguments, stdout=sink, stderr=sink)  # noqa: S603 - our own command
+    try:
+        yield f"http://127.0.0.1:{_announced_port(process, log, begin)}"
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _replicas() -> int:
+    """Two where there are two cores: while the client embeds, others of its images are made."""
+    return min(2, os.cpu_count() or 1)
+
+
+def _announced_port(process: subprocess.Popen[bytes], log: Path, begin: int) -> int:
+    """Wait until the server says where it listens.
+
+    Args:
+        process: The server.
+        log: Where it writes lines of JSON.
+        begin: Where its own lines begin, in bytes.
+
+    Raises:
+        ProviderUnreachableError: It ended, or it took too long.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        whole_lines = log.read_bytes()[begin:].rpartition(b"\n")[0].splitlines()
+        ports = [json.loads(line)["port"] for line in whole_lines if b'"event": "listening"' in line]
+        if ports:
+            return int(ports[-1])
+        time.sleep(POLL_SECONDS)
+    raise ProviderUnreachableError(f"{SERVER} does not listen: {log} says why")

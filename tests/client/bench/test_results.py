@@ -1,0 +1,99 @@
+"""From figures to a table: intervals, judges that voted last, pages that say what was measured."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from pcevolve.bench.cells import FULL, Cell, Place
+from pcevolve.bench.pages import as_json, chart, markdown, svg
+from pcevolve.bench.results import Value, judged
+from pcevolve.bench.store import Figure, Store
+from pcevolve.bench.tables import table
+
+
+def cell(method: str, seed: int, yardstick: str = "") -> Cell:
+    return Cell("digits", f'{{"method": "{method}"}}', seed, yardstick, FULL.tested)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    kept = Store(tmp_path / "figures.sqlite")
+    for seed, value in enumerate((0.5, 0.6, 0.7)):
+        figures = [Figure("bundled", True, "accuracy", value + 0.1), Figure("cnn", False, "accuracy", value)]
+        one = cell("pe", seed)
+        kept.keep(one.key, (one.run, one.data, one.options, one.seed, one.yardstick), figures)
+    return kept
+
+
+PLACES = [Place("PE", "ε = 4", cell("pe", seed)) for seed in range(3)] + [
+    Place("random", "ε = 4", cell("random", 0))
+]
+
+
+def test_intervals_are_those_of_student_s_t_over_the_seeds():
+    values = [0.5, 0.6, 0.7]
+    low, high = student.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / np.sqrt(3))
+    found = Value.of(values)
+    assert (found.mean - found.half, found.mean + found.half) == pytest.approx((low, high))
+    assert Value.of(values[:2]).half is None
+
+
+def test_judges_that_did_not_vote_come_first_and_who_voted_is_said(store: Store):
+    tables = judged(PLACES, store, "accuracy", ("bundled", "cnn", "clip"))
+    assert [(each.judge, each.voted) for each in tables] == [("cnn", False), ("bundled", True)]
+    assert tables[0].values["PE", "ε = 4"].mean == pytest.approx(0.6)
+    assert ("random", "ε = 4") not in tables[0].values
+    page = markdown(table("table6"), tables, ["Facts."], [])
+    assert page.index("Judge: cnn") < page.index("Judge: bundled (**voted**")
+    assert "| PE | 60.0 ± 24.8 |" in page
+    assert "| random | – |" in page
+    assert as_json(tables)["cnn"]["rows"]["random"] == {}
+
+
+def test_a_classifier_without_images_is_in_every_judge_s_table(store: Store):
+    one = cell("dp-means", 0, "classifier")
+    store.keep(
+        one.key,
+        (one.run, one.data, one.options, 0, "classifier"),
+        [Figure("nearest mean", True, "accuracy", 0.9)],
+    )
+    tables = judged([*PLACES, Place("none", "ε = 4", one)], store, "accuracy", ("cnn", "bundled"))
+    assert [each.values["none", "ε = 4"].mean for each in tables] == [0.9, 0.9]
+    assert not tables[0].voted
+
+
+@pytest.mark.parametrize(
+    ("measure", "figures", "columns"),
+    [
+        ("mixed", {"accuracy": 0.5, "mixed": 0.7}, {"ε = 4, alone": 0.5, "ε = 4, with the shots": 0.7}),
+        (
+            "by iteration",
+            {"accuracy": 0.5, "accuracy@0": 0.3, "accuracy@1": 0.5},
+            {"ε = 4, 0": 0.3, "ε = 4, 1": 0.5},
+        ),
+        ("fid", {"accuracy": 0.5, "fid": 12.0}, {"ε = 4": 12.0}),
+    ],
+)
+def test_each_measure_has_its_own_columns(tmp_path: Path, measure: str, figures: dict, columns: dict):
+    store, one = Store(tmp_path / "figures.sqlite"), cell("pe", 0)
+    store.keep(one.key, ("", "", "", 0, ""), [Figure("bundled", True, *each) for each in figures.items()])
+    (found,) = judged([Place("PE", "ε = 4", one)], store, measure, ("bundled",))
+    assert {column: value.mean for (_, column), value in found.values.items()} == columns
+
+
+def test_a_figure_has_a_line_for_each_row_and_its_names_cannot_be_markup(store: Store):
+    (first, _) = judged([Place("<b>PE", "ε = 4", PLACES[0].cell)], store, "accuracy", ("cnn", "bundled"))
+    drawn = ET.fromstring(svg(chart(table("table6"), first), first.columns))
+    assert [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")][-1] == "<b>PE"
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}polyline"))) == 1
+
+
+def test_figures_of_one_cell_are_kept_whole_and_replaced_by_newer_ones(store: Store):
+    one = cell("pe", 0)
+    store.keep(one.key, (one.run, one.data, one.options, 0, ""), [Figure("cnn", False, "accuracy", 0.9)])
+    assert {(each.judge, each.value) for each in store.figures(one.key)} == {("bundled", 0.6), ("cnn", 0.9)}

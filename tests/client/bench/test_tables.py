@@ -1,0 +1,95 @@
+"""The declarations of tables, and the cells that follow from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pcevolve.bench.cells import FULL, SMOKE, Scale, columns_of, places
+from pcevolve.bench.data import BenchData
+from pcevolve.bench.tables import CONTROLS, TABLES, Table, table
+from pcevolve.errors import UsageError
+from pcevolve.methods import METHODS
+from pcevolve.public.options import options_of
+from pcevolve.run.settings import RunSettings
+
+DATA = (BenchData("digits", "handwritten mark", Path("train"), Path("test")),)
+OTHER = BenchData("cells", "blood smear", Path("a"), Path("b"))
+COMMON = {"model": "bundled", "dialect": "getimg", "encoder": "bundled"}
+
+
+def placed(of: Table, scale: Scale = FULL, data: tuple[BenchData, ...] = DATA) -> list:
+    return list(places(of, data, scale, columns_of(of, scale, ("bundled",)), COMMON))
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("scale", [SMOKE, FULL], ids=lambda scale: scale.name)
+def test_every_cell_is_a_run_that_its_options_allow(name: str, scale: Scale):
+    known = {each.name for each in options_of(RunSettings)}
+    for place in placed(table(name), scale):
+        options = place.cell.settings()
+        assert options.keys() <= known
+        RunSettings.of({**options, "private": "train", "out": "run"})
+        own = {each for method in METHODS.values() for each in method.own}
+        assert not (own & options.keys()) - METHODS[options["method"]].own
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_has_the_controls_beside_each_column(name: str):
+    found = placed(table(name), SMOKE)
+    rows = {place.row for place in found}
+    assert {each.name for each in CONTROLS} <= rows
+    assert len(found) == len(rows) * len({place.column for place in found}) * SMOKE.seeds
+
+
+def test_a_control_that_does_not_depend_on_a_column_is_one_run_in_all_of_them():
+    by_epsilon = [place.cell.run for place in placed(table("table6")) if place.row == "random"]
+    assert len(set(by_epsilon)) == FULL.seeds
+    by_count = [place.cell.run for place in placed(table("figure4")) if place.row == "random"]
+    assert len(set(by_count)) == FULL.seeds * 5
+
+
+def test_tables_share_the_runs_that_they_have_in_common():
+    first = {place.cell.run for place in placed(table("table1"))}
+    ablations = [place for place in placed(table("table3")) if place.row == "u = h∘g"]
+    assert {place.cell.run for place in ablations} <= first
+
+
+def test_the_classifier_without_images_is_of_the_same_run_as_the_images():
+    found = placed(table("table1"))
+    images, none = (
+        [place.cell for place in found if place.row == row]
+        for row in ("dp-means (ours)", "dp-means, no images")
+    )
+    assert [each.run for each in images] == [each.run for each in none]
+    assert not {each.key for each in images} & {each.key for each in none}
+
+
+def test_the_shots_follow_the_column_that_says_how_many():
+    options = [
+        json.loads(place.cell.options) for place in placed(table("figure3")) if place.row == "private shots"
+    ]
+    assert sorted({each["subsample"] for each in options}) == [1, 5, 10, 25, 50]
+
+
+def test_all_methods_get_the_same_shots_of_a_seed():
+    seeds = {(place.cell.seed, place.cell.settings()["subsample_seed"]) for place in placed(table("table1"))}
+    assert seeds == {(seed, seed) for seed in range(FULL.seeds)}
+
+
+def test_columns_say_which_data_and_which_value_where_there_are_several_of_both():
+    several = {place.column for place in placed(table("table6"), SMOKE, (*DATA, OTHER))}
+    assert several == {"digits, ε = 4", "digits, ε = 8", "cells, ε = 4", "cells, ε = 8"}
+    assert {place.column for place in placed(table("table1"), SMOKE, (*DATA, OTHER))} == {"digits", "cells"}
+
+
+def test_columns_of_the_table_about_apis_are_the_models_that_were_named():
+    found = columns_of(table("table2"), FULL, ("sd", "sd+ip"))
+    assert [dict(each.options) for each in found] == [{"model": "sd"}, {"model": "sd", "adapter": "ip"}]
+
+
+def test_a_table_that_is_not_there_is_refused_with_where_to_look():
+    with pytest.raises(UsageError, match="--list names them"):
+        table("table9")

@@ -1,0 +1,76 @@
+"""``pcevolve bench``: a table of real runs against a real server, that goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pcevolve import audit
+from support.processes import Client
+
+SMALL = ("--smoke", "--seeds", "1", "--judge", "bundled", "--processes", "2")
+
+
+def asked(client: Client, *arguments: object) -> dict:
+    done = client("bench", *arguments)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_table_of_real_runs_that_goes_on_where_it_was(client: Client, tmp_path: Path):
+    """One test, because the runs take half a minute."""
+    out = tmp_path / "out"
+    made = asked(client, "figure6", *SMALL, "--out", out)
+    rows = made["judges"]["bundled"]["rows"]
+    assert {"random", "B (t2i)", "private shots", "PE", "PCEvolve", "dp-means (ours)"} == rows.keys()
+    assert all(0 <= row["digits"]["mean"] <= 1 for row in rows.values())
+    assert rows["private shots"]["digits"]["mean"] > 0.8
+    runs = sorted((out / "runs").iterdir())
+    assert len(runs) == 5
+    assert all(audit(run).holds for run in runs)
+    assert (out / "tables" / "smoke" / "figure6-digits.png").read_bytes()[:4] == b"\x89PNG"
+
+    log = (out / "server.log").read_bytes()
+    assert asked(client, "figure6", *SMALL, "--out", out) == made
+    assert (out / "server.log").read_bytes() == log, "a server was started for nothing"
+
+    with closing(sqlite3.connect(out / "figures.sqlite")) as connection, connection:
+        connection.execute(
+            "DELETE FROM figures WHERE cell = (SELECT cell FROM cells WHERE options LIKE '%\"pe\"%')"
+        )
+    assert asked(client, "figure6", *SMALL, "--out", out)["judges"] == made["judges"]
+    assert sorted((out / "runs").iterdir()) == runs
+
+    done = client("bench", "figure6", *SMALL, "--out", out, "--api", "http://127.0.0.1:9")
+    assert done.returncode == 1
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len(found["faults"]) == 5
+    assert found["judges"]["bundled"]["rows"]["private shots"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("table9",), "there is no table 'table9': pcevolve bench --list names them"),
+        (("table1", "--smoke", "--full"), "--smoke and --full are two sizes"),
+        (("table1", "--data", "x=y"), "say --public-data if they are public"),
+        (("table1", "--model", "a", "--model", "b"), "several models are for table2"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_made(
+    client: Client, tmp_path: Path, arguments: tuple[str, ...], said: str
+):
+    refused = client("bench", *arguments, "--out", tmp_path / "out")
+    assert refused.returncode == 2
+    assert said in " ".join(refused.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_list_names_every_table(client: Client):
+    shown = client("bench", "--list")
+    assert shown.returncode == 0
+    assert all(name in shown.stdout for name in ("table1", "figure8", "pe-lookahead"))
