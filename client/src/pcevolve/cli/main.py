@@ -60,6 +60,10 @@ COMMANDS = {
         "pcevolve.cli.classify:classify",
         "Say which class images are nearest to, by what a run released about its classes.",
     ),
+    "datasets": (
+        "pcevolve.cli.datasets:datasets",
+        "List public datasets of the papers, say where one comes from, or make folders of one; nothing is downloaded.",
+    ),
     "evaluate": (
         "pcevolve.cli.evaluate:evaluate",
         "Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.",

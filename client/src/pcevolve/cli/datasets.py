@@ -1,0 +1,93 @@
+"""``pcevolve datasets``: which public datasets can be read, and how they become folders."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pcevolve.datasets.catalogue import DATASETS, dataset
+from pcevolve.datasets.items import Dataset
+from pcevolve.errors import UsageError
+
+
+def datasets(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset; without one, all are listed.")] = "",
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="PATH", help="Where it lies, as it was downloaded and unpacked."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder to make, with train and test, each with one subfolder per class."),
+    ] = None,
+    labels: Annotated[
+        str,
+        typer.Option(help="Names of the classes, separated by commas, in the order of the dataset's own."),
+    ] = "",
+    held_out: Annotated[
+        int | None,
+        typer.Option(min=1, help="Images per class for the test, of a dataset without a split of its own."),
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option(min=1, help="Most images per class of train and of test, drawn at random.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+) -> None:
+    """List public datasets of the papers, say where one comes from, or make folders of one; nothing is downloaded."""
+    if not name:
+        _list()
+        return
+    chosen = dataset(name)
+    if source is None and out is None:
+        _tell(chosen)
+        return
+    if source is None or out is None:
+        raise UsageError("--from says where the dataset lies and --out where its folders go: give both")
+    from pcevolve.datasets.writing import Wanted, write
+    from pcevolve.run.long_work import told_of
+    from pcevolve.run.progress import error_console
+
+    wanted = Wanted(tuple(each.strip() for each in labels.split(",") if each.strip()), held_out, most, seed)
+    console = error_console()
+    with told_of(console, f"writing {name}") as told:
+        made = write(chosen, source, out, wanted, told)
+    console.print(f"{made.counts['train']} images in train, {made.counts['test']} in test")
+    console.print(f"classes: {', '.join(made.labels)}; terms: {chosen.terms}")
+    console.print("next:")
+    words = shlex.quote(chosen.words or "WORDS FOR WHAT THEY SHOW")
+    units = f" --unit-map {shlex.quote(str(made.units))}" if made.units else ""
+    train, test = (shlex.quote(str(out / part)) for part in ("train", "test"))
+    typer.echo(
+        f"pcevolve run --private {train} --test {test}{units} --subsample 10 --domain {words} --out runs/{name}"
+    )
+    data = shlex.quote(f"{chosen.words or 'WORDS'}={out}")
+    typer.echo(f"pcevolve bench table1 --public-data --data {data}")
+
+
+def _list() -> None:
+    shown = Table("name", "what it is", "terms")
+    for each in DATASETS.values():
+        shown.add_row(each.name, each.title, each.terms)
+    Console().print(shown)
+    typer.echo("pcevolve datasets NAME says where one comes from and what it has to look like", err=True)
+
+
+def _tell(chosen: Dataset) -> None:
+    shown = Table(show_header=False)
+    facts = {
+        "what": chosen.title,
+        "--domain": chosen.words or "say what yours show",
+        "expects": chosen.layout,
+        "sizes": chosen.sizes,
+        "privacy unit": chosen.unit or "image",
+        "where": chosen.where,
+        "terms": chosen.terms,
+    }
+    for name, fact in facts.items():
+        shown.add_row(name, fact)
+    Console().print(shown)

@@ -1,0 +1,33 @@
+"""All datasets that can be read, by name."""
+
+from __future__ import annotations
+
+from pcevolve.datasets import camelyon17, cifar10, class_folders, covidx, hugging_face, medmnist
+from pcevolve.datasets.items import Dataset
+from pcevolve.errors import UsageError
+
+DATASETS: dict[str, Dataset] = {
+    each.name: each
+    for each in (
+        covidx.DATASET,
+        camelyon17.DATASET,
+        class_folders.KVASIR_DATASET,
+        class_folders.LEATHER_DATASET,
+        class_folders.CATS_DATASET,
+        cifar10.DATASET,
+        medmnist.DATASET,
+        hugging_face.DATASET,
+        class_folders.FOLDER_DATASET,
+    )
+}
+
+
+def dataset(name: str) -> Dataset:
+    """Find a dataset.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    if name not in DATASETS:
+        raise UsageError(f"there is no dataset '{name}': choose one of {', '.join(DATASETS)}")
+    return DATASETS[name]
