@@ -52,6 +52,13 @@ def run(
         ),
     ] = None,
     config: Config = None,
+    dashboard: Annotated[
+        bool,
+        typer.Option(
+            "--dashboard",
+            help="Show the run in a browser while it goes on: a page on this machine alone, at a secret address.",
+        ),
+    ] = False,
     as_json: Json = False,
     **options: object,
 ) -> None:
@@ -62,9 +69,9 @@ def run(
     settings = RunSettings.of(wanted) if resume is None else continued(resume, wanted)
     request = checked(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
-    from pcevolve.run.whole import carried_out
+    from pcevolve.run.whole import carried_out, carried_out_in_sight
 
-    show(carried_out(request).summary, as_json)
+    show((carried_out_in_sight if dashboard else carried_out)(request).summary, as_json)
 
 
 @takes(RunSettings)

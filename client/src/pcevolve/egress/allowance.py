@@ -76,6 +76,10 @@ class Meter:
         """Whether the cost is more than a guess."""
         return self.allowance.price is not None or self.dialect.reports_cost
 
+    def known_cost(self) -> float | None:
+        """What it has cost so far; None where that would be a guess."""
+        return self.cost if self.knows_cost else None
+
     def fix(self, plan: PublicPlan) -> None:
         """Take the plan, which says how many images each request asks for."""
         self._traffic.plan = plan

@@ -188,7 +188,7 @@ def allowance(settings: RunSettings) -> Allowance:
 
 def _evolved(session: _Session, audience: Audience) -> Evolved:
     components, plan = session.components, session.plan
-    progress = RunProgress(plan, components.method.name, audience)
+    progress = RunProgress(plan, components.method.name, audience, session.meter.known_cost)
     judge = PacedJudge(components.judge(plan, session.account, session.chooser), session.gate)
     try:
         with progress.shown():
@@ -208,7 +208,7 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
     write_report(record)
     result = {
         **write_summary(record),
-        "cost": round(session.meter.cost, 6) if session.meter.knows_cost else None,
+        "cost": None if (cost := session.meter.known_cost()) is None else round(cost, 6),
         "wall_seconds": round(time.monotonic() - started, 1),
         "dataset": str(folder.release),
         "report": str(folder.report),

@@ -269,7 +269,7 @@ def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evo
         approve_requests(Address(known.api), asked.settings, known, gate, meter)
         plan = gate.extend(due.number, due.extension, ledger.committed)
         _remove_pages(asked.folder)
-        progress = RunProgress(plan, "extension", audience)
+        progress = RunProgress(plan, "extension", audience, meter.known_cost)
         judge = _Recorded({each.iteration: each for each in run.receipts})
         with progress.shown():
             evolved = evolve(plan.model_copy(deep=True), gate, judge, progress)

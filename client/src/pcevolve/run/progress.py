@@ -50,6 +50,7 @@ class Progress:
         iteration: Round that is under way; 0 while the first candidates are made.
         iterations: Rounds of the whole run.
         epsilon: Spent so far; None for a run that promises nothing.
+        cost: So far, in the provider's currency; None where nobody knows.
     """
 
     images: int
@@ -57,8 +58,11 @@ class Progress:
     iteration: int
     iterations: int
     epsilon: float | None
+    cost: float | None = None
 
 
+Cost: TypeAlias = Callable[[], float | None]
+"""What a run has cost so far; None where nobody knows."""
 Tell: TypeAlias = Callable[[Progress], None]
 """What is called whenever a run has come further."""
 
@@ -83,7 +87,7 @@ class Audience:
 class RunProgress:
     """A progress bar with ETA; in a log file, a line every ten seconds."""
 
-    def __init__(self, plan: PublicPlan, title: str, audience: Audience) -> None:
+    def __init__(self, plan: PublicPlan, title: str, audience: Audience, cost: Cost = lambda: None) -> None:
         console = audience.console
         total = sum(call.count for call in plan.calls.values())
         self._bar = Bar(
@@ -102,7 +106,7 @@ class RunProgress:
         self._plan, self._title, self._console, self._total = plan, title, console, total
         self._done, self._started, self._said = 0, time.monotonic(), time.monotonic()
         self._events: list[Event] = []
-        self._tell, self._iteration = audience.tell, 0
+        self._tell, self._iteration, self._cost = audience.tell, 0, cost
 
     @contextmanager
     def shown(self) -> Iterator[RunProgress]:
@@ -134,7 +138,9 @@ class RunProgress:
 
     def _told(self) -> None:
         spent = epsilon(self._events, self._plan.delta) if self._plan.secure else None
-        self._tell(Progress(self._done, self._total, self._iteration, self._plan.iterations, spent))
+        self._tell(
+            Progress(self._done, self._total, self._iteration, self._plan.iterations, spent, self._cost())
+        )
 
 
 def facts(title: str, rows: dict[str, Any]) -> Table:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.execution import Outcome, execute
-from pcevolve.run.progress import Audience
+from pcevolve.run.progress import Audience, error_console
 
 
 def carried_out(run: CheckedRun, audience: Audience | None = None) -> Outcome:
@@ -23,6 +23,24 @@ def carried_out(run: CheckedRun, audience: Audience | None = None) -> Outcome:
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
     outcome = execute(run, audience)
+    return _measured(outcome)
+
+
+def carried_out_in_sight(run: CheckedRun) -> Outcome:
+    """The same, with a page about it for the owner's browser while it goes on.
+
+    Raises:
+        ClientError: As ``carried_out``.
+    """
+    from pcevolve.run.dashboard import dashboard
+
+    console = error_console()
+    with dashboard(run.folder.root, console) as board:
+        return _measured(execute(run, Audience(console, board.told)))
+
+
+def _measured(outcome: Outcome) -> Outcome:
+    """With its accuracies, where there are test data."""
     from pcevolve.run.scoring import scored  # loads torch, which a run that is refused does without
 
     return replace(outcome, summary=scored(outcome))

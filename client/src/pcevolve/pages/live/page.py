@@ -1,0 +1,130 @@
+"""Puts the page together: how far the run is, what is spent, the newest images, and what crossed the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.pages import base_style, compiled, inline, own_file, picture, size
+from pcevolve.privacy import Event
+from pcevolve.public.figures import loss
+from pcevolve.public.plan import PublicPlan
+from pcevolve.publish import marks
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.traffic import ALL_KINDS, Counts
+
+SHOWN = 12
+"""Images of each class."""
+CLASSES = 20
+"""Classes of which images are shown."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known of a run besides its record; public, and the provider could tell as much.
+
+    Attributes:
+        left: About how long the rest takes, in words; empty while nobody can say.
+        cost: What it has cost so far, in words; empty where the API does not say.
+        over: How it ended, in words; empty while it goes on.
+    """
+
+    left: str = ""
+    cost: str = ""
+    over: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One class: its newest images, as addresses of themselves; None for what is no image."""
+
+    label: str
+    pictures: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Release:
+    """What one receipt says, in words."""
+
+    iteration: int
+    what: str
+    mechanisms: str
+    spent: str
+
+
+def rendered_live(run: RunReader, standing: Standing) -> bytes:
+    """The page's HTML; every string from the run is escaped, and pictures are encoded anew.
+
+    Args:
+        run: The record as far as it goes; of a run that has no plan yet, the page says so.
+        standing: What is known besides.
+    """
+    content = {
+        "style": inline(base_style(), own_file(__package__, "page.css")),
+        "script": inline(own_file(__package__, "page.js")),
+        "standing": standing,
+        "report": str(run.layout.report) if standing.over else "",
+        **(_waiting(run) if run.plan is None else _under_way(run, run.plan)),
+    }
+    return compiled(__package__, bytes=size).render(content).encode()
+
+
+def _waiting(run: RunReader) -> dict[str, object]:
+    return {"plan": None, "run": run.layout.root.name}
+
+
+def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
+    """All that is shown of a run that has a plan."""
+    iteration = max((plan.calls[slot].iteration for slot in run.outputs if slot in plan.calls), default=0)
+    done = sum(len(outputs) for outputs in run.outputs.values())
+    counts = Counts.by_kind(run.traffic.attempts)
+    events = [event for receipt in run.receipts for event in receipt.events]
+    spent = epsilon(events, plan.delta)
+    return {
+        "plan": plan,
+        "run": run.layout.root.name,
+        "host": urlsplit(plan.api).netloc,
+        "marks": marks(plan),
+        "iteration": min(iteration, plan.iterations),
+        "done": done,
+        "total": sum(call.count for call in plan.calls.values()),
+        "spent": spent if plan.secure else None,
+        "spent_text": loss(spent),
+        "budget": float(plan.budget.epsilon),
+        "releases": list(_releases(run, plan)),
+        "kinds": {kind: counts[kind] for kind in ALL_KINDS if kind in counts},
+        "total_counts": Counts.of(run.traffic.attempts),
+        "sheets": list(_sheets(run, plan, iteration)),
+    }
+
+
+def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
+    """The receipts, the newest first."""
+    events: list[Event] = []
+    rows = []
+    for receipt in run.receipts:
+        events.extend(receipt.events)
+        named = sum(len(choice.chosen) for choice in receipt.choices)
+        paid = [event for event in receipt.events if not event.free]
+        mechanisms = (
+            ", ".join(dict.fromkeys(event.mechanism for event in paid))
+            or "none: it follows from earlier ones"
+        )
+        what = (
+            f"{named} images chosen"
+            if receipt.iteration
+            else "what the private images look like on the whole"
+        )
+        spent = loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE"
+        rows.append(Release(receipt.iteration, what, mechanisms, spent))
+    return reversed(rows)
+
+
+def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[Sheet]:
+    """The newest images of each class, as they came."""
+    for label in plan.labels[:CLASSES]:
+        slots = [call.slot for call in plan.round(iteration) if call.label == label]
+        digests = [digest for slot in slots for digest in run.outputs.get(slot, ())]
+        yield Sheet(label, tuple(picture(run.bodies.file(each)) for each in digests[-SHOWN:]))

@@ -1,0 +1,96 @@
+"""The live page of a real run in a real browser: it follows the run, and the run does not care about it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.browser import Browser, Tab
+from support.folders import class_folders, events
+from support.forkserver import ForkServer, Started
+from support.processes import Client, ServerProcess
+
+SECRETS = (b"secret-1", b"private/")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Iterator[ServerProcess]:
+    process = ServerProcess(tmp_path_factory.mktemp("server") / "log", forks)
+    process.start()
+    yield process
+    process.kill()
+
+
+def test_receipts_are_seen_within_two_seconds_and_a_killed_page_leaves_the_run_alone(
+    browser: Browser, server: ServerProcess, forks: ForkServer, tmp_path: Path
+):
+    client = Client(tmp_path, server.address, forks)
+    private, out = class_folders(tmp_path / "private", seed=1, shots=4), tmp_path / "run"
+    options = client.run_options(private, out, iterations=6)
+    said = tmp_path / "said"
+    started = begun(client, said, *options, "--dashboard", "--pace", "0.2")
+    address = announced(said)
+    tab = Tab(browser)
+    tab("Page.navigate", url=address)
+    seen, committed = {}, {}
+    deadline = time.monotonic() + 60
+    while len(seen) < 3 and time.monotonic() < deadline:
+        rows = tab.run("document.querySelectorAll('#releases tbody tr').length")
+        now = time.monotonic()
+        for number in range(1, rows + 1):
+            seen.setdefault(number, now)
+        for number in range(1, released(out) + 1):
+            committed.setdefault(number, now)
+        time.sleep(0.05)
+    assert len(seen) >= 3
+    assert max(seen[number] - committed[number] for number in range(2, 4)) < 2
+    shown = tab.run("document.documentElement.outerHTML")
+    assert shown.count("data:image/jpeg") >= 4
+    assert not any(secret.decode() in shown for secret in SECRETS)
+    assert tab.run("document.getElementById('gone').hidden")
+    tab("Page.close")
+    assert started.wait(120) == 0
+    assert len([each for each in events(out) if each["kind"] == "released"]) == 6
+    assert json.loads(client("audit", out, "--json").stdout)["holds"]
+
+
+def test_the_page_says_how_the_run_ended_and_then_that_it_hears_no_more(
+    browser: Browser, server: ServerProcess, forks: ForkServer, tmp_path: Path
+):
+    client = Client(tmp_path, server.address, forks)
+    private, out = class_folders(tmp_path / "private", seed=1, shots=4), tmp_path / "run"
+    said = tmp_path / "said"
+    started = begun(client, said, *client.run_options(private, out), "--dashboard")
+    tab = Tab(browser)
+    tab("Page.navigate", url=announced(said))
+    assert started.wait(120) == 0
+    deadline = time.monotonic() + 10
+    while tab.run("document.getElementById('gone').hidden") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert "The run is finished" in tab.run("document.querySelector('h1').textContent")
+    assert not tab.run("document.getElementById('gone').hidden")
+    assert str(out / "report.html") in tab.run("document.body.textContent")
+
+
+def released(out: Path) -> int:
+    log = out / "transcript" / "log.jsonl"
+    return log.read_bytes().count(b'"kind":"released"') if log.exists() else 0
+
+
+def begun(client: Client, said: Path, *arguments: object) -> Started:
+    return client.forks.start(arguments, client.environment(), (said.with_suffix(".out"), said))
+
+
+def announced(said: Path) -> str:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{40,}/", said.read_text() if said.exists() else "")
+        if found:
+            return found[0]
+        time.sleep(0.05)
+    raise AssertionError("no address was told")

@@ -1,0 +1,162 @@
+"""The live page: who gets it, what is on it, and that nothing about it can hurt the run."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from rich.console import Console
+
+from pcevolve.pages.live import Standing, rendered_live
+from pcevolve.run import dashboard as live
+from pcevolve.run.dashboard import Dashboard, dashboard, duration
+from pcevolve.run.progress import Progress
+from pcevolve.transcript import RunReader
+from support.paid import paid_run
+from support.runs import small_plan
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return paid_run(tmp_path_factory.mktemp("live") / "run", small_plan())
+
+
+@pytest.fixture(autouse=True)
+def _no_farewell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "FAREWELL_SECONDS", 0.0)
+
+
+@pytest.fixture
+def address(run: Path) -> Iterator[str]:
+    with served(run) as found:
+        yield found[0]
+
+
+@contextmanager
+def served(root: Path) -> Iterator[tuple[str, Dashboard]]:
+    """A dashboard and the address that the console is told."""
+    said = io.StringIO()
+    with dashboard(root, Console(file=said, width=500)) as board:
+        yield re.search(r"http://127\.0\.0\.1:\d+/\S+/", said.getvalue())[0], board
+
+
+def test_whoever_knows_the_address_sees_the_run(address: str):
+    page = httpx.get(address)
+    assert page.status_code == 200
+    assert 'id="releases"' in page.text
+    assert page.text.count("data:image/jpeg") > 1
+    assert httpx.get(address, headers={"If-None-Match": page.headers["ETag"]}).status_code == 304
+
+
+def test_nobody_else_does(address: str):
+    root, token = re.fullmatch(r"(http://[^/]+)/(.+)/", address).groups()
+    for path in (
+        "/",
+        f"/{token}",
+        f"/{token}x/",
+        f"/{token[:-1]}/",
+        f"/{token}/../",
+        f"/{token}/private",
+        "/../../etc/passwd",
+    ):
+        answer = httpx.get(httpx.URL(root).copy_with(raw_path=path.encode()))
+        assert (answer.status_code, answer.content) == (404, b""), path
+    assert len(token) >= 43
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "[::1]"])
+def test_a_page_that_came_here_under_a_name_of_its_own_is_refused(address: str, host: str):
+    assert httpx.get(address, headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
+def test_nothing_can_be_done_to_a_run(address: str, method: str):
+    assert httpx.request(method, address).status_code == 501
+
+
+def test_the_answer_may_not_be_kept_framed_or_sniffed(address: str):
+    headers = httpx.get(address).headers
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Server"].strip() == "pcevolve"
+
+
+def test_it_listens_on_this_machine_alone(run: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = []
+    real = live.ThreadingHTTPServer
+    monkeypatch.setattr(
+        live, "ThreadingHTTPServer", lambda where, how: asked.append(where) or real(where, how)
+    )
+    with served(run):
+        assert [host for host, _ in asked] == ["127.0.0.1"]
+
+
+def test_the_page_fetches_nothing_from_elsewhere(run: Path):
+    page = rendered_live(RunReader.lenient(run), Standing()).decode()
+    assert not re.findall(r'(?:src|href)="(?!data:image/jpeg)', page)
+    assert "default-src 'none'" in page
+
+
+def test_a_run_without_a_plan_is_waited_for(tmp_path: Path):
+    with served(tmp_path / "later") as (address, _):
+        assert "Waiting for the plan" in httpx.get(address).text
+
+
+def test_what_cannot_be_shown_is_no_trouble_for_the_run(run: Path, monkeypatch: pytest.MonkeyPatch):
+    def broken(*of: object) -> bytes:
+        raise ZeroDivisionError
+
+    with served(run) as (address, board):
+        monkeypatch.setattr(live, "rendered_live", broken)
+        board.told(Progress(1, 4, 0, 2, 0.0))
+        assert httpx.get(address).status_code == 503
+        monkeypatch.undo()
+        assert httpx.get(address).status_code == 200
+
+
+def test_time_left_counts_what_this_process_has_done(run: Path, monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    board = Dashboard(run)
+    board.told(Progress(1000, 2000, 0, 2, 0.0))
+    assert board.standing.left == ""
+    now[0] += 60
+    board.told(Progress(1100, 2000, 0, 2, 0.0, cost=1.5))
+    assert board.standing == Standing(left="about 9 min", cost="1.5, as far as the API says")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(3, "less than a minute"), (119, "about 2 min"), (5400, "about 1.5 h")]
+)
+def test_a_duration_in_words(seconds: float, said: str):
+    assert duration(seconds) == said
+
+
+def test_the_last_page_waits_for_somebody_who_looks_and_for_nobody_else(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seen: list[str] = []
+    board = Dashboard(run)
+    board.over("The run is finished")  # returns at once
+    monkeypatch.setattr(live, "FAREWELL_SECONDS", 60.0)
+    with served(run) as (address, _):
+        httpx.get(address)
+        later = threading.Timer(0.5, lambda: seen.append(httpx.get(address).text))
+        later.start()
+    later.join()
+    assert "The run is finished" in seen[0]
+
+
+def test_a_run_that_fails_ends_its_page(run: Path):
+    with pytest.raises(ZeroDivisionError), served(run) as (address, _):
+        raise ZeroDivisionError
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address)
