@@ -24,7 +24,7 @@ from pcevolve.run.pricing import PlannedRun
 from pcevolve.run.settings import RunSettings
 
 ROOT = Path(__file__).parents[3]
-OWN = {"--resume", "--config", "--json"}
+OWN = {"--dashboard", "--resume", "--config", "--json"}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_the_page_about_options_is_what_their_declarations_say():
     assert (ROOT / "docs" / "options.md").read_text() == reference(), "make docs-options writes it"
 
 
-def test_a_run_has_the_declared_options_and_three_of_the_command(command):
+def test_a_run_has_the_declared_options_and_four_of_the_command(command):
     flags = {flag for parameter in command("run").params for flag in parameter.opts}
     assert flags == {option.flag for option in options_of(RunSettings)} | OWN
 
