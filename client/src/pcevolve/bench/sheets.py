@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from pcevolve.bench.cells import Place
 from pcevolve.bench.data import BenchData
 from pcevolve.bench.work import Asked
@@ -44,12 +42,6 @@ def _rows(
     for place in places:
         root = asked.root(place.cell)
         if place.cell.yardstick == "shots":
-            yield "private", _some(Labelled.of(private), len(private.labels))
+            yield "private", Labelled.of(private).first(SHOWN)
         elif not place.cell.yardstick and RunFolder(root).finished:
-            yield place.row, _some(Labelled.released(root, private.labels), len(private.labels))
-
-
-def _some(of: Labelled, classes: int) -> list[DecodedImage | None]:
-    """The first few of each class."""
-    places = (np.flatnonzero(of.targets == target)[:SHOWN] for target in range(classes))
-    return [of.images[place] for each in places for place in each]
+            yield place.row, Labelled.released(root, private.labels).first(SHOWN)

@@ -60,6 +60,10 @@ COMMANDS = {
         "pcevolve.cli.classify:classify",
         "Say which class images are nearest to, by what a run released about its classes.",
     ),
+    "compare": (
+        "pcevolve.cli.compare:compare",
+        "Put finished runs beside each other: what each cost, whether it is useful, and what judges found.",
+    ),
     "datasets": (
         "pcevolve.cli.datasets:datasets",
         "List public datasets of the papers, say where one comes from, or make folders of one; nothing is downloaded.",

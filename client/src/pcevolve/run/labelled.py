@@ -58,6 +58,11 @@ class Labelled:
         """Private or held-out images."""
         return cls(data.images, data.targets)
 
+    def first(self, most: int) -> list[DecodedImage | None]:
+        """The first few images of each class, class after class; for people to look at."""
+        places = (np.flatnonzero(self.targets == target)[:most] for target in np.unique(self.targets))
+        return [self.images[place] for each in places for place in each]
+
     def shuffled(self, seed: int) -> Labelled:
         """The same images under labels that say nothing."""
         return Labelled(self.images, np.random.default_rng(seed).permutation(self.targets), self.names)

@@ -1,0 +1,52 @@
+"""Runs beside each other: what is public of each, and what judges had left for the owner."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from pcevolve.errors import UsageError
+from pcevolve.run.comparison import SHOWN, compared, write_sheet
+from pcevolve.run.folder import RunFolder
+from support.paid import paid_run
+from support.runs import SmallRun, small_plan
+
+JUDGED = {
+    "judge": "cnn",
+    "voted": False,
+    "dataset": {"accuracy": {"mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}},
+}
+
+
+def finished(root: Path, **changes: object) -> Path:
+    paid_run(root, small_plan(**changes))
+    RunFolder(root).private.mkdir(exist_ok=True)
+    return root
+
+
+def test_runs_are_told_with_what_judges_left(tmp_path: Path):
+    one, other = finished(tmp_path / "one"), finished(tmp_path / "other")
+    RunFolder(one).judgement.write_text(json.dumps({"judges": [JUDGED]}))
+    first, second = compared([one, other])
+    assert first.judges == {"cnn": {"voted": False, "mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}}
+    assert second.judges == {}
+    assert first.to_json()["run"] == "one"
+    assert first.to_json()["epsilon_spent"] == json.loads((one / "summary.json").read_text())["epsilon_spent"]
+
+
+def test_a_run_that_has_not_ended_is_named(tmp_path: Path):
+    run = SmallRun.open(tmp_path / "begun", small_plan())
+    run.close()
+    with pytest.raises(UsageError, match="begun has not ended"):
+        compared([finished(tmp_path / "one"), tmp_path / "begun"])
+
+
+def test_a_sheet_has_a_row_for_each_run_and_a_few_images_of_each_class(tmp_path: Path):
+    runs = [finished(tmp_path / name) for name in ("one", "other")]
+    write_sheet(runs, tmp_path / "sheet.png")
+    sheet = Image.open(tmp_path / "sheet.png")
+    assert sheet.height == 2 * 66
+    assert (sheet.width - 150) // 66 <= 2 * SHOWN
