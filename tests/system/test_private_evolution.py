@@ -76,7 +76,9 @@ def test_unbalanced_data_get_an_unbalanced_dataset_for_a_part_of_the_price(clien
     assert sizes(out) == {"type A": 8, "type B": pytest.approx(2, abs=1)}
     first, *_ = receipts(out)
     assert [each["mechanism"] for each in first["events"]] == ["gaussian", "gaussian"]
-    assert "numbers of privacy units by class are released" in (out / "release" / "README.md").read_text()
+    card = (out / "release" / "README.md").read_text()
+    assert "numbers of privacy units by class are released" in card
+    assert "its classes are cut to the proportions of noisy counts" in card
     assert json.loads(client("audit", out, "--json").stdout)["holds"]
     before = set(released_files(out))
     extended = client("extend", out, "--more", 2, "--yes")

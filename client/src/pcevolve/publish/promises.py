@@ -52,7 +52,16 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         "last": "the last round"
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
-    return parts[plan.keep] + _added(plan) + _appearance(plan, appearance_in(receipts))
+    return parts[plan.keep] + _added(plan) + _sizes(plan) + _appearance(plan, appearance_in(receipts))
+
+
+def _sizes(plan: PublicPlan) -> str:
+    """That classes have other sizes than they were made in, in words."""
+    return (
+        "; its classes are cut to the proportions of noisy counts that were released"
+        if plan.class_counts
+        else ""
+    )
 
 
 def _added(plan: PublicPlan) -> str:
