@@ -77,6 +77,8 @@ def test_a_classifier_without_images_is_in_every_judge_s_table(store: Store):
             {"ε = 4, 0": 0.3, "ε = 4, 1": 0.5},
         ),
         ("fid", {"accuracy": 0.5, "fid": 12.0}, {"ε = 4": 12.0}),
+        ("dimension", {"accuracy": 0.5, "dimension": 12.0}, {"ε = 4": 12.0}),
+        ("votes", {"accuracy": 0.5, "votes@1": 2.0, "accuracy@1": 0.4}, {"ε = 4, 1": 2.0}),
     ],
 )
 def test_each_measure_has_its_own_columns(tmp_path: Path, measure: str, figures: dict, columns: dict):

@@ -13,6 +13,12 @@ from pcevolve.durable import write_durably
 from pcevolve.pages.report.charts import HEIGHT, LEFT, RIGHT, WIDTH, Chart, Series
 
 COLOURS = ("#0b6e99", "#c2410c", "#15803d", "#7e22ce", "#a16207", "#be123c", "#334155", "#0f766e")
+UNITS: dict[Measure, str] = {
+    "fid": "Fréchet distance, smaller is better",
+    "dimension": "dimensions",
+    "votes": "votes, standard deviation",
+}
+"""Of what is no accuracy."""
 LEGEND = 18.0  # units of a line of the legend
 SVG = "http://www.w3.org/2000/svg"
 
@@ -21,7 +27,7 @@ def spelled(value: Value | None, measure: Measure) -> str:
     """A figure as the table writes it: percent for accuracies, with its interval."""
     if value is None:
         return "–"
-    scale = 1.0 if measure == "fid" else 100.0
+    scale = 1.0 if measure in UNITS else 100.0
     half = "" if value.half is None else f" ± {scale * value.half:.1f}"
     return f"{scale * value.mean:.1f}{half}"
 
@@ -36,7 +42,7 @@ def markdown(table: Table, tables: Sequence[Judged], facts: Sequence[str], pictu
 
 
 def _by_judge(table: Table, judged: Judged) -> Iterator[str]:
-    unit = "Fréchet distance, smaller is better" if table.measure == "fid" else "accuracy, %"
+    unit = UNITS.get(table.measure, "accuracy, %")
     vote = " (**voted**: its encoder selected, which flatters what was selected)" if judged.voted else ""
     yield f"## Judge: {judged.judge}{vote}; {unit}"
     yield ""
@@ -54,8 +60,9 @@ def _cell(text: str) -> str:
 
 def chart(table: Table, judged: Judged) -> Chart:
     """The lines of a figure: a row each, the columns in their order from left to right."""
-    top = 1.0 if table.measure != "fid" else max((each.mean for each in judged.values.values()), default=1.0)
-    spell = "{:.0%}".format if table.measure != "fid" else "{:g}".format
+    other = table.measure in UNITS
+    top = max((each.mean for each in judged.values.values()), default=1.0) if other else 1.0
+    spell = "{:g}".format if other else "{:.0%}".format
     series = [each for each in (_series(judged, row) for row in judged.rows) if each.values]
     return Chart(f"{table.title}, by {judged.judge}", table.title, series, top, spell)
 

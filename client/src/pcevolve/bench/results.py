@@ -88,15 +88,15 @@ def _judged(places: Sequence[Place], known: dict[str, list[Figure]], measure: Me
 def _values(place: Place, own: Sequence[Figure], measure: Measure) -> list[tuple[str, float]]:
     """What a cell says of a measure, by column."""
     by_name = {each.name: each.value for each in own}
-    if measure == "by iteration":
+    if measure in ("by iteration", "votes"):
+        wanted = "votes" if measure == "votes" else "accuracy"
+        parts = ((name.partition("@"), value) for name, value in by_name.items())
         return [
-            (f"{place.column}, {name.partition('@')[2]}", value)
-            for name, value in by_name.items()
-            if "@" in name
+            (f"{place.column}, {at}", value) for (name, found, at), value in parts if found and name == wanted
         ]
     if measure == "mixed":
         shown = [(f"{place.column}, alone", by_name.get("accuracy"))]
         shown += [(f"{place.column}, with the shots", by_name.get("mixed"))]
         return [(name, value) for name, value in shown if value is not None]
-    wanted = "fid" if measure == "fid" else "accuracy"
+    wanted = measure if measure in ("fid", "dimension") else "accuracy"
     return [(place.column, by_name[wanted])] if wanted in by_name else []

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from pcevolve.errors import UsageError
 
 Yardstick: TypeAlias = Literal["", "shots", "classifier"]
-Measure: TypeAlias = Literal["accuracy", "mixed", "fid", "by iteration"]
+Measure: TypeAlias = Literal["accuracy", "mixed", "fid", "by iteration", "votes", "dimension"]
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,21 @@ TABLES: dict[str, Table] = {
             (PE,),
             _values("votes", (1, 2, 5, 10), "q"),
             axis="q",
+        ),
+        Table(
+            "pe-spread",
+            "How far votes are spread: standard deviation of the noisy counts above the threshold, by iteration",
+            "Private Evolution, Figure 20",
+            (PE,),
+            measure="votes",
+            axis="iteration",
+        ),
+        Table(
+            "pe-dimension",
+            "Intrinsic dimension of embeddings: of datasets, and of the held-out images (in the row of the shots)",
+            "Private Evolution, Figure 9",
+            (PE, OURS),
+            measure="dimension",
         ),
         Table(
             "pe-encoder",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
+from safetensors.numpy import load
 
 from pcevolve.bench.cells import Cell
 from pcevolve.bench.data import BenchData
@@ -20,6 +21,7 @@ from pcevolve.bench.tables import Measure
 from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
 from pcevolve.evaluation.closeness import closeness
+from pcevolve.evaluation.dimension import intrinsic_dimension
 from pcevolve.evaluation.heads import Training
 from pcevolve.modality.images.appearance import appearance_in, developed
 from pcevolve.private.dataset import load_folder
@@ -136,6 +138,10 @@ def _asked(
         yield "mixed", _accuracy(judge, both, real, test)
     if "fid" in job.measures and judge.name != CNN:
         yield from _distances(own[0], real)
+    if "dimension" in job.measures and judge.name != CNN:
+        yield "dimension", intrinsic_dimension(np.asarray(real if outcome is None else own[0], np.float64))
+    if "votes" in job.measures and outcome is not None:
+        yield from _spread(outcome)
     if "by iteration" in job.measures and outcome is not None:
         for iteration, each in enumerate(_populations(outcome, test.labels)):
             seen = judge.look(each.images), each.targets
@@ -157,6 +163,16 @@ def _distances(made: NDArray[np.floating], real: NDArray[np.floating]) -> Iterat
     found = closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
     yield "fid", found.fidelity.frechet
     yield "kid", found.kid
+
+
+def _spread(outcome: Outcome) -> Iterator[tuple[str, float]]:
+    """Standard deviation of the noisy votes above the threshold, as they were released in each iteration."""
+    bodies = Bodies(outcome.folder.bodies)
+    for receipt in outcome.evolved.receipts:
+        votes = load(bodies.file(receipt.measured)).get("votes") if receipt.measured else None
+        if votes is not None:
+            kept = np.maximum(votes - outcome.plan.threshold_at(receipt.iteration), 0.0)
+            yield f"votes@{receipt.iteration}", float(kept.std())
 
 
 def _populations(outcome: Outcome, labels: Sequence[str]) -> Iterator[Labelled]:

@@ -17,6 +17,7 @@ from pcevolve.bench.store import Store
 from pcevolve.bench.tables import Measure, Table
 from pcevolve.bench.trial import NEAREST_MEAN, Job, carried_out
 from pcevolve.errors import ClientError
+from pcevolve.methods import METHODS
 from pcevolve.run.local_server import local_server
 
 Told = Callable[[int, int], None]
@@ -104,8 +105,10 @@ def _is_known(asked: Asked, cell: Cell) -> bool:
 
 def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
     """What a judge has to say of a cell before it is done."""
-    if measure == "fid" and judge != "cnn":
-        return {"accuracy", "fid"}
+    if measure in ("fid", "dimension") and judge != "cnn":
+        return {"accuracy", measure}
+    if measure == "votes" and METHODS[cell.settings()["method"]].selector == "votes":
+        return {"accuracy", "votes@1"}
     if measure == "mixed" and not cell.yardstick:
         return {"accuracy", "mixed"}
     if measure == "by iteration" and not cell.yardstick:
