@@ -229,7 +229,6 @@ def planned(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         pool=method.pool,
         keep=method.keep,
         appearance=trial.appearance or method.appearance_for(budget, scope),
-        threshold=method.threshold,
         guidance=advice.guidance,
         steps=advice.steps,
         width=SIDE,

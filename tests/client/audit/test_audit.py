@@ -237,7 +237,7 @@ def test_a_receipt_that_says_what_the_plan_does_not_leave_open_is_noticed(copy: 
         return events
 
     forge(copy, change)
-    assert "says something about the appearance" in " ".join(faults(copy))
+    assert "says something that the plan does not leave open" in " ".join(faults(copy))
 
 
 def test_a_request_to_another_host_is_noticed(copy: Path):
