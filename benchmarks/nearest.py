@@ -107,7 +107,7 @@ def ours(folder: Path, threads: int, memory_bytes: int) -> Search:
             start = self.rows.start
             return stored[start + rows.start : min(start + rows.stop, self.rows.stop)]
 
-    return lambda rows: nearest(Part(rows), candidates, memory_bytes)
+    return lambda rows: nearest(Part(rows), candidates, memory_bytes)[:, 0]
 
 
 def faiss_flat(folder: Path, threads: int, memory_bytes: int) -> Search:
@@ -145,7 +145,8 @@ def serve(
 
 def turns(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """Both sides on every part of the records, one after the other."""
-    context, pipes, workers = get_context("spawn"), {}, []
+    context, workers = get_context("spawn"), []
+    pipes: dict[str, Connection] = {}
     for name, prepare in (("ours", ours), ("faiss", faiss_flat)):
         pipes[name], theirs = context.Pipe()
         workers.append(context.Process(target=serve, args=(prepare, folder, given, theirs), daemon=True))
@@ -159,9 +160,14 @@ def turns(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     for turn in range(given.turns):
         for name in sorted(pipes, reverse=turn % 2 == 0):
             pipes[name].send(slice(int(edges[turn]), int(edges[turn + 1])))
-            for kind, value in zip((seconds, busy, answers), pipes[name].recv(), strict=True):
-                kind[name].append(value)
-    peaks = {name: (pipe.send(None), pipe.recv())[1] for name, pipe in pipes.items()}
+            took, worked, answered = pipes[name].recv()
+            seconds[name].append(took)
+            busy[name].append(worked)
+            answers[name].append(answered)
+    peaks = {}
+    for name, pipe in pipes.items():
+        pipe.send(None)
+        peaks[name] = pipe.recv()
     for worker in workers:
         worker.join()
     both = {name: np.concatenate(found) for name, found in answers.items()}

@@ -24,6 +24,7 @@ import urllib.error
 import urllib.request
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ class _Served:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        command = [
+        command: list[str | Path] = [
             BIN / "pcevolve-server",
             "serve",
             "--model",
@@ -180,7 +181,7 @@ def _row(
     return {"method": method, "images": len(paths), "distinct": distinct, "voted": False, **accuracy}
 
 
-def _write(out: Path, options: argparse.Namespace, rows: list[dict[str, object]]) -> None:
+def _write(out: Path, options: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
     """The figures of every run as JSON, and their means as a table."""
     out.parent.mkdir(parents=True, exist_ok=True)
     out.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n")

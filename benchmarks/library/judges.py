@@ -41,7 +41,7 @@ class Judge:
         if missing:
             found = self._unit_vectors(list(missing.values()))
             self.known.update(zip(missing, found, strict=True))
-            np.savez(self._file, **self.known)
+            np.savez(self._file, allow_pickle=False, **self.known)
         return np.stack([self.known[digest] for digest in digests])
 
     def accuracy(self, train: dict[str, list[Path]], test: dict[str, list[Path]]) -> float:

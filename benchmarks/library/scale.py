@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -97,11 +97,19 @@ def write(folder: Path, count: int) -> None:
         shelf(folder).keep(piece, Facts(np.full((len(piece), 2), 128, np.int32), digests, codes))
 
 
+def _loaded(folder: Path, listing: list[ImageFile]) -> Iterator[Facts]:
+    """The facts of every piece that was kept."""
+    for piece in pieces(listing):
+        facts = shelf(folder).load(piece)
+        assert facts is not None, "a piece that was just written is not on the shelf"
+        yield facts
+
+
 def measured(folder: Path, count: int) -> dict[str, object]:
     """Load as a server does, and answer."""
     faiss.omp_set_num_threads(1)
     listing = files(count)
-    facts, load = timed(lambda: Facts.joined([shelf(folder).load(piece) for piece in pieces(listing)]))
+    facts, load = timed(lambda: Facts.joined(list(_loaded(folder, listing))))
     index, build = timed(lambda: Neighbours(facts.codes))
     texts = (frozenset({"part", str(n // 10_000), "label", f"label{n % WORDS}"}) for n in range(count))
     words, indexed = timed(lambda: WordIndex(texts))

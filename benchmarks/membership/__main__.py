@@ -67,7 +67,8 @@ def main() -> None:
     given = _arguments()
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / "membership.json"
-    facts = json.loads(path.read_text()) if path.exists() else {"runs": 0, "seconds": 0, "results": []}
+    fresh = {"runs": 0, "seconds": 0, "results": []}
+    facts: dict[str, Any] = json.loads(path.read_text()) if path.exists() else fresh
     started = time.monotonic()
     if given.timing:
         facts["timing"] = [each.as_dict() for each in _timed(given.timing)]

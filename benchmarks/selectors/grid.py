@@ -35,11 +35,11 @@ def trials(grid: str, seeds: int) -> list[Trial]:
 
 def _core(world: str, seed: int) -> list[Trial]:
     """What has to be told apart, at one ε and K: methods in the same appearance, the control, and yardsticks."""
-    named: list[tuple[str, dict[str, object]]] = [
-        *((name, {}) for name in ("t2i", "dp-means", "pe", "pcevolve")),
-        *((name, {"appearance": "matched"}) for name in ("pe", "pcevolve")),
-        *((name, {}) for name in ("random", "shots", NEAREST_MEAN, RANDOM_PHASE)),
-    ]
+    matched: dict[str, object] = {"appearance": "matched"}
+    plain: tuple[str, ...] = ("t2i", "dp-means", "pe", "pcevolve")
+    named: list[tuple[str, dict[str, object]]] = [(name, {}) for name in plain]
+    named += [(name, matched) for name in ("pe", "pcevolve")]
+    named += [(name, {}) for name in ("random", "shots", NEAREST_MEAN, RANDOM_PHASE)]
     return [_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **more) for name, more in named]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 
 from benchmarks.selectors.grid import (
     BY_WEIGHT,
@@ -216,7 +217,7 @@ def _picture(path: Path, results: Results, heads: Sequence[str]) -> None:
     plt.close(figure)
 
 
-def _panel(panel: plt.Axes, results: Results, judge: str, axis: str, values: Sequence) -> None:
+def _panel(panel: Axes, results: Results, judge: str, axis: str, values: Sequence) -> None:
     own = [each for each in results if _swept(each)]
     for method in METHODS:
         places, means, errors = [], [], []
@@ -231,7 +232,7 @@ def _panel(panel: plt.Axes, results: Results, judge: str, axis: str, values: Seq
     for method, style in (("t2i", "--"), ("random", ":")):
         found = _known(own, method, judge)
         if found:
-            panel.axhline(100 * np.mean(found), linestyle=style, color="grey", label=method)
+            panel.axhline(100 * float(np.mean(found)), linestyle=style, color="grey", label=method)
     panel.set_xscale("log")
     panel.set_xticks([float(value) for value in values], [str(value) for value in values])
     panel.minorticks_off()

@@ -20,7 +20,7 @@ from benchmarks.selectors.local import LocalGenerator, bundled, recommended
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from benchmarks.split import SETS
 from pcevolve import methods
-from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
+from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
 from pcevolve.encoders import Encoder, frame_digest, load_encoder
 from pcevolve.evaluation.fidelity import fidelity
 from pcevolve.evolve import Evolved, evolve
@@ -48,7 +48,7 @@ SIDE = 64
 class NoNoise:
     """What a method would choose if it did not have to protect anybody: the oracle. No privacy at all."""
 
-    source = "INSECURE-seeded"
+    source: Source = "INSECURE-seeded"
 
     def __init__(self, seed: int) -> None:
         self._uniform = SeededNoise(seed)
@@ -115,11 +115,13 @@ def measure(trial: Trial, shared: Path) -> dict[str, object]:
     private, _ = drawn(trial.world, trial.shots, trial.seed)
     if trial.method == NEAREST_MEAN:
         return {**dataclasses.asdict(trial), **_without_images(trial, private), **NO_CALLS}
+    extra: dict[str, object] = NO_CALLS
+    pictures: list[Image.Image | None]
     if trial.method == "shots":
-        pictures, targets, extra = list(private.images), list(private.targets), NO_CALLS
+        pictures, targets = list(private.images), list(private.targets)
     elif trial.method == RANDOM_PHASE:
-        pictures, targets = random_phase(trial, private, SeededNoise(trial.seed))
-        extra = NO_CALLS
+        painted, targets = random_phase(trial, private, SeededNoise(trial.seed))
+        pictures = list(painted)
     else:
         pictures, targets, extra = _evolved(trial, private, shared)
     found = scores(trial, pictures, np.array(targets, dtype=np.int64))

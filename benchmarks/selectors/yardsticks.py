@@ -75,8 +75,8 @@ def spectra(pictures: Sequence[Image.Image]) -> np.ndarray:
     for picture in pictures:
         grey = np.asarray(picture.convert("L").resize((SIDE, SIDE), Image.Resampling.LANCZOS)) / 255.0
         power = np.abs(np.fft.rfft2(grey)) ** 2 / grey.size
-        mean = np.bincount(_rings().ravel(), power.ravel(), RINGS + 1)[:RINGS]
-        mean /= np.bincount(_rings().ravel(), minlength=RINGS + 1)[:RINGS]
+        total = np.bincount(_rings().ravel(), power.ravel(), RINGS + 1)[:RINGS]
+        mean = total / np.bincount(_rings().ravel(), minlength=RINGS + 1)[:RINGS]
         found.append([*np.log(mean + LOWEST), TONE_SCALE * grey.mean()])
     return np.array(found)
 

@@ -117,7 +117,13 @@ def prototype(number: int) -> str:
 @contextmanager
 def serving(options: Sequence[str]) -> Iterator[Server]:
     """A server of the bundled model."""
-    command = [Path(sys.executable).with_name("pcevolve-server"), "serve", "--offline", "--port", "0"]
+    command: list[str | Path] = [
+        Path(sys.executable).with_name("pcevolve-server"),
+        "serve",
+        "--offline",
+        "--port",
+        "0",
+    ]
     command += ["--device", "cpu", *options]
     with (
         tempfile.NamedTemporaryFile("r") as log,  # nobody would empty a pipe, and a full one stops the server

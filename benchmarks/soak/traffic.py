@@ -109,10 +109,9 @@ async def nonsense(site: Site) -> int:
 
 async def impossible(site: Site) -> int:
     """Requests that no model can answer."""
-    changes: dict[str, object] = random.choice(
-        ({"width": 9}, {"steps": 0}, {"n": 10**6}, {"model": "x" * 300}, {"scheduler": "none"}, {"seed": -1})
-    )
-    return await site.post(wire.TEXT_TO_IMAGE, _asked(**changes))
+    wrong = {"width": 9, "steps": 0, "n": 10**6, "model": "x" * 300, "scheduler": "none", "seed": -1}
+    name, value = random.choice(list(wrong.items()))
+    return await site.post(wire.TEXT_TO_IMAGE, _asked(**{name: value}))
 
 
 async def broken_image(site: Site) -> int:
