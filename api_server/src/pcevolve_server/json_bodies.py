@@ -27,16 +27,21 @@ _ESCAPED: Final = (
 )  # fmt: skip
 
 
+_SHORT: Final = 4096
+"""Bytes that are parsed sooner than a worker thread wakes up."""
+
+
 class BoundedRoute(APIRoute):
-    """A route whose JSON is bounded and parsed on a worker thread."""
+    """A route whose JSON is bounded, and parsed on a worker thread if it is long."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return FastAPI's handler, given a request that has been parsed."""
         handle = super().get_route_handler()
 
         async def bounded(request: Request) -> Response:
-            parsed = await run_in_threadpool(parse, await request.body())
-            return await handle(_Parsed(request.scope, request.receive, await request.body(), parsed))
+            body = await request.body()
+            parsed = parse(body) if len(body) <= _SHORT else await run_in_threadpool(parse, body)
+            return await handle(_Parsed(request.scope, request.receive, body, parsed))
 
         return bounded
 

@@ -17,6 +17,8 @@ from pcevolve_shared.wire import (
 )
 
 _COST_PER_IMAGE = 0.0
+_EFFORT = 3
+"""Of compression: half the time of the usual 6, for files that are a hundredth larger."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def render(
 def _encoded(picture: Picture, body: GenerationRequest) -> str:
     if picture.image is None:
         raise ContentRejectedError("the safety checker refused the image and every retry: change the prompt")
-    data = images.encode(picture.image, body.output_format)
+    data = images.encode(picture.image, body.output_format, _EFFORT)
     if len(data) > limits.MAX_IMAGE_BYTES:
         raise GenerationError("the image is larger than the contract allows", code="image_too_large")
     return images.to_base64(data)

@@ -122,12 +122,20 @@ def _clean(image: Image.Image) -> Image.Image:
     return clean
 
 
-def encode(image: Image.Image, output_format: Literal["png", "jpeg", "webp"] = "png") -> bytes:
-    """Return the same bytes for the same pixels: no metadata, no timestamps."""
+def encode(
+    image: Image.Image, output_format: Literal["png", "jpeg", "webp"] = "png", effort: int = 6
+) -> bytes:
+    """Return the same bytes for the same pixels: no metadata, no timestamps.
+
+    Args:
+        image: Any image; it becomes RGB.
+        output_format: Of the file.
+        effort: How hard a PNG is compressed, 1 to 9.
+    """
     buffer = io.BytesIO()
     clean = _clean(image.convert("RGB"))
     if output_format == "png":
-        clean.save(buffer, "PNG")
+        clean.save(buffer, "PNG", compress_level=effort)
     elif output_format == "webp":
         clean.save(buffer, "WEBP", lossless=True)
     else:
