@@ -80,7 +80,7 @@ class LocalGenerator:
         for index in range(call.count):
             seed = (call.seed + index) % 2**32
             self._waiting.append(
-                (call.output(index), self.plan.prompt(call.label), seed, source, call.strength)
+                (call.output(index), self.plan.prompt_of(call), seed, source, call.strength)
             )
         return tuple(
             Candidate(call.output(k), call.label, call.iteration, source, call.output(k), "image/png")

@@ -108,3 +108,18 @@ def test_two_kinds_of_noise_on_the_same_data_add_up(client: Client, tmp_path: Pa
     assert "--lifetime-epsilon" in refused.stderr
     both = finished(client, private, tmp_path / "three", **again, lifetime_epsilon=4)
     assert both["epsilon_spent"] <= 2
+
+
+def test_several_prompts_for_each_class_reach_the_wire_as_they_stand(client: Client, tmp_path: Path):
+    private, prompts = class_folders(tmp_path / "private", seed=1), tmp_path / "prompts.json"
+    words = ("--domain", "handwritten mark", "--private", private)
+    asked = client("prompts", *words, "--count", "3", "--out", prompts)
+    assert asked.returncode == 0, asked.stderr
+    written = json.loads(prompts.read_text())
+    summary = finished(client, private, tmp_path / "run", method="le", prompts=prompts)
+    assert (summary["epsilon_spent"], summary["images_released"]) == (0, 8)
+    sent = [event["body"]["text"] for event in events(tmp_path / "run") if event["kind"] == "sent"]
+    shares = Counter(json.loads(body)["prompt"] for body in sent if body)
+    assert set(shares) == {prompt for own in written.values() for prompt in own}
+    stored = json.loads((tmp_path / "run" / "release" / "manifest.json").read_text())["plan"]
+    assert stored["prompts"] == [written[label] for label in stored["labels"]]

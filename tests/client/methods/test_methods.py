@@ -50,7 +50,7 @@ def test_every_method_spends_its_budget_and_no_more(name, total, iterations, cla
     assert epsilon(events, budget.delta) > 0.98 * float(total)
 
 
-@pytest.mark.parametrize("name", ["random", "t2i"])
+@pytest.mark.parametrize("name", ["random", "t2i", "le"])
 def test_a_method_that_does_not_look_costs_nothing(name):
     rounds = method(name).events(Budget(Fraction(1)), scope())
     assert all(event.free for each in rounds for event in each)
@@ -169,7 +169,7 @@ def test_a_method_by_name_is_taken_as_it_is():
 
 
 def test_an_unknown_method_is_refused_with_the_choices():
-    with pytest.raises(UsageError, match=r"choose one of auto, dp-means, jvem, pcevolve.* t2i"):
+    with pytest.raises(UsageError, match=r"choose one of auto, dp-means, jvem, le, pcevolve.* t2i"):
         methods.default_delta("magic")
 
 

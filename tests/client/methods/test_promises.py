@@ -64,6 +64,7 @@ PROMISES = {
         "under replace-one"
     ),
     "random": ("0-DP: no draw depends on the private data, under either neighbour relation"),
+    "le": ("0-DP: nothing depends on the private data, under either neighbour relation"),
     "t2i": ("0-DP: nothing depends on the private data, under either neighbour relation"),
 }
 

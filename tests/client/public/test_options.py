@@ -75,6 +75,7 @@ def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
         "dialect",
         "method",
         "strengths",
+        "prompts",
     }  # resolved, or stricter in plans
     declared = get_type_hints(PublicPlan, include_extras=True)
     assert {name for name in repeated if "Setting(" not in str(declared[name])} == written_anew

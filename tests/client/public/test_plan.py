@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from pcevolve.public.plan import PublicPlan
 from support.runs import small_plan
 
 
@@ -95,6 +96,41 @@ def test_the_order_and_size_of_batches_change_nothing_else(candidates, batch):
         assert max(call.count for call in calls) <= batch
 
 
+def prompted(wordings: int, labels: tuple[str, ...] = ("cut", "good"), **options: object) -> PublicPlan:
+    """A plan with several prompts for each class."""
+    prompts = tuple(tuple(f"{label} {k}" for k in range(wordings)) for label in labels)
+    return small_plan(prompts=prompts, **options)
+
+
+@given(
+    initial=st.integers(1, 60), wordings=st.integers(1, 60), batch=st.integers(1, 40), in_turns=st.booleans()
+)
+def test_prompts_of_a_class_share_its_first_images_equally_and_in_order(initial, wordings, batch, in_turns):
+    wordings = min(wordings, initial)
+    plan = prompted(wordings, initial=initial, candidates=initial, batch=batch, in_turns=in_turns)
+    for label in plan.labels:
+        asked = [
+            plan.prompt_of(call) for call in plan.round(0) if call.label == label for _ in range(call.count)
+        ]
+        assert asked == sorted(asked, key=lambda prompt: int(prompt.split()[1]))
+        assert len(asked) == initial
+        shares = Counter(asked)
+        assert len(shares) == wordings
+        assert max(shares.values()) - min(shares.values()) <= 1
+    assert all(plan.prompt_of(call) == plan.prompt(call.label) for call in plan.round(1))
+    opened = Counter[str]()
+    for call in plan.opening:
+        opened[call.label] += call.count
+    assert set(opened.values()) <= {min(8, initial), *range(8, 16)} if in_turns else not opened
+
+
+def test_a_plan_without_prompts_of_its_own_is_written_as_before():
+    assert "prompts" not in small_plan().model_dump()
+    (prompt,) = small_plan().first_prompts("cut")
+    assert {small_plan().prompt_of(call) for call in small_plan().round(0) if call.label == "cut"} == {prompt}
+    assert prompted(2).first_prompts("good") == ("good 0", "good 1")
+
+
 def test_wire_seeds_come_from_the_public_seed_alone():
     assert [c.seed for c in small_plan().round(0)] == [c.seed for c in small_plan(run_id="f" * 32).round(0)]
     assert [c.seed for c in small_plan().round(0)] != [c.seed for c in small_plan(run_seed=8).round(0)]
@@ -115,6 +151,11 @@ def test_wire_seeds_come_from_the_public_seed_alone():
         ({"api": "http://u:p@host"}, "pattern"),
         ({"epsilon": "1/0"}, "pattern"),
         ({"surprise": 1}, "Extra inputs"),
+        ({"prompts": (("a",),)}, "each class needs some"),
+        ({"prompts": (("a",), ("b", "c"))}, "as many as every other"),
+        ({"prompts": ((), ())}, "one at least"),
+        ({"prompts": (tuple("abcd"), tuple("abcd"))}, "none of them more than its first images"),
+        ({"prompts": (("a\nb",), ("b",))}, "pattern"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(changes, reason):

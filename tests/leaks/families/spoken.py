@@ -17,6 +17,7 @@ PLANS: dict[str, dict[str, object]] = {
     "model": {"model": secrets.UNIT},
     "domain": {"domain": secrets.PERSON},
     "prompt": {"prompt_template": "{label} in " + secrets.FILE_NAME},
+    "prompts": {"prompts": ((secrets.PERSON,), (secrets.UNIT,))},
     "negative prompt": {"negative_prompt": secrets.EXIF},
     "adapter": {"adapter": secrets.UNIT, "adapter_scale": 0.5},
     "steps": {"steps": 51},

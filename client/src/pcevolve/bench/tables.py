@@ -54,6 +54,7 @@ class Table:
 
 
 B = Variant("B (t2i)", {"method": "t2i"})
+LE = Variant("LE (grammar)", {"method": "le"})
 RANDOM = Variant("random", {"method": "random"})
 SHOTS = Variant("private shots", yardstick="shots")
 NO_IMAGES = Variant("dp-means, no images", {"method": "dp-means"}, "classifier")
@@ -84,7 +85,7 @@ TABLES: dict[str, Table] = {
             "table1",
             "Accuracy by method",
             "PCEvolve, Table 1",
-            (PE, PE_EM, PCEVOLVE_GM, PCEVOLVE, OURS, NO_IMAGES),
+            (LE, PE, PE_EM, PCEVOLVE_GM, PCEVOLVE, OURS, NO_IMAGES),
         ),
         Table("table2", "Accuracy by API (--model, once for each)", "PCEvolve, Table 2", LOOPS),
         Table(

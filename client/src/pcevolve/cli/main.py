@@ -84,6 +84,10 @@ COMMANDS = {
         "pcevolve.cli.encoders:fetch_encoder",
         "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",
     ),
+    "prompts": (
+        "pcevolve.cli.prompts:prompts",
+        "Write several prompts for each class, for pcevolve run --prompts: by a grammar, or by a language model.",
+    ),
     "report": ("pcevolve.cli.report:report", "Write the pages about a finished run anew."),
 }
 """Where each command is, and what it does: the first sentence of its own help."""

@@ -8,6 +8,7 @@
 - ``allowance``: ``Allowance`` and ``Meter``: requests and money.
 - ``transport``: ``Address``, ``HttpTransport``, and the seam ``Transport`` for tests.
 - ``in_process``: ``InProcess``: a generator of the owner's in the place of the network; for research.
+- ``chat``: ``Chat``: a language model, asked with public words alone; no run knows it.
 - ``bounds``, ``links``: how large an answer may be, and which of its links may be followed.
 
 May import: ``rules``, ``providers``, ``public``, ``transcript``, and the protocols of ``evolve``. May be imported by:

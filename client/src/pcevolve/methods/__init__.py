@@ -10,7 +10,7 @@ May import ``dp``, ``public`` and ``privacy``. Imported by ``audit``, ``bench``,
 from __future__ import annotations
 
 from pcevolve.errors import UsageError
-from pcevolve.methods import auto, dp_means, jvem, pcevolve, pcevolve_gm, pe, random, t2i
+from pcevolve.methods import auto, dp_means, jvem, le, pcevolve, pcevolve_gm, pe, random, t2i
 from pcevolve.methods.method import Method
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
@@ -22,6 +22,7 @@ METHODS: dict[str, Method] = {
     for each in (
         dp_means.METHOD,
         jvem.METHOD,
+        le.METHOD,
         pcevolve.METHOD,
         pcevolve.PERMUTE_AND_FLIP,
         *pcevolve.ABLATIONS,

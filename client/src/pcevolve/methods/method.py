@@ -99,6 +99,7 @@ class Method:
             where noise allows; ``auto`` if what is released about the classes can tell.
         centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
             then how the method does it unless a plan says otherwise; empty for a method that releases no means.
+        reworded: Whether its first images are asked for with several prompts where nobody gives any.
         own: Options that mean something to this method and not to every other, as the run's settings name them.
     """
 
@@ -120,6 +121,7 @@ class Method:
     centre_first: str = ""
     own: frozenset[str] = frozenset()
     varies: bool = True
+    reworded: bool = False
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
         """T: what the user wants, where the method varies anything; else its own."""

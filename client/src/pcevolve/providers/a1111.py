@@ -58,7 +58,7 @@ class A1111Dialect(Dialect):
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call as JSON for ``txt2img``, or for ``img2img`` where there is an image."""
         fields: dict[str, Any] = {
-            "prompt": plan.prompt(call.label),
+            "prompt": plan.prompt_of(call),
             "negative_prompt": plan.negative_prompt,
             "seed": call.seed,
             "steps": plan.steps,

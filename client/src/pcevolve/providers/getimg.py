@@ -117,7 +117,7 @@ class GetimgDialect(Dialect):
         """Spell a call as JSON: text-to-image, or image-to-image where there is an image."""
         fields: dict[str, Any] = {
             "model": plan.model,
-            "prompt": plan.prompt(call.label),
+            "prompt": plan.prompt_of(call),
             "negative_prompt": plan.negative_prompt,
             "steps": plan.steps,
             "guidance": plan.guidance,

@@ -44,7 +44,7 @@ class OpenAIDialect(Dialect):
         """Spell a call: a JSON generation, or an edit as a form where there is an image."""
         fields: dict[str, Any] = {
             "model": plan.model,
-            "prompt": plan.prompt(call.label),
+            "prompt": plan.prompt_of(call),
             "n": call.count,
             "size": f"{plan.width}x{plan.height}",
             **self._more(plan, call),

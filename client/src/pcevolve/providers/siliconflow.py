@@ -52,7 +52,7 @@ class SiliconFlowDialect(Dialect):
         """Spell a call as JSON; an image goes in as a data URL."""
         fields: dict[str, Any] = {
             "model": plan.model,
-            "prompt": plan.prompt(call.label),
+            "prompt": plan.prompt_of(call),
             "image_size": f"{plan.width}x{plan.height}",
             "batch_size": call.count,
             "seed": shifted(call.seed, _LARGEST_SEED),

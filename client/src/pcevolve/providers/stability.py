@@ -50,7 +50,7 @@ class StabilityDialect(Dialect):
         """Spell a call as a form; an image is its last part."""
         fields = {
             "model": plan.model,
-            "prompt": plan.prompt(call.label),
+            "prompt": plan.prompt_of(call),
             "seed": str(shifted(call.seed, _LARGEST_SEED)),
             "cfg_scale": str(plan.guidance),
             "output_format": "png",

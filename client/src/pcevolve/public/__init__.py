@@ -2,7 +2,8 @@
 
 - ``plan``: every call of a run, from public facts. ``release``: what leaves the private side, with what paid for it.
 - ``options``, ``settings``: how an option is declared, and those that the plan repeats.
-- ``labels``: what a class may be called. ``figures``: numbers as people write and read them. ``finding``: of an audit.
+- ``labels``: what a class may be called. ``wordings``: prompts from public words.
+- ``figures``: numbers as people write and read them. ``finding``: of an audit.
 
 Nothing in here is computed from private data. It may import ``privacy`` and ``errors``, and all rooms may import it but
 ``dp``, ``dp_audit``, ``encoders`` and ``evaluation``. Import from its modules, so that no more is loaded than is used.

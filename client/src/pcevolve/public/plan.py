@@ -7,14 +7,12 @@ same plan, and with it the same requests in the same order.
 from __future__ import annotations
 
 import hashlib
-import math
 import operator
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, islice
+from itertools import accumulate, chain, islice, pairwise, takewhile
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -23,6 +21,7 @@ from pcevolve.privacy import Budget, Event
 from pcevolve.public import settings
 from pcevolve.public.labels import label_faults
 from pcevolve.public.library import Library
+from pcevolve.public.wordings import filled
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
@@ -136,6 +135,8 @@ class PublicPlan(BaseModel):
     domain: settings.Domain
     labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=1000)]
     prompt_template: settings.PromptTemplate = TEMPLATE
+    # Of each class in the order of the labels; absent in plans of earlier versions, and where the template is all.
+    prompts: Annotated[tuple[tuple[settings.Prompt, ...], ...], Field(exclude_if=operator.not_)] = ()
     negative_prompt: settings.NegativePrompt = ""
     candidates: settings.Candidates = 100
     initial: settings.Initial
@@ -201,6 +202,10 @@ class PublicPlan(BaseModel):
             raise ValueError(
                 "prompt-template: '{label}' is missing, so all classes would get the same prompt"
             )
+        if self.prompts and {len(each) for each in self.prompts} != {max(self.wordings, 1)}:
+            raise ValueError("prompts: every class needs as many as every other, and one at least")
+        if self.prompts and (len(self.prompts) != len(self.labels) or self.wordings > self.initial):
+            raise ValueError("prompts: each class needs some, and none of them more than its first images")
         if (self.adapter is None) != (self.adapter_scale is None):
             raise ValueError("adapter: an adapter and the weight of its image prompt go together")
         if self.class_counts and len(self.labels) == 1:
@@ -261,9 +266,23 @@ class PublicPlan(BaseModel):
         return self.prototypes if iteration <= self.iterations else self.candidates
 
     def prompt(self, label: str) -> str:
-        """The public text prompt of a class."""
-        words = {"domain": self.domain, "label": label}
-        return re.sub(r"\{(domain|label)\}", lambda match: words[match[1]], self.prompt_template)
+        """The public text prompt of a class: of all its images, or of its variations if it has ``prompts``."""
+        return filled(self.prompt_template, self.domain, label)
+
+    @property
+    def wordings(self) -> int:
+        """How many prompts of its own each class has for its first images; 0 if the template makes its only one."""
+        return len(self.prompts[0]) if self.prompts else 0
+
+    def prompt_of(self, call: Call) -> str:
+        """The public text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
+        if call.purpose != "create" or not self.prompts:
+            return self.prompt(call.label)
+        return self.prompts[self.labels.index(call.label)][call.first * self.wordings // self.initial]
+
+    def first_prompts(self, label: str) -> tuple[str, ...]:
+        """What the first images of a class are asked for with, in order."""
+        return self.prompts[self.labels.index(label)] if self.prompts else (self.prompt(label),)
 
     def public_seed(self, *of: str | int) -> int:
         """A 32-bit seed for one public purpose: a hash of public values, never of anything private."""
@@ -285,14 +304,14 @@ class PublicPlan(BaseModel):
         """The first turns of a plan that goes ``in_turns``, until there are ``OPENING`` images of each class."""
         if not self.in_turns:
             return ()
-        turns = math.ceil(min(OPENING, self.initial) / min(OPENING, self.batch))
+        asked = accumulate(call.count for call in self._of_class(0, self.labels[0]))
+        turns = 1 + sum(1 for _ in takewhile(lambda images: images < min(OPENING, self.initial), asked))
         return tuple(islice(self.round(0), turns * len(self.labels)))
 
     def _of_class(self, iteration: int, label: str) -> Iterator[Call]:
-        total = self.candidates if iteration else self.initial
-        share = total // self.prototypes if iteration else total
-        for start in range(0, total, share):
-            for first, count in self._batches(start, start + share, opens=self.in_turns and not iteration):
+        for part, (start, stop) in enumerate(pairwise(self._parts(iteration))):
+            opens = self.in_turns and not iteration and start < OPENING
+            for first, count in self._batches(start, stop, opens):
                 yield self._call(
                     "vary" if iteration else "create",
                     iteration,
@@ -300,8 +319,15 @@ class PublicPlan(BaseModel):
                     first,
                     count,
                     strength=self.strengths[iteration - 1] if iteration else None,
-                    parent=start // share if iteration else None,
+                    parent=part if iteration else None,
                 )
+
+    def _parts(self, iteration: int) -> range | list[int]:
+        """Where the images of each prototype, or at first of each prompt, begin in a class; and how many there are."""
+        if iteration:
+            return range(0, self.candidates + 1, self.candidates // self.prototypes)
+        wordings = max(self.wordings, 1)
+        return [-(-part * self.initial // wordings) for part in range(wordings + 1)]
 
     def _batches(self, first: int, stop: int, opens: bool = False) -> Iterator[tuple[int, int]]:
         """Index of each batch's first image, and how many it has; one that opens a run has few."""

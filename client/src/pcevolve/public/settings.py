@@ -191,6 +191,8 @@ Strength = Annotated[float, Field(ge=0, le=1)]
 PromptTemplate = Annotated[
     str, Field(max_length=1000, description="Prompt with {domain} and {label}."), _IMAGES
 ]
+Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
+"""A prompt as it goes out."""
 NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), _IMAGES]
 Guidance = Annotated[float, Field(ge=0, le=50, description="Guidance scale."), _IMAGES]
 Steps = Annotated[int, Field(ge=1, le=150, description="Denoising steps."), _IMAGES]

@@ -202,6 +202,8 @@ def _check_paths(settings: RunSettings, folder: RunFolder, resume: bool) -> None
             raise DataError(f"--unit-map {settings.unit_map}: no such file")
         if settings.encoder_weights is not None and not Path(settings.encoder_weights).is_file():
             raise UsageError(f"--encoder-weights {settings.encoder_weights}: no such file")
+    if settings.prompts is not None and not Path(settings.prompts).is_file():
+        raise UsageError(f"--prompts {settings.prompts}: no such file; pcevolve prompts writes one")
     require_volume(settings.ledger, ledger_volume())
     key_beside(settings.ledger)
     if resume and folder.has_plan():

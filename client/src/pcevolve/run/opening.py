@@ -9,6 +9,7 @@ from pcevolve.egress.gate import Gate
 from pcevolve.modality.images.thumbnails import strip
 from pcevolve.pages.preview import opening_images, write_preview
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.wordings import shown
 from pcevolve.run.folder import RunFolder
 from pcevolve.transcript import RunReader
 
@@ -45,5 +46,5 @@ def _print_strips(record: RunReader, plan: PublicPlan, console: Console) -> None
     """A row of small pictures for each class."""
     for label, digests in opening_images(record, plan).items():
         row = strip([record.bodies.file(each) for each in digests[:ACROSS]], ACROSS, console.width)
-        console.print(plan.prompt(label))
+        console.print(shown(plan.first_prompts(label)))
         console.print(Pixels.from_image(row))

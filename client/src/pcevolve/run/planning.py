@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS
@@ -11,6 +13,7 @@ from pcevolve.public.library import Library
 from pcevolve.public.options import checked, flag
 from pcevolve.public.plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
 from pcevolve.run.components import Components
+from pcevolve.run.prompting import prompts_for
 from pcevolve.run.settings import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS, RunSettings
 
 NOTHING_EARLIER = Earlier()
@@ -49,6 +52,7 @@ def resolved_plan(
         raise UsageError(
             "--adapter needs rounds of variation, in which prototypes are the image prompts: give --iterations"
         )
+    initial = settings.initial or settings.candidates * method.initial
     frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
     shared = set(PublicPlan.model_fields) & set(RunSettings.model_fields)
     values = settings.model_dump(include=shared, exclude_none=True) | {
@@ -62,7 +66,7 @@ def resolved_plan(
         "guidance": _guidance(settings, advice),
         "adapter_scale": _adapter_scale(settings),
         "strengths": settings.strengths or _schedule(settings, method, advice).over(components.iterations),
-        "initial": settings.initial or settings.candidates * method.initial,
+        "initial": initial,
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
@@ -70,6 +74,13 @@ def resolved_plan(
         "centre_first": bool(method.centre_first),
         "in_turns": True,
         "prompt_template": _template(settings),
+        "prompts": prompts_for(
+            Path(settings.prompts) if settings.prompts else None,
+            method.reworded,
+            settings.domain,
+            components.data.labels,
+            initial,
+        ),
         "width": settings.size or size.width,
         "height": settings.size or size.height,
         "batch": min(settings.batch, components.dialect.most),

@@ -57,7 +57,8 @@ MethodName = Annotated[
     str,
     Field(
         description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, pcevolve, pcevolve-g, pcevolve-h, "
-        "pcevolve-exp, pcevolve-pf, pcevolve-gm, random (control) or t2i (no evolution)."
+        "pcevolve-exp, pcevolve-pf, pcevolve-gm, random (control), t2i (no evolution) or le (the same by several "
+        "prompts)."
     ),
     Setting(Panel.MOST_USED, public=True),
 ]
@@ -163,6 +164,15 @@ class RunSettings(BaseModel):
     tau: public.Tau | None = None
     shots: public.Shots = 10
     prompt_template: public.PromptTemplate = TEMPLATE
+    prompts: Annotated[
+        FileText | None,
+        Field(
+            description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it: the first "
+            "images are asked for with them, in equal shares, variations with --prompt-template. They go out as they "
+            "stand."
+        ),
+        Setting(Panel.IMAGES, public=True),
+    ] = None
     negative_prompt: public.NegativePrompt = ""
     strengths: Annotated[
         tuple[public.Strength, ...],
@@ -395,16 +405,25 @@ class RunSettings(BaseModel):
         Raises:
             UsageError: The file is missing, or others may read it.
         """
-        if self.api_key_file is None:
-            return os.environ.get(KEY_VARIABLE) or None
-        try:
-            mode = self.api_key_file.stat().st_mode
-            text = self.api_key_file.read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"--api-key-file {self.api_key_file} cannot be read: {error}") from error
-        if mode & (stat.S_IRGRP | stat.S_IROTH):
-            raise UsageError(f"others can read {self.api_key_file}: run chmod 600 on it")
-        return text
+        return key_in(self.api_key_file)
+
+
+def key_in(path: Path | None) -> str | None:
+    """An API's key, from a file that nobody else can read, or from the environment if there is no file.
+
+    Raises:
+        UsageError: The file is missing, or others may read it.
+    """
+    if path is None:
+        return os.environ.get(KEY_VARIABLE) or None
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--api-key-file {path} cannot be read: {error}") from error
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        raise UsageError(f"others can read {path}: run chmod 600 on it")
+    return text
 
 
 def read_toml(path: Path) -> dict[str, Any]:

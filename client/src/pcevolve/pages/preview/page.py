@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pcevolve.durable import write_durably
 from pcevolve.pages import base_style, compiled, inline, own_file, picture
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.wordings import shown
 from pcevolve.publish import marks
 from pcevolve.transcript import RunReader
 
@@ -48,7 +49,11 @@ def rendered_preview(run: RunReader, plan: PublicPlan) -> bytes:
     """
     images = opening_images(run, plan)
     sheets = [
-        Sheet(label, plan.prompt(label), tuple(picture(run.bodies.file(each)) for each in images[label]))
+        Sheet(
+            label,
+            shown(plan.first_prompts(label)),
+            tuple(picture(run.bodies.file(each)) for each in images[label]),
+        )
         for label in plan.labels
     ]
     content = {

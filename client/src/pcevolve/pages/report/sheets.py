@@ -10,6 +10,7 @@ from pcevolve.pages import picture
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.public.plan import Call
 from pcevolve.public.release import Chosen, Receipt
+from pcevolve.public.wordings import shown
 
 ROWS = 6  # iterations per class, the first and the last among them
 TILES_PER_ROW = 12
@@ -66,7 +67,8 @@ def contact_sheets(run: FinishedRun) -> list[Sheet]:
     per_row = max(4, min(TILES_PER_ROW, TILES // (len(iterations) * len(plan.labels))))
     labels = plan.labels[: TILES // (len(iterations) * per_row)]
     return [
-        Sheet(label, plan.prompt(label), tuple(_rows(run, iterations, label, per_row))) for label in labels
+        Sheet(label, shown(plan.first_prompts(label)), tuple(_rows(run, iterations, label, per_row)))
+        for label in labels
     ]
 
 

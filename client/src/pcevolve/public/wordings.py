@@ -1,0 +1,69 @@
+"""From public words to prompts: a template's only one, and several for a class by a small grammar.
+
+The grammar does what a language model does for the baseline LE of the PCEvolve paper (section 5.1), without one: the
+same class said in other words, from other sides and in other light, so that a generator draws more than one kind of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+MOST = 64
+"""Prompts of a class that the grammar has."""
+USUAL = 10
+"""Prompts of a class where nobody says how many."""
+
+_SENTENCES = (
+    "A {domain} image with {label}",
+    "{label}, {domain}",
+    "A typical {domain} picture that shows {label}",
+    "{domain} with {label} in the centre",
+    "A photograph of {domain}, class {label}",
+    "An example of {label} in a {domain} data set",
+    "A close-up of {label}, {domain}",
+    "A {domain} image of another kind of {label}",
+)
+_WAYS = (
+    "",
+    ", sharp and evenly lit",
+    ", seen from a little further away",
+    ", in soft light",
+    ", with strong contrast",
+    ", slightly rotated",
+    ", on a plain background",
+    ", faint and small",
+)
+
+
+def filled(template: str, domain: str, label: str) -> str:
+    """A template with its ``{domain}`` and ``{label}`` replaced; words that look like them stay as they are."""
+    words = {"domain": domain, "label": label}
+    return re.sub(r"\{(domain|label)\}", lambda match: words[match[1]], template)
+
+
+def shown(prompts: Sequence[str]) -> str:
+    """The prompts of a class in a line: the first, and how many others there are."""
+    others = len(prompts) - 1
+    return prompts[0] + (f" (and {others} other prompt{'s' if others > 1 else ''})" if others else "")
+
+
+def usual_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...]:
+    """Different prompts for a class; the first is the usual one, and neighbours differ in sentence and in way.
+
+    Args:
+        domain: Public words for what the images show.
+        label: The class.
+        count: How many, at most ``MOST``.
+
+    Raises:
+        ValueError: The grammar has fewer.
+    """
+    if not 1 <= count <= MOST:
+        raise ValueError(f"there are 1 to {MOST} prompts for a class, not {count}")
+    places = ((turn, sentence) for turn in range(len(_WAYS)) for sentence in range(len(_SENTENCES)))
+    return tuple(
+        filled(_SENTENCES[sentence] + _WAYS[(sentence + turn) % len(_WAYS)], domain, label)
+        for turn, sentence in islice(places, count)
+    )
