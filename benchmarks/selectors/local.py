@@ -79,9 +79,7 @@ class LocalGenerator:
         source = None if parent is None else parent.id
         for index in range(call.count):
             seed = (call.seed + index) % 2**32
-            self._waiting.append(
-                (call.output(index), self.plan.prompt_of(call), seed, source, call.strength)
-            )
+            self._waiting.append((call.output(index), self.plan.prompt_of(call), seed, source, call.strength))
         return tuple(
             Candidate(call.output(k), call.label, call.iteration, source, call.output(k), "image/png")
             for k in range(call.count)
