@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
@@ -43,7 +43,7 @@ def too_quiet(number: int) -> Noise:
 class Bare:
     """No noise at all: the leaky client."""
 
-    source = "INSECURE-seeded"
+    source: Literal["INSECURE-seeded"] = "INSECURE-seeded"
 
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
         return int(np.argmax(scores))
@@ -70,6 +70,12 @@ class Overheard:
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[np.ndarray, ...]:
         return self.honest.pick(measured, scene)
+
+    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
+        return self.honest.rounding_bits(measured, scene, events)
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[np.ndarray]) -> bool:
+        return self.honest.is_picked(measured, scene, picked)
 
 
 @dataclass(frozen=True)
@@ -214,10 +220,8 @@ def rehearsed(setting: Setting, noise_of: NoiseOf = SeededNoise) -> Bet:
     if setting.parts.selector is None:
         return rehearsed(Setting("pcevolve", setting.epsilon, setting.rounds), noise_of)
     asked = [_questions(setting, side) for side in (0, 1)]
-    rounds = [
-        tuple(_frequencies(setting, *each, noise_of) for each in pair) for pair in zip(*asked, strict=True)
-    ]
-    return Bet(tuple(rounds))
+    first, second = ([_frequencies(setting, *each, noise_of) for each in rounds] for rounds in asked)
+    return Bet(tuple(zip(first, second, strict=True)))
 
 
 def attacked(

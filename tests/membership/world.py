@@ -55,7 +55,7 @@ class ColourEncoder:
         self._places = np.array(places)
 
     def embed(self, shown: Sequence[Image.Image | None]) -> np.ndarray:
-        return np.array([self._places[each.getpixel((0, 0))[0]] for each in shown if each is not None])
+        return np.array([self._places[np.asarray(each)[0, 0, 0]] for each in shown if each is not None])
 
 
 @dataclass(frozen=True)

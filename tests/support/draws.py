@@ -14,7 +14,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise, Source
 def exponential_probabilities(scores: FloatArray, rate: float) -> FloatArray:
     """McSherry & Talwar 2007: proportional to ``exp(rate · score)``."""
     weights = np.exp(rate * (scores - scores.max()))
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def permute_and_flip_probabilities(scores: FloatArray, rate: float) -> FloatArray:

@@ -69,7 +69,7 @@ def small_plan(**changes: object) -> PublicPlan:
     }
     values |= changes
     values.setdefault("weights", named_weights(str(values["encoder"]), None))
-    return PublicPlan(**values)  # type: ignore[arg-type]
+    return PublicPlan.model_validate(values)
 
 
 @dataclass
