@@ -8,6 +8,7 @@ from PIL import Image
 from pcevolve_server.diffusion import precision
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.networks import devices
 from pcevolve_server.settings import Precision
 from support.tiny_model import load
 
@@ -34,7 +35,7 @@ def capabilities(monkeypatch):
 )
 def test_a_processor_with_matrix_units_for_bfloat16_uses_them(capabilities, found, expected):
     capabilities(**found)
-    assert precision.on_cpu(Precision.AUTO) == expected
+    assert devices.on_cpu(Precision.AUTO) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,13 +44,13 @@ def test_a_processor_with_matrix_units_for_bfloat16_uses_them(capabilities, foun
 @pytest.mark.parametrize("native", [False, True])
 def test_what_is_asked_for_is_used_everywhere(capabilities, wanted, expected, native):
     capabilities(amx_bf16=native)
-    assert precision.on_cpu(wanted) == precision.on_gpu(wanted) == expected
+    assert devices.on_cpu(wanted) == devices.on_gpu(wanted) == expected
 
 
 def test_float16_is_for_gpus():
-    assert precision.on_gpu(Precision.AUTO) == precision.on_gpu(Precision.FLOAT16) == torch.float16
+    assert devices.on_gpu(Precision.AUTO) == devices.on_gpu(Precision.FLOAT16) == torch.float16
     with pytest.raises(ModelLoadError, match="float16 needs a GPU: use --precision"):
-        precision.on_cpu(Precision.FLOAT16)
+        devices.on_cpu(Precision.FLOAT16)
 
 
 def created(generator):

@@ -16,17 +16,18 @@ from pcevolve_server.engines import thread
 from pcevolve_server.generator import Picture, Task, Unwanted, wanted
 from pcevolve_server.keys import Key
 from pcevolve_server.settings import Settings
+from pcevolve_server.writer import Completion, TextTask
 from pcevolve_shared.wire import ModelInfo, Resolution
 
 
 class Painter:
-    """Answers every task with one colour."""
+    """Answers every task with one colour, and every chat with a number."""
 
     info = ModelInfo(
         id="painter",
         name="painter",
         family="stable-diffusion",
-        pipelines=("text-to-image", "image-to-image"),
+        pipelines=("text-to-image", "image-to-image", "chat"),
         base_resolution=Resolution(width=64, height=64),
         max_images=64,
     )
@@ -38,6 +39,10 @@ class Painter:
         return [Picture(Image.new("RGB", (task.recipe.width, task.recipe.height), "navy")) for task in tasks]
 
     vary = create
+
+    def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
+        """Say the seed."""
+        return [Completion(str(task.seed), "stop", len(task.messages), 1) for task in tasks]
 
 
 if __name__ == "__main__":

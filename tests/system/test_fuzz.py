@@ -10,7 +10,7 @@ from pcevolve_shared import wire
 
 ROUTES = [
     *(("POST", path) for path in (wire.TEXT_TO_IMAGE, wire.IMAGE_TO_IMAGE, wire.IP_ADAPTER)),
-    *(("POST", path) for path in (wire.OPENAI_GENERATIONS, wire.OPENAI_EDITS)),
+    *(("POST", path) for path in (wire.OPENAI_GENERATIONS, wire.OPENAI_EDITS, wire.CHAT)),
     *(
         ("GET", path)
         for path in (wire.MODELS, wire.MODELS + "/{model}", wire.BALANCE, wire.LINKS + "/{name}")

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from pcevolve_server import __version__
 from pcevolve_server.bodies import Bounded, Room
+from pcevolve_server.chats import Chats
 from pcevolve_server.engines import Opening
 from pcevolve_server.errors import (
     GenerationError,
@@ -71,7 +72,7 @@ def create_app(
     app = FastAPI(
         title="PCEvolve API server",
         version=__version__,
-        summary="Text-to-image and image-to-image in the style of getimg's v1 API.",
+        summary="Text-to-image and image-to-image in the style of getimg's v1 API, and chats in that of OpenAI's.",
         lifespan=lifespan,
         redoc_url=None,
         telemetry=_NO_TELEMETRY,
@@ -85,6 +86,7 @@ def create_app(
     )
     app.state.links = Links()
     app.state.service, app.state.host, app.state.metrics = Service(settings, host, metrics), host, metrics
+    app.state.chats = Chats(host, metrics)
     app.include_router(router)
     return app
 

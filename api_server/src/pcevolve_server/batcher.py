@@ -6,16 +6,19 @@ The queue lives on the event loop and needs no lock; only finished batches go to
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any, overload
 
 from pcevolve_server import tracing
 from pcevolve_server.engines import Engine
 from pcevolve_server.errors import DeadlineError, NotReadyError
-from pcevolve_server.generator import Picture, Task, stage_seconds
+from pcevolve_server.generator import Picture, Task
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.progress import Progress, shown
 from pcevolve_server.rooms import Rooms
 from pcevolve_server.settings import Settings
 from pcevolve_server.waiting import Chunk, Waiting, deliver
+from pcevolve_server.work import Made, Work, stage_seconds
+from pcevolve_server.writer import Completion, TextTask
 
 _GATHERING, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
 """How long a batch with room waits for company, as a share of a run and in seconds; again as long as some came."""
@@ -41,10 +44,18 @@ class Batcher:
         self._running: dict[asyncio.Task[None], list[Chunk]] = {}
         self._worker = asyncio.create_task(self._work())
 
+    @overload
     async def submit(
-        self, tasks: Sequence[Task], caller: str = "", progress: Progress | None = None
-    ) -> list[Picture]:
-        """Return the pictures of one request's tasks, in their order.
+        self, tasks: Sequence[Task], caller: str = ..., progress: Progress | None = ...
+    ) -> list[Picture]: ...
+    @overload
+    async def submit(
+        self, tasks: Sequence[TextTask], caller: str = ..., progress: Progress | None = ...
+    ) -> list[Completion]: ...
+    async def submit(
+        self, tasks: Sequence[Work], caller: str = "", progress: Progress | None = None
+    ) -> list[Any]:
+        """Return what became of one request's tasks, in their order.
 
         Cancelling the caller takes out of the queue whatever has not begun, and ends a batch that nobody wants any more
         after its current step.
@@ -71,7 +82,7 @@ class Batcher:
         self._arrived.set()
         try:
             async with asyncio.timeout(self._settings.deadline_seconds or None):
-                return [picture for chunk in chunks for picture in await chunk.future]
+                return [made for chunk in chunks for made in await chunk.future]
         except TimeoutError as error:
             seconds = self._settings.deadline_seconds
             raise DeadlineError(f"not done within {seconds:g} seconds", retry_after_seconds=5) from error
@@ -104,7 +115,7 @@ class Batcher:
         await self._worker
         await asyncio.gather(*self._running)
 
-    def _chunks(self, tasks: Sequence[Task], caller: str, progress: Progress | None) -> list[Chunk]:
+    def _chunks(self, tasks: Sequence[Work], caller: str, progress: Progress | None) -> list[Chunk]:
         loop, size = asyncio.get_running_loop(), self._rooms.of(tasks[0].recipe).chunk
         span = tracing.current()
         return [
@@ -172,10 +183,10 @@ class Batcher:
         tracing.ran(((chunk.span, chunk.since) for chunk in batch), started, len(tasks), stages)
         deliver(batch, outcome)
 
-    def _tell(self, pictures: list[Picture]) -> Mapping[str, float]:
+    def _tell(self, made: list[Made]) -> Mapping[str, float]:
         """Count what a run made, and return how long its stages took."""
-        self._metrics.rejected.inc(sum(picture.refused for picture in pictures))
-        stages = stage_seconds(pictures)
+        self._metrics.rejected.inc(sum(each.refused for each in made))
+        stages = stage_seconds(made)
         for stage, seconds in stages.items():
             self._observe(stage, seconds)
         return stages

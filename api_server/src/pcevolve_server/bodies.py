@@ -14,6 +14,7 @@ from pcevolve_shared import limits, wire
 _MOST_BYTES: Final = {
     wire.TEXT_TO_IMAGE: limits.MAX_FIELDS_BYTES,
     wire.OPENAI_GENERATIONS: limits.MAX_FIELDS_BYTES,
+    wire.CHAT: limits.MAX_FIELDS_BYTES,
     wire.IMAGE_TO_IMAGE: limits.MAX_REQUEST_BYTES,
     wire.IP_ADAPTER: limits.MAX_REQUEST_BYTES,
     wire.OPENAI_EDITS: limits.MAX_REQUEST_BYTES,

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from PIL import Image
 
 from pcevolve_server.engines import Engine
+from pcevolve_server.errors import SettingsError
 from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.settings import Batching, Settings
 from pcevolve_shared.wire import ModelInfo
@@ -93,7 +94,13 @@ class Capacity:
 
 
 async def measured(engine: Engine, settings: Settings, tell: Progress) -> Capacity:
-    """Time runs of one image, of two, of four and so on, on all replicas at once."""
+    """Time runs of one image, of two, of four and so on, on all replicas at once.
+
+    Raises:
+        SettingsError: The model makes no images.
+    """
+    if engine.info.base_resolution is None:
+        raise SettingsError(f"{engine.info.id} writes text: bench measures models that make images")
     recipes = _recipes(engine.info, settings)
     asked_for = [(verb, images) for verb in recipes for images in _sizes(engine, settings)]
     figures = []
@@ -113,7 +120,7 @@ async def measured(engine: Engine, settings: Settings, tell: Progress) -> Capaci
 
 
 def _recipes(info: ModelInfo, settings: Settings) -> dict[str, Recipe]:
-    size, found = info.base_resolution, info.recommended
+    size, found = info.size, info.recommended
     steps = found.steps if found else 50
     guidance = found.guidance if found else 7.5
     strength = round((found.strength_low + found.strength_high) / 2, 2) if found else 0.6

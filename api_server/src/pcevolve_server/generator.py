@@ -72,15 +72,6 @@ class Picture:
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
-def stage_seconds(pictures: Sequence[Picture]) -> dict[str, float]:
-    """Return how long each stage of the run that made ``pictures``, all of them, took."""
-    stages: dict[str, float] = {}
-    for picture in pictures:
-        for stage, share in picture.seconds.items():
-            stages[stage] = stages.get(stage, 0.0) + share
-    return stages
-
-
 class Unwanted(Protocol):
     """Whether nobody waits for a batch any more; asked between its steps."""
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 
 from pcevolve_server.batcher import Batcher
 from pcevolve_server.engines import Engine, Opening
-from pcevolve_server.errors import NotReadyError, no_model
+from pcevolve_server.errors import InvalidRequestError, NotFoundError, NotReadyError, no_model
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Settings
 from pcevolve_server.shelf import offers
-from pcevolve_shared.wire import ModelInfo
+from pcevolve_shared.wire import ModelInfo, Pipeline
 
 _LOADING_RETRY_SECONDS = 5
 _ANSWERING_SECONDS = 1.0
@@ -58,19 +58,31 @@ class Host:
         """
         return tuple(offer.info for offer in offers(self._ready()[0]))
 
-    def info(self, name: str | None) -> ModelInfo:
-        """What a model can do; the first one if ``name`` is None.
+    def info(self, name: str | None, pipeline: Pipeline | None = None) -> ModelInfo:
+        """What a model can do.
 
         Args:
-            name: An id, or its last part where no other has the same.
+            name: An id, or its last part where no other has the same; None: the first that has the pipeline.
+            pipeline: That it has to have; None: any.
 
         Raises:
             NotReadyError: There is none yet.
-            NotFoundError: There is no such model.
+            NotFoundError: There is no such model, or none with the pipeline.
+            InvalidRequestError: The model that is named has not the pipeline.
         """
         infos = self.infos
+        fit = [each for each in infos if pipeline is None or pipeline in each.pipelines]
+        if not fit:
+            raise NotFoundError(f"no model of this server has {pipeline}", code="model_not_found")
         if name is None:
-            return infos[0]
+            return fit[0]
+        found = self._named(name)
+        if found not in fit:
+            raise InvalidRequestError(f"model: {found.id} has {', '.join(found.pipelines)}, not {pipeline}")
+        return found
+
+    def _named(self, name: str) -> ModelInfo:
+        infos = self.infos
         by_id = [each for each in infos if each.id == name]
         found = by_id or [each for each in infos if each.name == name]
         if len(found) != 1:

@@ -1,12 +1,14 @@
 """JSON requests, bounded before a parser sees them.
 
-The image is cut out first. What is left is one flat object of short fields, so its length, its names, its values and
-its nesting are bounded by counting, and a parser never gets more than 64 KiB.
+The image is cut out first. What is left is one flat object of short fields, or a chat's with its messages, so its
+length, its names, its values and its nesting are bounded by counting, and a parser never gets more than 64 KiB.
 """
 
 import json
 import re
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from fastapi.routing import APIRoute
@@ -31,8 +33,27 @@ _SHORT: Final = 4096
 """Bytes that are parsed sooner than a worker thread wakes up."""
 
 
+@dataclass(frozen=True)
+class Shape:
+    """The most that a request needs.
+
+    Attributes:
+        fields: Names, and values.
+        containers: Objects and arrays.
+    """
+
+    fields: int
+    containers: int
+
+
+FLAT: Final = Shape(limits.MAX_FIELDS, limits.MAX_CONTAINERS)
+CHAT: Final = Shape(limits.MAX_FIELDS + 2 * limits.MAX_MESSAGES, limits.MAX_CONTAINERS + limits.MAX_MESSAGES)
+
+
 class BoundedRoute(APIRoute):
     """A route whose JSON is bounded, and parsed on a worker thread if it is long."""
+
+    shape = FLAT
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return FastAPI's handler, given a request that has been parsed."""
@@ -40,10 +61,17 @@ class BoundedRoute(APIRoute):
 
         async def bounded(request: Request) -> Response:
             body = await request.body()
-            parsed = parse(body) if len(body) <= _SHORT else await run_in_threadpool(parse, body)
+            parsing = partial(parse, body, self.shape)
+            parsed = parsing() if len(body) <= _SHORT else await run_in_threadpool(parsing)
             return await handle(_Parsed(request.scope, request.receive, body, parsed))
 
         return bounded
+
+
+class ChatRoute(BoundedRoute):
+    """The same with room for messages."""
+
+    shape = CHAT
 
 
 class _Parsed(Request):
@@ -56,7 +84,7 @@ class _Parsed(Request):
         return self._parsed
 
 
-def parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON
+def parse(body: bytes, shape: Shape = FLAT) -> Any:  # noqa: ANN401 - any JSON
     """Return the value of a JSON text; ``None`` for an empty one.
 
     Raises:
@@ -66,7 +94,7 @@ def parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON
     fields, image = _cut(body)
     if len(fields) > limits.MAX_FIELDS_BYTES:
         raise TooLargeError(f"the body is longer than {limits.MAX_FIELDS_BYTES} bytes apart from the image")
-    _check_shape(fields)
+    _check_shape(fields, shape)
     value = _loaded(fields)
     if image is not None and isinstance(value, dict) and value.get("image") == "":
         value["image"] = _text(image)
@@ -85,14 +113,14 @@ def _cut(body: bytes) -> tuple[bytes, bytes | None]:
     return body[: name.end()] + body[end:], body[name.end() : end]
 
 
-def _check_shape(fields: bytes) -> None:
+def _check_shape(fields: bytes, shape: Shape) -> None:
     """Count names, values and containers outside of strings; all of them together bound the nesting as well."""
     unescaped = fields.replace(rb"\\", b"").replace(rb"\"", b"")
     outside = b"".join(unescaped.split(b'"')[::2])
-    if max(outside.count(b":"), outside.count(b",")) > limits.MAX_FIELDS:
-        raise InvalidRequestError(f"the body has more than {limits.MAX_FIELDS} fields")
-    if outside.count(b"{") + outside.count(b"[") > limits.MAX_CONTAINERS:
-        raise InvalidRequestError(f"the body has more than {limits.MAX_CONTAINERS} objects and arrays")
+    if max(outside.count(b":"), outside.count(b",")) > shape.fields:
+        raise InvalidRequestError(f"the body has more than {shape.fields} fields")
+    if outside.count(b"{") + outside.count(b"[") > shape.containers:
+        raise InvalidRequestError(f"the body has more than {shape.containers} objects and arrays")
 
 
 def _loaded(fields: bytes) -> Any:  # noqa: ANN401 - any JSON

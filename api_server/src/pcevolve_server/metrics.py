@@ -56,6 +56,7 @@ class Metrics:
             registry=registry,
         )
         self.images = Counter("pcevolve_images", "Images generated and returned.", registry=registry)
+        self.tokens = Counter("pcevolve_tokens", "Tokens written and returned.", registry=registry)
         self.rejected = Counter(
             "pcevolve_images_rejected", "Images refused by the safety checker.", registry=registry
         )
@@ -63,8 +64,8 @@ class Metrics:
         self.stages = Histogram(
             "pcevolve_stage_seconds",
             "Time of each stage: wait, from a request's arrival to the run of its images, of each run's longest"
-            " waiting one; encode (prompts, images), denoise and decode, of each run; write, of each answer's PNG,"
-            " JPEG or WebP.",
+            " waiting one; encode (prompts, images), denoise and decode, or a language model's write_text, of each run;"
+            " write, of each answer's PNG, JPEG or WebP.",
             ["stage"],
             buckets=_STAGE_BUCKETS,
             registry=registry,

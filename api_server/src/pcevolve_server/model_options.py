@@ -13,7 +13,10 @@ from pcevolve_server.settings import SafetyPolicy
 def named_models(names: list[str]) -> list[str]:
     """The models' names; blanks stand between them in the environment, unless all of it is one directory's path."""
     whole = os.environ.get(PREFIX + "MODEL", "").strip()
-    if names == whole.split() and Path(whole.removeprefix("library:")).expanduser().is_dir():
+    if (
+        names == whole.split()
+        and Path(whole.removeprefix("library:").removeprefix("text:")).expanduser().is_dir()
+    ):
         return [whole]
     return names
 
@@ -37,16 +40,17 @@ Models = Annotated[
         "--model",
         envvar=PREFIX + "MODEL",
         callback=named_models,
-        help="'bundled', a diffusers directory, a hub id, or library:DIR for a folder of public images. May be"
-        " repeated: requests that name no model get the first, to which --model-id, --compile, --lora, --scheduler,"
-        " --guidance-interval and --ip-adapter belong.",
+        help="'bundled', a diffusers directory, a hub id, library:DIR for a folder of public images, or text: and a"
+        " directory or hub id of a language model. May be repeated: requests that name no model get the first, to which"
+        " --model-id, --compile, --lora, --scheduler, --guidance-interval and --ip-adapter belong.",
     ),
 ]
 Model = Annotated[
     str,
     Option(
         envvar=PREFIX + "MODEL",
-        help="'bundled', a diffusers directory, a hub id, or library:DIR for a folder of public images.",
+        help="'bundled', a diffusers directory, a hub id, library:DIR for a folder of public images, or text: and a"
+        " directory or hub id of a language model.",
     ),
 ]
 ModelId = Annotated[

@@ -1,4 +1,4 @@
-"""From settings to a generator, in whatever process it runs."""
+"""From settings to a model, in whatever process it runs."""
 
 import gc
 import os
@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from pcevolve_server import sources
-from pcevolve_server.generator import Generator
 from pcevolve_server.settings import ModelSettings
 from pcevolve_server.shelf import Shelf
+from pcevolve_server.work import Model
 
 
 def shelve(
@@ -39,12 +39,12 @@ def _give_back() -> None:
     if "torch" not in sys.modules:
         gc.collect()
         return
-    from pcevolve_server.diffusion import memory
+    from pcevolve_server.networks import memory
 
     memory.give_back()
 
 
-def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> Generator:
+def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> Model:
     """Load the model that ``settings`` name, or index the images.
 
     Args:
@@ -60,6 +60,10 @@ def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) 
         from pcevolve_server.library import loading as libraries
 
         return libraries.load(settings, stopping)
+    if sources.is_text(settings.model):
+        from pcevolve_server.language import loading as languages
+
+        return languages.load(settings)
     from pcevolve_server.diffusion import loading
 
     return loading.load(settings)

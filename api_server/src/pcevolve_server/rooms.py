@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pcevolve_server.generator import Recipe
 from pcevolve_server.settings import Batching, Settings
 from pcevolve_server.shelf import Served, offers
+from pcevolve_server.work import AnyRecipe
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Rooms:
         self._rooms = {offer.info.id: _room(offer.companions, settings) for offer in offers(engine)}
         self._first = _room(engine.companions, settings)
 
-    def of(self, recipe: Recipe) -> Room:
+    def of(self, recipe: AnyRecipe) -> Room:
         """In a batch of a recipe."""
         return self._rooms.get(recipe.model, self._first)
 

@@ -11,15 +11,17 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from pcevolve_server import facade
 from pcevolve_server.answering import EVENTS, answered
+from pcevolve_server.chats import Chats
 from pcevolve_server.facade import EditFields, GenerationFields
 from pcevolve_server.host import Host
-from pcevolve_server.json_bodies import BoundedRoute
+from pcevolve_server.json_bodies import BoundedRoute, ChatRoute
 from pcevolve_server.links import Links, address_of
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.middleware import caller_of
 from pcevolve_server.rendering import Linking, Spelling, native, native_links
 from pcevolve_server.service import Service
 from pcevolve_shared import wire
+from pcevolve_shared.chat import ChatRequest, ChatResponse
 from pcevolve_shared.wire import (
     BalanceResponse,
     BatchResponse,
@@ -38,11 +40,17 @@ from pcevolve_shared.wire import (
 
 router = APIRouter()
 _json = APIRouter(route_class=BoundedRoute)
+_chat = APIRouter(route_class=ChatRoute)
 
 
 def _service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
+
+
+def _chats(request: Request) -> Chats:
+    chats: Chats = request.app.state.chats
+    return chats
 
 
 def _host(request: Request) -> Host:
@@ -82,7 +90,7 @@ def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The images; or, to a caller who accepts them, events: progress, then the same or an error.",
+        "description": "The answer; or, to a caller who accepts them, events: progress, then the same or an error.",
         "content": {EVENTS: {"schema": {"type": "string"}}},
     },
     **_failures(401, 404, 408, 413, 422, 429, 500, 503),
@@ -137,6 +145,12 @@ async def openai_edits(request: Request, service: ServiceDep) -> Response:
     return await answered(request, partial(service.image_to_image, body, caller_of(request), spelled))
 
 
+@_chat.post(wire.CHAT, response_model=ChatResponse, responses=_ANSWERS)
+async def chat(request: Request, body: ChatRequest, chats: Annotated[Chats, Depends(_chats)]) -> Response:
+    """Let a language model answer, asked as OpenAI's Chat Completions API is."""
+    return await answered(request, partial(chats.complete, body, caller_of(request)))
+
+
 @router.get(
     wire.LINKS + "/{name}",
     response_class=Response,
@@ -187,3 +201,4 @@ async def metrics(collected: Annotated[Metrics, Depends(_metrics)]) -> Response:
 
 
 router.include_router(_json)
+router.include_router(_chat)

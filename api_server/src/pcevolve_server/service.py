@@ -20,6 +20,7 @@ from pcevolve_shared.wire import (
     ImageToImageRequest,
     IpAdapterRequest,
     ModelInfo,
+    Pipeline,
     TextToImageRequest,
 )
 
@@ -49,8 +50,8 @@ class Service:
         progress: Progress | None = None,
     ) -> Answer:
         """Make images from a prompt; sides absent from the body are the model's own."""
-        model = self._model(body)
-        base = model.base_resolution
+        model = self._model(body, "text-to-image")
+        base = model.size
         width = body.width if "width" in body.model_fields_set else base.width
         height = body.height if "height" in body.model_fields_set else base.height
         recipe = self._recipe(body, model, width, height)
@@ -64,7 +65,7 @@ class Service:
         progress: Progress | None = None,
     ) -> Answer:
         """Make variations of the request's image."""
-        model = self._model(body)
+        model = self._model(body, "image-to-image")
         image = await run_in_threadpool(self._image, body.image)
         multiple = model.size_multiple
         width, height = (side // multiple * multiple for side in image.size)
@@ -74,9 +75,9 @@ class Service:
         recipe = self._recipe(body, model, width, height, strength=body.strength, adapter_scale=scale)
         return await self._answer(body, caller, recipe, image, spelled, progress)
 
-    def _model(self, body: GenerationRequest) -> ModelInfo:
+    def _model(self, body: GenerationRequest, pipeline: Pipeline) -> ModelInfo:
         """The model that a request names, and which can do what it asks for."""
-        info = self._host.info(body.model)
+        info = self._host.info(body.model, pipeline)
         if body.scheduler is not None and _scheduler(body) not in info.schedulers:
             raise InvalidRequestError(
                 f"scheduler: this model has {', '.join(info.schedulers) or 'none to choose'}"

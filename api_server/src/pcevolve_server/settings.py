@@ -52,7 +52,8 @@ class ModelSettings:
     """What to load and how.
 
     Attributes:
-        model: ``bundled``, a directory, a hub id, or ``library:`` and a directory of images.
+        model: ``bundled``, a directory, a hub id, ``library:`` and a directory of images, or ``text:`` and a
+            directory or hub id of a language model.
         model_id: What callers write in ``model``; empty: ``model``, or a directory's name.
         loras: Added to the weights, in this order.
         adapter: Directory or hub id of an IP-Adapter; empty: none.

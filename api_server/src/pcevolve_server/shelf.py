@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from pcevolve_server.errors import GenerationError, ModelLoadError
-from pcevolve_server.generator import Generator, Picture, Task, Unwanted, generate, wanted
+from pcevolve_server.generator import Picture, Task, Unwanted, wanted
+from pcevolve_server.work import Model, perform
+from pcevolve_server.writer import Completion, TextTask
 from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
@@ -24,7 +26,7 @@ class Offer:
 
     Attributes:
         info: What it can do.
-        companions: As of the generator.
+        companions: As of the model.
     """
 
     info: ModelInfo
@@ -43,7 +45,7 @@ class Traffic:
 
 
 class Served(Protocol):
-    """A generator or an engine."""
+    """A model or an engine."""
 
     @property
     def info(self) -> ModelInfo:
@@ -51,12 +53,12 @@ class Served(Protocol):
 
     @property
     def companions(self) -> int:
-        """As of the generator."""
+        """As of the model."""
 
 
 @runtime_checkable
 class Several(Served, Protocol):
-    """A generator or an engine that has more than one model, or may have."""
+    """A model or an engine that has more than one model, or may have."""
 
     @property
     def offers(self) -> tuple[Offer, ...]:
@@ -78,11 +80,11 @@ def traffic(served: Served) -> Traffic:
 
 
 class Shelf:
-    """A generator that runs each batch on the model that its recipe names."""
+    """A model that runs each batch on the one that its recipe names."""
 
     def __init__(
         self,
-        loads: Sequence[Callable[[], Generator]],
+        loads: Sequence[Callable[[], Model]],
         most_bytes: int = 0,
         tidy: Callable[[], object] = gc.collect,
     ) -> None:
@@ -98,9 +100,9 @@ class Shelf:
             ModelLoadError: A model cannot be loaded, is called as another, or is larger than the bound.
         """
         self._most, self._tidy = most_bytes, tidy
-        self._loads: dict[str, Callable[[], Generator]] = {}
+        self._loads: dict[str, Callable[[], Model]] = {}
         self._bytes: dict[str, int] = {}
-        self._held: OrderedDict[str, Generator] = OrderedDict()  # by their last use
+        self._held: OrderedDict[str, Model] = OrderedDict()  # by their last use
         self.traffic = Traffic()
         self.offers = tuple(self._first(load) for load in loads)
         mib = {name: round(size / _MIB) for name, size in self._bytes.items()}
@@ -123,15 +125,19 @@ class Shelf:
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Run a batch of creations on its model, which is loaded first if it was dropped."""
-        return generate(self._named(tasks[0].recipe.model), tasks, unwanted)
+        return perform(self._named(tasks[0].recipe.model), tasks, unwanted)
 
     def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Run a batch of variations on its model, which is loaded first if it was dropped."""
-        return generate(self._named(tasks[0].recipe.model), tasks, unwanted)
+        return perform(self._named(tasks[0].recipe.model), tasks, unwanted)
 
-    def _first(self, load: Callable[[], Generator]) -> Offer:
-        generator = load()
-        name, size = generator.info.id, generator.memory
+    def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
+        """Run a batch of texts on its model, which is loaded first if it was dropped."""
+        return perform(self._named(tasks[0].recipe.model), tasks, unwanted)
+
+    def _first(self, load: Callable[[], Model]) -> Offer:
+        model = load()
+        name, size = model.info.id, model.memory
         if name in self._loads:
             raise ModelLoadError(f"two models are called {name}")
         if self._most and size > self._most:
@@ -140,10 +146,10 @@ class Shelf:
                 f"the model {name} takes {need} MiB: raise --model-memory-mib or leave it out"
             )
         self._loads[name], self._bytes[name] = load, size
-        self._hold(name, generator)
-        return Offer(generator.info, generator.companions)
+        self._hold(name, model)
+        return Offer(model.info, model.companions)
 
-    def _named(self, name: str) -> Generator:
+    def _named(self, name: str) -> Model:
         name = name or self.info.id
         if name not in self._held:
             self._drop_for(self._bytes[name])
@@ -151,16 +157,16 @@ class Shelf:
         self._held.move_to_end(name)
         return self._held[name]
 
-    def _again(self, name: str) -> Generator:
+    def _again(self, name: str) -> Model:
         try:
             return self._loads[name]()
         except Exception as error:
             logger.exception("a model could not be loaded again", extra={"model": name})
             raise GenerationError("the model could not be loaded again", code="model_unavailable") from error
 
-    def _hold(self, name: str, generator: Generator) -> None:
+    def _hold(self, name: str, model: Model) -> None:
         self._drop_for(self._bytes[name])
-        self._held[name] = generator
+        self._held[name] = model
         self.traffic.loads[name] += 1
 
     def _drop_for(self, size: int) -> None:

@@ -15,6 +15,8 @@ from pcevolve_shared import limits
 BUNDLED = "bundled"
 LIBRARY = "library:"
 """What comes before the directory of a library."""
+TEXT = "text:"
+"""What comes before the directory or hub id of a language model."""
 
 
 def check(settings: ModelSettings) -> None:
@@ -26,11 +28,13 @@ def check(settings: ModelSettings) -> None:
     if is_library(settings.model):
         library_folder(settings.model)
         return
-    source = locate(settings.model)
+    source = locate(settings.model.removeprefix(TEXT))
     if Path(source).is_dir() or not (settings.offline or constants.HF_HUB_OFFLINE):
         return
     try:
-        cached = try_to_load_from_cache(source, "model_index.json")
+        cached = try_to_load_from_cache(
+            source, "config.json" if is_text(settings.model) else "model_index.json"
+        )
     except HFValidationError as error:
         raise ModelLoadError(advice(source, "model", error)) from error
     if not isinstance(cached, str):
@@ -55,6 +59,11 @@ def check_names(settings: Sequence[ModelSettings]) -> None:
 def is_library(name: str) -> bool:
     """Return whether a name from the command line is that of a folder of images."""
     return name.startswith(LIBRARY)
+
+
+def is_text(name: str) -> bool:
+    """Return whether a name from the command line is that of a language model."""
+    return name.startswith(TEXT)
 
 
 def library_folder(name: str) -> Path:
@@ -105,5 +114,6 @@ def model_id(settings: ModelSettings) -> str:
     if is_library(settings.model):
         name = library_folder(settings.model).resolve().name or "library"
         return (LIBRARY + name.encode(errors="replace").decode())[: limits.MAX_NAME_CHARS]
-    path = Path(settings.model).expanduser()
-    return path.resolve().name if path.is_dir() else settings.model
+    name = settings.model.removeprefix(TEXT)
+    path = Path(name).expanduser()
+    return path.resolve().name if path.is_dir() else name

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from opentelemetry.trace import INVALID_SPAN, Span
 
 from pcevolve_server.errors import BusyError, GenerationError, RequestError
-from pcevolve_server.generator import Picture, Recipe, Task
 from pcevolve_server.progress import Progress
+from pcevolve_server.work import AnyRecipe, Made, Work
 
 _MAX_RETRY_SECONDS = 600
 
@@ -29,20 +29,20 @@ class Chunk:
     """
 
     caller: str
-    tasks: Sequence[Task]
-    future: asyncio.Future[list[Picture]]
+    tasks: Sequence[Work]
+    future: asyncio.Future[list[Made]]
     since: float
     progress: Progress | None = None
     span: Span = INVALID_SPAN
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> AnyRecipe:
         """The recipe (steps, size, strength and so on) that all tasks of the chunk share."""
         return self.tasks[0].recipe
 
     @property
     def work(self) -> int:
-        """Images times runs of the denoiser."""
+        """Images times runs of the denoiser, or texts times their most tokens."""
         return len(self.tasks) * self.recipe.runs
 
 
@@ -174,8 +174,8 @@ class Waiting:
             self._now, self._had = 0.0, {}  # nobody waits: nobody is owed anything
 
 
-def deliver(batch: list[Chunk], outcome: list[Picture] | BaseException) -> None:
-    """Hand each chunk its pictures, or what went wrong with all of them."""
+def deliver(batch: list[Chunk], outcome: list[Made] | BaseException) -> None:
+    """Hand each chunk what was made, or what went wrong with all of them."""
     place = 0
     for chunk in batch:
         end = place + len(chunk.tasks)

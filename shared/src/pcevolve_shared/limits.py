@@ -16,6 +16,11 @@ MAX_LICENCE_FILES = 4
 MAX_LICENCE_CHARS = 4096  # of one file's text
 
 MAX_BATCH = 64  # images per request
+MAX_MESSAGES = 64  # of a chat
+MAX_COMPLETIONS = 64  # of a chat, per request
+MAX_NEW_TOKENS = 4096  # of a completion
+MAX_STOPS = 4  # strings that end a completion
+MAX_STOP_CHARS = 64
 MAX_STEPS = 150
 MAX_GUIDANCE = 50.0
 MAX_SEED = 2**32 - 1

@@ -18,6 +18,7 @@ MODELS = "/v1/models"
 BALANCE = "/v1/account/balance"
 OPENAI_GENERATIONS = "/v1/images/generations"
 OPENAI_EDITS = "/v1/images/edits"
+CHAT = "/v1/chat/completions"
 LINKS = "/v1/images/links"
 HEALTH = "/healthz"
 READY = "/readyz"
@@ -27,7 +28,7 @@ REQUEST_ID_HEADER = "X-Request-Id"
 REQUEST_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 OutputFormat = Literal["png", "jpeg", "webp"]
-Pipeline = Literal["text-to-image", "image-to-image", "ip-adapter"]
+Pipeline = Literal["text-to-image", "image-to-image", "ip-adapter", "chat"]
 ErrorType = Literal["invalid_request_error", "authentication_error", "rate_limit_error", "server_error"]
 
 
@@ -210,7 +211,9 @@ class ModelInfo(WireModel):
     name: Name
     family: Name
     pipelines: Annotated[tuple[Pipeline, ...], Field(max_length=limits.MAX_LIST)]
-    base_resolution: Resolution
+    base_resolution: Annotated[
+        Resolution | None, Field(description="Absent for a model that writes text.", exclude_if=_absent)
+    ] = None
     size_multiple: Annotated[Side, Field(description="Width and height must be multiples of it.")] = 8
     schedulers: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     adapters: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
@@ -233,6 +236,17 @@ class ModelInfo(WireModel):
             exclude_if=_absent,
         ),
     ] = None
+
+    @property
+    def size(self) -> Resolution:
+        """The base resolution of a model that makes images.
+
+        Raises:
+            ValueError: It writes text.
+        """
+        if self.base_resolution is None:
+            raise ValueError(f"{self.id} makes no images")
+        return self.base_resolution
 
 
 class ModelList(WireModel):

@@ -13,10 +13,10 @@ from diffusers.models import ImageProjection
 from PIL import Image
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion.failures import LOAD_ERRORS
 from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Recipe
+from pcevolve_server.networks.failures import LOAD_ERRORS
 from pcevolve_server.settings import ModelSettings
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from pcevolve_server.diffusion.memory import weight
+from pcevolve_server.networks.memory import weight
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def compile_for_usual(generator: DiffusionGenerator) -> None:
         raise ModelLoadError(
             "--compile is for small models on a processor with --batching exact: leave it out"
         )
-    size, recommended = generator.info.base_resolution, generator.info.recommended
+    size, recommended = generator.info.size, generator.info.recommended
     recipe = Recipe(size.width, size.height, recommended.steps, recommended.guidance)
     pipeline = generator.text_to_image
     generator.steady.compile(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from diffusers import DiffusionPipeline, SchedulerMixin
+from torch import nn
 
 from pcevolve_server import sources
 from pcevolve_server.diffusion import presets, traits
 from pcevolve_server.diffusion.adapter import Adapter
+from pcevolve_server.networks.memory import weight
 from pcevolve_server.settings import ModelSettings
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo, Pipeline
@@ -38,3 +40,8 @@ def info(
         negative_prompts=traits.has_negative_prompts(pipeline),
         recommended=presets.recommended(settings.model, pipeline, scheduler),
     )
+
+
+def weight_of(pipeline: DiffusionPipeline) -> int:
+    """Bytes of the weights of all networks in a pipeline."""
+    return sum(weight(part) for part in pipeline.components.values() if isinstance(part, nn.Module))

@@ -10,11 +10,10 @@ import torch
 from diffusers import DiffusionPipeline, SchedulerMixin
 from PIL import Image
 
-from pcevolve_server.diffusion import schedulers, traits
+from pcevolve_server.diffusion import describing, schedulers, traits
 from pcevolve_server.diffusion.adapter import Adapter
 from pcevolve_server.diffusion.encodings import Prompt, latents_of
 from pcevolve_server.diffusion.interval import Interval, Switch
-from pcevolve_server.diffusion.memory import pipeline_weight
 from pcevolve_server.diffusion.prompts import cut_tokens, readers
 from pcevolve_server.diffusion.stages import Stages
 from pcevolve_server.diffusion.steady import IMAGES, Steady
@@ -61,7 +60,7 @@ class DiffusionGenerator:
     @property
     def memory(self) -> int:
         """Bytes of all weights; both pipelines have the same."""
-        return pipeline_weight(self.text_to_image)
+        return describing.weight_of(self.text_to_image)
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""

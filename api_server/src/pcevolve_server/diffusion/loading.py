@@ -4,7 +4,6 @@ import logging
 
 import diffusers
 import torch
-import transformers
 from diffusers import DiffusionPipeline
 
 from pcevolve_server import sources
@@ -12,13 +11,14 @@ from pcevolve_server.diffusion import compiling, decoding, describing, lora, pre
 from pcevolve_server.diffusion.adapter import Adapter, loaded
 from pcevolve_server.diffusion.checker import ModelChecker
 from pcevolve_server.diffusion.encodings import prompts_of
-from pcevolve_server.diffusion.failures import LOAD_ERRORS
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.interval import chosen
 from pcevolve_server.diffusion.stages import Stages
 from pcevolve_server.diffusion.steady import is_small, steady, steady_decoder
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Generator
+from pcevolve_server.networks import devices
+from pcevolve_server.networks.failures import LOAD_ERRORS
 from pcevolve_server.safety import SafeGenerator
 from pcevolve_server.settings import Batching, ModelSettings, SafetyPolicy
 
@@ -36,8 +36,8 @@ def load(settings: ModelSettings) -> Generator:
     Raises:
         ModelLoadError: With the name and what to do.
     """
-    _quieten_libraries()
-    device = _device(settings.device)
+    devices.quieten(diffusers.utils.logging)
+    device = devices.found(settings.device)
     pipeline = _pipeline(settings, device)
     if threads := settings.threads or (_THREADS_OF_SMALL if is_small(traits.denoiser(pipeline)) else 0):
         torch.set_num_threads(threads)
@@ -55,32 +55,11 @@ def load(settings: ModelSettings) -> Generator:
     return generator if checker is None else SafeGenerator(generator, checker, settings.safety_retries)
 
 
-def _quieten_libraries() -> None:
-    """Keep the libraries from quoting prompts in warnings and from drawing bars into the JSON log."""
-    for log in (diffusers.utils.logging, transformers.utils.logging):
-        log.set_verbosity_error()
-        log.disable_progress_bar()
-        log.disable_default_handler()
-        log.enable_propagation()
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ModelLoadError(f"device {name} is not available: use --device auto or cpu") from error
-    return device
-
-
 def _pipeline(settings: ModelSettings, device: torch.device) -> DiffusionPipeline:
     try:
         pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(
             sources.locate(settings.model),
-            dtype=precision.on_gpu(settings.precision) if device.type == "cuda" else torch.float32,
+            dtype=devices.on_gpu(settings.precision) if device.type == "cuda" else torch.float32,
             # Pickled weights run code when they are read.
             use_safetensors=None if settings.allow_pickle else True,
             local_files_only=settings.offline,
@@ -95,7 +74,7 @@ def _pipeline(settings: ModelSettings, device: torch.device) -> DiffusionPipelin
 def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.device) -> str:
     """Let the denoiser compute in what suits the device, and say in what it does."""
     denoiser = traits.denoiser(pipeline)
-    if device.type == "cpu" and (wanted := precision.on_cpu(settings.precision)) != denoiser.dtype:
+    if device.type == "cpu" and (wanted := devices.on_cpu(settings.precision)) != denoiser.dtype:
         precision.lower(denoiser, wanted)
     if is_small(denoiser) and not traits.recasts_autoencoder(pipeline):
         decoding.quicken(pipeline.vae.decoder, denoiser.dtype)
@@ -128,7 +107,7 @@ def _generator(
     loose = settings.batching is Batching.MERGE or encoded is None
     denoiser = traits.denoiser(pipeline)
     same = None if loose or not is_small(denoiser) else steady(denoiser)
-    large = info.base_resolution.width * info.base_resolution.height > _SLICED_DECODING_PIXELS
+    large = info.size.width * info.size.height > _SLICED_DECODING_PIXELS
     if same is not None:
         steady_decoder(pipeline.vae)
     elif large and hasattr(pipeline.vae, "enable_slicing"):

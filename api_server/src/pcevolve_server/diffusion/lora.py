@@ -14,9 +14,9 @@ from diffusers import DiffusionPipeline
 from peft.tuners.tuners_utils import BaseTunerLayer
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion.failures import LOAD_ERRORS
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.loras import Lora
+from pcevolve_server.networks.failures import LOAD_ERRORS
 from pcevolve_server.settings import ModelSettings
 
 logger = logging.getLogger(__name__)

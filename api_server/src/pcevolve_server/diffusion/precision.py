@@ -8,29 +8,6 @@ import torch
 from torch import nn
 
 from pcevolve_server.diffusion.nested import changed
-from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.settings import Precision
-
-_NATIVE = "amx_bf16"
-"""What a processor must have: without matrix units for it bfloat16 is slower than float32 (docs/server.md)."""
-_DTYPES = {Precision.FLOAT32: torch.float32, Precision.BFLOAT16: torch.bfloat16}
-
-
-def on_gpu(wanted: Precision) -> torch.dtype:
-    """What a whole pipeline is loaded in on a GPU: float16 unless it is asked for otherwise."""
-    return _DTYPES.get(wanted, torch.float16)
-
-
-def on_cpu(wanted: Precision) -> torch.dtype:
-    """What a denoiser computes in on a processor.
-
-    Raises:
-        ModelLoadError: Asked for what processors are too slow at.
-    """
-    if wanted is Precision.FLOAT16:
-        raise ModelLoadError("float16 needs a GPU: use --precision auto, float32 or bfloat16")
-    native = bool(torch.cpu.get_capabilities().get(_NATIVE))
-    return _DTYPES.get(wanted, torch.bfloat16 if native else torch.float32)
 
 
 def lower(network: nn.Module, dtype: torch.dtype) -> None:

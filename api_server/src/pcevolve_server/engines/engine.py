@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from pcevolve_server.generator import Picture, Task
+from pcevolve_server.work import Made, Work
 from pcevolve_shared.wire import ModelInfo
 
 Told = Callable[[int, int], object]
@@ -15,7 +15,7 @@ def untold(step: int, steps: int) -> None:
 
 
 class Engine(Protocol):
-    """A generator, or several alike, somewhere; used from one event loop."""
+    """A model, or several alike, somewhere; used from one event loop."""
 
     @property
     def info(self) -> ModelInfo:
@@ -23,14 +23,14 @@ class Engine(Protocol):
 
     @property
     def companions(self) -> int:
-        """As of the generator."""
+        """As of the model."""
 
     @property
     def replicas(self) -> int:
         """Batches that may run at once."""
 
-    async def run(self, tasks: Sequence[Task], told: Told = untold) -> list[Picture]:
-        """Return the pictures of tasks that share one recipe, in their order.
+    async def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
+        """Return what became of tasks that share one recipe, in their order.
 
         Cancelling ends the run after the model's current step, and returns only then.
 

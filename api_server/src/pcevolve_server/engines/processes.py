@@ -13,8 +13,8 @@ from pcevolve_server.engines.cancelling import finished
 from pcevolve_server.engines.engine import Opening, Told, untold
 from pcevolve_server.engines.replica import DiedError, Load, Replica
 from pcevolve_server.errors import GenerationError
-from pcevolve_server.generator import Picture, Task
 from pcevolve_server.shelf import Offer, Traffic
+from pcevolve_server.work import Made, Work
 from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def opening(load: Load, replicas: int) -> Opening:
 
 
 class ProcessEngine:
-    """Processes alike; one that dies is replaced, and its batch is run again: pictures depend on their tasks alone."""
+    """Processes alike; one that dies is replaced, and its batch is run again, for that depends on its tasks alone."""
 
     def __init__(self, load: Load, replicas: int) -> None:
         self._load, self.replicas = load, replicas
@@ -82,8 +82,8 @@ class ProcessEngine:
         """Of the processes that have a model or load one."""
         return frozenset(replica.pid for replica in self._all if replica.pid is not None)
 
-    async def run(self, tasks: Sequence[Task], told: Told = untold) -> list[Picture]:
-        """Return the pictures of tasks that share one recipe, in their order.
+    async def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
+        """Return what became of tasks that share one recipe, in their order.
 
         Raises:
             GenerationError: Its process died, and those after it.

@@ -1,6 +1,6 @@
 """A model in a process of its own, and the two ends of the pipe to it.
 
-Tasks and pictures are pickled, between a process and its own child, whose pipe nobody else has.
+Tasks and what is made are pickled, between a process and its own child, whose pipe nobody else has.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 from pcevolve_server import logs
 from pcevolve_server.engines.engine import Told, untold
 from pcevolve_server.errors import GenerationError, ModelLoadError, ServerError
-from pcevolve_server.generator import Generator, Picture, Task, generate
 from pcevolve_server.shelf import Offer, Traffic, offers, traffic
+from pcevolve_server.work import Made, Model, Work, perform
 
 _CONTEXT = multiprocessing.get_context("spawn")  # a fork would share threads and locks of the server's
 _ENDING_SECONDS = 3
 
-Load = Callable[[], Generator]
+Load = Callable[[], Model]
 
 
 class DiedError(Exception):
@@ -73,8 +73,8 @@ class Replica:
         self._asked_nothing = True
         return found
 
-    def run(self, tasks: Sequence[Task], told: Told = untold) -> list[Picture]:
-        """Return the pictures of a batch.
+    def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
+        """Return what became of a batch.
 
         Args:
             tasks: Of the batch.
@@ -88,12 +88,12 @@ class Replica:
         self._asked_nothing = False
         with _alive():
             self._pipe.send((self._runs, tasks))
-        pictures: list[Picture]
+        outcome: list[Made]
         try:
-            pictures, self.traffic = self._answer(told)
+            outcome, self.traffic = self._answer(told)
         finally:
             self._asked_nothing = True
-        return pictures
+        return outcome
 
     def give_up(self) -> None:
         """End the run after the model's current step."""
@@ -159,18 +159,20 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
         if (failure := loading.exception()) is not None:
             pipe.send(_told(failure, ModelLoadError))
             return
-        generator, unwanted = loading.result(), _Unwanted(pipe, endings)
+        model, unwanted = loading.result(), _Unwanted(pipe, endings)
         with contextlib.suppress(EOFError, OSError):
-            pipe.send((offers(generator), traffic(generator)))
+            pipe.send((offers(model), traffic(model)))
             while True:
                 unwanted.run, tasks = pipe.recv()
-                made = thread.submit(generate, generator, tasks, unwanted)
+                made = thread.submit(_performed, model, tasks, unwanted)
                 failure = made.exception()
                 pipe.send(
-                    (made.result(), traffic(generator))
-                    if failure is None
-                    else _told(failure, GenerationError)
+                    (made.result(), traffic(model)) if failure is None else _told(failure, GenerationError)
                 )
+
+
+def _performed(model: Model, works: Sequence[Work], unwanted: _Unwanted) -> list[Made]:
+    return perform(model, works, unwanted)
 
 
 def _told(failure: BaseException, otherwise: type[ModelLoadError] | type[GenerationError]) -> ServerError:

@@ -9,12 +9,12 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 
 from pcevolve_server.engines.cancelling import finished
 from pcevolve_server.engines.engine import Opening, Told, untold
-from pcevolve_server.generator import Generator, Picture, Task, generate
 from pcevolve_server.shelf import Offer, Traffic, offers, traffic
+from pcevolve_server.work import Made, Model, Work, perform
 from pcevolve_shared.wire import ModelInfo
 
 
-def opening(load: Callable[[], Generator]) -> Opening:
+def opening(load: Callable[[], Model]) -> Opening:
     """How to open the engine.
 
     Args:
@@ -33,35 +33,35 @@ def opening(load: Callable[[], Generator]) -> Opening:
 
 
 class ThreadEngine:
-    """A generator and its thread."""
+    """A model and its thread."""
 
     replicas = 1
 
-    def __init__(self, generator: Generator, executor: Executor) -> None:
-        self._generator, self._executor = generator, executor
+    def __init__(self, model: Model, executor: Executor) -> None:
+        self._model, self._executor = model, executor
 
     @property
     def info(self) -> ModelInfo:
         """What the model can do."""
-        return self._generator.info
+        return self._model.info
 
     @property
     def companions(self) -> int:
-        """As of the generator."""
-        return self._generator.companions
+        """As of the model."""
+        return self._model.companions
 
     @property
     def offers(self) -> tuple[Offer, ...]:
-        """Of each of the generator's models."""
-        return offers(self._generator)
+        """Of each of the models behind it."""
+        return offers(self._model)
 
     @property
     def traffic(self) -> Traffic:
-        """Of the generator's models, since the start."""
-        return traffic(self._generator)
+        """Of the models behind it, since the start."""
+        return traffic(self._model)
 
-    async def run(self, tasks: Sequence[Task], told: Told = untold) -> list[Picture]:
-        """Return the pictures of tasks that share one recipe, in their order."""
+    async def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
+        """Return what became of tasks that share one recipe, in their order."""
         given_up = threading.Event()
         loop = asyncio.get_running_loop()
 
@@ -70,7 +70,10 @@ class ThreadEngine:
                 loop.call_soon_threadsafe(told, step, steps)
             return given_up.is_set()
 
-        work = loop.run_in_executor(self._executor, generate, self._generator, tasks, unwanted)
+        def run() -> list[Made]:
+            return perform(self._model, tasks, unwanted)
+
+        work = loop.run_in_executor(self._executor, run)
         return await finished(work, given_up.set)
 
     async def close(self) -> None:

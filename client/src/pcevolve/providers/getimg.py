@@ -78,7 +78,7 @@ class _Recommended(_Answer):
 class _Model(_Answer):
     id: wire.Name
     recommended: _Recommended | None = None
-    base_resolution: wire.Resolution
+    base_resolution: wire.Resolution | None = None
     adapters: Annotated[tuple[wire.Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     negative_prompts: bool = True
     library: _Library | None = None
@@ -153,10 +153,11 @@ class GetimgDialect(Dialect):
             UsageError: The API does not have the model.
             ProviderReplyError: The answer breaks the API's contract.
         """
-        known = {each.id: each for each in parsed(_Models, body).root}
+        listed = parsed(_Models, body).root
+        known = {each.id: each.base_resolution for each in listed if each.base_resolution is not None}
         if model not in known:
             raise no_model(model, known)
-        size = known[model].base_resolution
+        size = known[model]
         return ModelSize(size.width, size.height)
 
     def require_adapter(self, model: str, adapter: str, body: bytes) -> None:

@@ -14,9 +14,9 @@ from ray import serve
 from pcevolve_server import logs, models
 from pcevolve_server.engines.thread import ThreadEngine
 from pcevolve_server.errors import GenerationError, RequestError
-from pcevolve_server.generator import Generator, Picture, Recipe, Task, generate
 from pcevolve_server.settings import ModelSettings
 from pcevolve_server.shelf import Offer, offers
+from pcevolve_server.work import Made, Model, Work, first, perform
 
 logger = logging.getLogger(__name__)
 
@@ -58,17 +58,17 @@ class Scale:
 
 
 class Replica:
-    """A generator in a process of its own, or a shelf of several.
+    """A model in a process of its own, or a shelf of several.
 
     Nothing is raised to Ray, which would write it to its logs, and what a library raises may quote a prompt.
     """
 
-    def __init__(self, wanted: Wanted, load: Callable[[Wanted], Generator] | None = None) -> None:
+    def __init__(self, wanted: Wanted, load: Callable[[Wanted], Model] | None = None) -> None:
         """Load the models; Serve sends nothing before that.
 
         Args:
             wanted: What to load.
-            load: How, on the models' thread; by default with a first image, which takes longer than others.
+            load: How, on the models' thread; by default with a first run, which takes longer than others.
         """
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         self._engine = ThreadEngine(executor.submit(load or _warm, wanted).result(), executor)
@@ -77,8 +77,8 @@ class Replica:
         """What each model can do."""
         return self._engine.offers
 
-    async def run(self, tasks: Sequence[Task]) -> list[Picture] | RequestError:
-        """Return the pictures of tasks that share one recipe, or why there are none.
+    async def run(self, tasks: Sequence[Work]) -> list[Made] | RequestError:
+        """Return what became of tasks that share one recipe, or why there are none.
 
         Serve cancels it when the caller does; it ends after the model's current step.
         """
@@ -89,14 +89,13 @@ class Replica:
         return GenerationError("the model failed on this request")
 
 
-def _warm(wanted: Wanted) -> Generator:
+def _warm(wanted: Wanted) -> Model:
     logs.configure("info")
     several = len(wanted.models) > 1
-    generator = models.shelve(wanted.models, wanted.memory_mib) if several else models.load(wanted.models[0])
-    for each in offers(generator):
-        size = each.info.base_resolution
-        generate(generator, [Task(Recipe(size.width, size.height, steps=1, model=each.info.id), "", "", 0)])
-    return generator
+    model = models.shelve(wanted.models, wanted.memory_mib) if several else models.load(wanted.models[0])
+    for each in offers(model):
+        perform(model, [first(each.info)])
+    return model
 
 
 def application(wanted: Wanted, scale: Scale) -> serve.Application:

@@ -18,9 +18,9 @@ from pcevolve_server.engines.cluster.connection import Connection
 from pcevolve_server.engines.cluster.deployment import Scale, Wanted, application
 from pcevolve_server.engines.engine import Told, untold
 from pcevolve_server.errors import GenerationError, ModelLoadError, NotReadyError, RequestError
-from pcevolve_server.generator import Picture, Task
 from pcevolve_server.settings import ModelSettings, Settings
 from pcevolve_server.shelf import Offer, Traffic
+from pcevolve_server.work import Made, Work
 from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
@@ -103,10 +103,10 @@ class ClusterEngine:
         """Batches that may run at once."""
         return self._replicas
 
-    async def run(self, tasks: Sequence[Task], told: Told = untold) -> list[Picture]:
-        """Return the pictures of tasks that share one recipe, in their order; nothing is told of their steps.
+    async def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
+        """Return what became of tasks that share one recipe, in their order; nothing is told of their steps.
 
-        A batch whose replica dies runs again on another: a picture depends on its task alone. Cancelling returns when
+        A batch whose replica dies runs again on another, for it depends on its tasks alone. Cancelling returns when
         Serve has passed it on; the replica ends after the model's current step, and is sent nothing before.
 
         Raises:
@@ -125,16 +125,16 @@ class ClusterEngine:
                 raise NotReadyError("no replica can load the model", code="failed") from error
         raise GenerationError("the model's process died at every try", code="replica_died")
 
-    async def _sent(self, tasks: Sequence[Task]) -> list[Picture]:
+    async def _sent(self, tasks: Sequence[Work]) -> list[Made]:
         response = self._handle.run.remote(tasks)
-        outcome: list[Picture] | RequestError = await finished(self._answer(response), response.cancel)
+        outcome: list[Made] | RequestError = await finished(self._answer(response), response.cancel)
         if isinstance(outcome, RequestError):
             raise outcome
         return outcome
 
-    async def _answer(self, response: DeploymentResponse) -> list[Picture] | RequestError:
+    async def _answer(self, response: DeploymentResponse) -> list[Made] | RequestError:
         """Wait for a replica's answer as long as there is a cluster; without one, Serve would wait for ever."""
-        answer: asyncio.Future[list[Picture] | RequestError] = asyncio.ensure_future(response)
+        answer: asyncio.Future[list[Made] | RequestError] = asyncio.ensure_future(response)
         while not (await asyncio.wait({answer}, timeout=self._watch_seconds))[0]:
             if not await self._connection.alive():
                 answer.cancel()

@@ -6,18 +6,12 @@ import ctypes
 import gc
 
 import torch
-from diffusers import DiffusionPipeline
 from torch import nn
 
 
 def weight(network: nn.Module) -> int:
     """Bytes of a network's weights, on whatever device they are."""
     return sum(each.nbytes for each in (*network.parameters(), *network.buffers()))
-
-
-def pipeline_weight(pipeline: DiffusionPipeline) -> int:
-    """Bytes of the weights of all networks in a pipeline."""
-    return sum(weight(part) for part in pipeline.components.values() if isinstance(part, nn.Module))
 
 
 def give_back() -> None:

@@ -1,0 +1,98 @@
+"""The JSON of a chat with a language model, as OpenAI's Chat Completions API has it; no I/O."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from pcevolve_shared import limits, wire
+from pcevolve_shared.wire import WHOLE, WireModel
+
+Role = Literal["system", "user", "assistant"]
+Finish = Literal["stop", "length"]
+Text = Annotated[str, Field(max_length=limits.MAX_FIELDS_BYTES)]
+_Stop = Annotated[str, Field(min_length=1, max_length=limits.MAX_STOP_CHARS)]
+_Tokens = Annotated[int, Field(ge=1, le=limits.MAX_NEW_TOKENS), WHOLE]
+_Count = Annotated[int, Field(ge=0)]
+
+
+class Message(WireModel):
+    """What somebody said."""
+
+    role: Role
+    content: Text
+
+
+def _said(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    if not any(each.content.strip() for each in messages):
+        raise ValueError("nobody says anything")
+    return messages
+
+
+class ChatRequest(WireModel):
+    """``POST`` :data:`~pcevolve_shared.wire.CHAT`."""
+
+    model: Annotated[wire.Name | None, Field(description="Absent: the first that writes text.")] = None
+    messages: Annotated[
+        tuple[Message, ...],
+        Field(min_length=1, max_length=limits.MAX_MESSAGES, strict=False),
+        AfterValidator(_said),
+    ]
+    n: Annotated[int, Field(ge=1, le=limits.MAX_COMPLETIONS), WHOLE] = 1
+    max_tokens: Annotated[_Tokens | None, Field(description="Absent, and the next too: 256.")] = None
+    max_completion_tokens: _Tokens | None = None
+    temperature: Annotated[float, Field(ge=0, le=2, description="0: always the likeliest token.")] = 1.0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    stop: (
+        _Stop
+        | Annotated[tuple[_Stop, ...], Field(min_length=1, max_length=limits.MAX_STOPS, strict=False)]
+        | None
+    ) = None
+    seed: Annotated[
+        wire.Seed | None, Field(description="Completion k takes (seed + k) mod 2**32. Absent: drawn.")
+    ] = None
+    stream: Annotated[Literal[False] | None, Field(description="Answers come whole.")] = None
+    user: Annotated[str | None, Field(max_length=limits.MAX_NAME_CHARS, description="Ignored.")] = None
+
+    @property
+    def new_tokens(self) -> int:
+        """Most tokens of a completion."""
+        return self.max_completion_tokens or self.max_tokens or 256
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """Strings that end a completion and are no part of it."""
+        return (self.stop,) if isinstance(self.stop, str) else self.stop or ()
+
+
+class Reply(WireModel):
+    """What the model said; as long as its tokens are."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str
+
+
+class Choice(WireModel):
+    """One completion."""
+
+    index: _Count
+    message: Reply
+    finish_reason: Finish
+
+
+class Usage(WireModel):
+    """Tokens; those of the prompt count once."""
+
+    prompt_tokens: _Count
+    completion_tokens: _Count
+    total_tokens: _Count
+
+
+class ChatResponse(WireModel):
+    """The answer, with its completions in the order of their seeds."""
+
+    id: wire.Name
+    object: Literal["chat.completion"] = "chat.completion"
+    created: _Count
+    model: wire.Name
+    choices: Annotated[tuple[Choice, ...], Field(min_length=1, max_length=limits.MAX_COMPLETIONS)]
+    usage: Usage

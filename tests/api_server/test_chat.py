@@ -1,0 +1,134 @@
+"""Chats over HTTP, asked by OpenAI's own client, unchanged, and by others that mean no good."""
+
+import json
+from functools import partial
+
+import openai
+import pytest
+
+from pcevolve_server import models
+from pcevolve_server.settings import Batching, ModelSettings
+from pcevolve_server.shelf import Shelf
+from pcevolve_shared import limits, wire
+from support.served import FakeGenerator, served
+from support.tiny_writer import CONTEXT, load, save_writer
+
+pytestmark = pytest.mark.models
+
+ASK = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 12, "seed": 5}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return save_writer(tmp_path_factory.mktemp("writers") / "tiny")
+
+
+@pytest.fixture
+def http(directory):
+    with served(load(directory)) as found:
+        yield found
+
+
+@pytest.fixture
+def both(directory):
+    """A server of images, which come first, and of texts."""
+    text = partial(models.load, ModelSettings(f"text:{directory}", threads=1))
+    fake = FakeGenerator()
+    fake.memory = 1
+    with served(Shelf([lambda: fake, text])) as found:
+        yield found
+
+
+def posted(http, **changes):
+    return http.post(wire.CHAT, json={**ASK, **changes})
+
+
+def said(answer):
+    assert answer.status_code == 200, answer.text
+    return [each["message"]["content"] for each in answer.json()["choices"]]
+
+
+def refused(answer):
+    return answer.status_code, answer.json()["error"]["message"]
+
+
+def test_openais_client_chats(http):
+    client = openai.OpenAI(base_url="http://127.0.0.1/v1", api_key="any", http_client=http)
+    answer = client.chat.completions.create(
+        model="tiny", messages=ASK["messages"], n=3, seed=5, max_tokens=12, temperature=0.9, top_p=0.95,
+        stop=["\n", "#"], user="somebody", stream=False,
+    )  # fmt: skip
+    assert [each.index for each in answer.choices] == [0, 1, 2]
+    assert len({each.message.content for each in answer.choices}) == 3
+    assert answer.usage.total_tokens == 5 + answer.usage.completion_tokens <= 5 + 3 * 12
+    assert (answer.model, answer.choices[0].message.role) == ("tiny", "assistant")
+    assert [each.id for each in client.models.list()] == ["tiny"]
+
+
+def test_completion_k_takes_the_seed_after_k(http):
+    assert said(posted(http, n=2)) == [said(posted(http, seed=seed))[0] for seed in (5, 6)]
+    assert said(posted(http, seed=None)) != said(posted(http, seed=None))
+
+
+def test_texts_of_several_requests_share_a_run_where_they_may(directory):
+    with served(load(directory, batching=Batching.MERGE)) as http:
+        assert said(posted(http, n=2)) == [said(posted(http, seed=seed))[0] for seed in (5, 6)]
+
+
+def test_a_prompt_that_was_cut_is_told(http):
+    answer = posted(http, messages=[{"role": "user", "content": "x" * 100}])
+    assert answer.headers["X-Prompt-Tokens-Cut"] == str(100 - (CONTEXT - 12))
+    assert "pcevolve_tokens_total 12.0" in http.get("/metrics").text
+
+
+def test_a_server_of_images_and_of_texts_gives_each_what_it_asks_for(both):
+    assert said(posted(both)) == said(posted(both, model="tiny"))
+    image = {"prompt": "a cat", "width": 64, "height": 32}
+    assert both.post(wire.TEXT_TO_IMAGE, json=image).status_code == 200
+    assert refused(posted(both, model="fake")) == (
+        422, "model: maker/fake has text-to-image, image-to-image, not chat",
+    )  # fmt: skip
+    assert refused(both.post(wire.TEXT_TO_IMAGE, json={**image, "model": "tiny"})) == (
+        422, "model: tiny has chat, not text-to-image",
+    )  # fmt: skip
+    listed = both.get(wire.MODELS).json()["data"]
+    assert ["base_resolution" in each for each in listed] == [True, False]
+
+
+def test_a_server_without_the_kind_says_so(http, fake):
+    assert refused(http.post(wire.TEXT_TO_IMAGE, json={"prompt": "a cat"})) == (
+        404, "no model of this server has text-to-image",
+    )  # fmt: skip
+    with served(fake) as images:
+        assert refused(posted(images)) == (404, "no model of this server has chat")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"messages": []}, "messages: Tuple should have at least 1 item"),
+        ({"messages": [{"role": "user", "content": " \n"}]}, "nobody says anything"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role: Input should be"),
+        ({"messages": ASK["messages"] * (limits.MAX_MESSAGES + 1)}, "messages: Tuple should have at most 64"),
+        ({"messages": ASK["messages"] * 200}, "the body has more than"),
+        ({"n": limits.MAX_COMPLETIONS + 1}, "n: Input should be less than or equal to 64"),
+        ({"max_tokens": limits.MAX_NEW_TOKENS + 1}, "max_tokens: Input should be less than or equal to 4096"),
+        ({"temperature": -1}, "temperature: Input should be greater than or equal to 0"),
+        ({"stop": ["a"] * 5}, "stop"),
+        ({"stop": ""}, "stop"),
+        ({"stream": True}, "stream: Input should be False"),
+        ({"tools": []}, "tools: Extra inputs are not permitted"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(http, changes, message):
+    status, told = refused(posted(http, **changes))
+    assert (status, message in told) == (422, True), told
+
+
+def test_a_chat_has_room_for_its_messages_and_no_more_nesting(http):
+    messages = [{"role": "user", "content": "a, b: {c} [d]"}] * limits.MAX_MESSAGES
+    assert len(said(posted(http, messages=messages, stop=["1", "2", "3", "4"]))) == 1
+    nested = json.dumps(ASK)[:-1] + ', "x": ' + "[" * 90 + "]" * 90 + "}"
+    assert refused(http.post(wire.CHAT, content=nested))[1] == "the body has more than 72 objects and arrays"
+    long = json.dumps({**ASK, "user": "x" * limits.MAX_FIELDS_BYTES})
+    assert http.post(wire.CHAT, content=long).status_code == 413
