@@ -27,9 +27,9 @@ def trials(grid: str, seeds: int) -> list[Trial]:
         return [_trial(DEVELOPMENT, method, "10", 10, 0, candidates=2) for method in few]
     here, every = [world for world in BY_WEIGHT if available(world)], range(seeds)
     found = [trial for seed in every for world in here for trial in _core(world, seed)]
+    found += [trial for seed in every for trial in _sweeps(seed, SWEPT)]
     found += [trial for seed in every for world in here for trial in _ablations(world, seed)]
-    for methods in (SWEPT, METHODS):
-        found += [trial for seed in every for trial in _sweeps(seed, methods)]
+    found += [trial for seed in every for trial in _sweeps(seed, METHODS)]
     return list(dict.fromkeys(found))
 
 

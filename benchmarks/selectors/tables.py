@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,6 +15,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from benchmarks.selectors.design import Trial
 from benchmarks.selectors.grid import (
     BY_WEIGHT,
     CHOSEN_EPSILON,
@@ -52,10 +54,11 @@ def write(out: Path, results: Results, heads: Sequence[str] = ()) -> None:
         results: What the trials measured.
         heads: Judges that are shown along ε and K; all that did not vote unless given.
     """
-    heads = [*heads] or [each for each in JUDGES if any(_has(result, each) for result in results)]
     out.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in results)
     (out / "selectors.json").write_text(f"[\n{lines}\n]\n")
+    results = _settled(results)
+    heads = [*heads] or [each for each in JUDGES if any(_has(result, each) for result in results)]
     parts = [HEADER, f"\n## In short\n\n{OVERVIEW}\n{_overview(results)}"]
     for world in BY_WEIGHT:
         rows = [each for each in results if each["world"] == world and _headline(each)]
@@ -100,7 +103,18 @@ IN_SHORT = {
 
 
 SEEDS = 10
-"""A cell with fewer says so."""
+"""What is measured with fewer stays in the JSON file, once something has as many."""
+
+
+def _settled(results: Results) -> Results:
+    """Those of trials that have all their seeds; all of them where none has."""
+    seeds = Counter(_of_all_seeds(each) for each in results)
+    return [each for each in results if seeds[_of_all_seeds(each)] >= min(SEEDS, max(seeds.values()))]
+
+
+def _of_all_seeds(result: dict) -> tuple:
+    """What a trial has in common with those of other seeds."""
+    return tuple(result[each.name] for each in fields(Trial) if each.name != "seed")
 
 
 def _swept(result: dict) -> bool:
@@ -200,8 +214,7 @@ def _along(results: Results, axis: str, values: Sequence) -> list[list[dict]]:
 
 
 def _cell(found: Results, heads: Sequence[str]) -> str:
-    shown = " / ".join(_summary([accuracy(each, judge) for each in found], True) for judge in heads)
-    return shown if len(found) in (0, SEEDS) else f"{shown} ({len(found)} seeds)"
+    return " / ".join(_summary([accuracy(each, judge) for each in found], True) for judge in heads)
 
 
 def _picture(path: Path, results: Results, heads: Sequence[str]) -> None:
