@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 from pcevolve.bench.data import BenchData
+from pcevolve.bench.resembling import POOL
 from pcevolve.bench.tables import CONTROLS, Table, Variant, Yardstick
 from pcevolve.methods import METHODS
 
@@ -143,6 +144,8 @@ def _options(
         **row.options,
         **{name: value for name, value in column.options.items() if name not in concerns},
     }
+    if row.yardstick == "resembling":
+        options["candidates"] *= POOL
     if scale.rounds is not None and method.varies and method.keep == "last":
         options["iterations"] = scale.rounds
     return options

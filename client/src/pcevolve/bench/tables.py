@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from pcevolve.errors import UsageError
 
-Yardstick: TypeAlias = Literal["", "shots", "classifier"]
+Yardstick: TypeAlias = Literal["", "shots", "classifier", "resembling"]
 Measure: TypeAlias = Literal["accuracy", "mixed", "fid", "by iteration", "votes", "dimension"]
 
 
@@ -19,8 +19,8 @@ class Variant:
     Attributes:
         name: For people.
         options: By the names of the run's settings.
-        yardstick: What is judged in place of a run's images: the private ``shots`` themselves, or the ``classifier``
-            that the run released, without any image.
+        yardstick: What is judged in place of a run's images: the private ``shots`` themselves, the ``classifier`` that
+            the run released, without any image, or of the run's images those that ``resembling`` keeps.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Table:
 
 
 B = Variant("B (t2i)", {"method": "t2i"})
+RF = Variant("RF (not private)", {"method": "t2i"}, "resembling")
 LE = Variant("LE (grammar)", {"method": "le"})
 RANDOM = Variant("random", {"method": "random"})
 SHOTS = Variant("private shots", yardstick="shots")
@@ -85,7 +86,7 @@ TABLES: dict[str, Table] = {
             "table1",
             "Accuracy by method",
             "PCEvolve, Table 1",
-            (LE, PE, PE_EM, PCEVOLVE_GM, PCEVOLVE, OURS, NO_IMAGES),
+            (LE, RF, PE, PE_EM, PCEVOLVE_GM, PCEVOLVE, OURS, NO_IMAGES),
         ),
         Table("table2", "Accuracy by API (--model, once for each)", "PCEvolve, Table 2", LOOPS),
         Table(

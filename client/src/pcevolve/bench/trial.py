@@ -16,6 +16,7 @@ from safetensors.numpy import load
 
 from pcevolve.bench.cells import Cell
 from pcevolve.bench.data import BenchData
+from pcevolve.bench.resembling import kept
 from pcevolve.bench.store import Figure
 from pcevolve.bench.tables import Measure
 from pcevolve.encoders import load_encoder
@@ -111,6 +112,9 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
     labels = test.labels
     dataset = shots if outcome is None else Labelled.released(job.root, labels)
     voter = None if outcome is None or outcome.components.method.selector is None else outcome.plan.encoder
+    if cell.yardstick == "resembling":
+        voter = str(cell.settings()["encoder"])
+        dataset = kept(dataset, shots, load_encoder(voter))
     for judge in judges_of(job.judges, voter, "auto"):
         real = _seen(judge.name, job.data, cell.tested)
         seen = judge.look(dataset.images)
