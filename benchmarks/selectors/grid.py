@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.private_sets import available
-from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
+from benchmarks.selectors.design import NEAREST_MEAN, NOISED, RANDOM_PHASE, Trial
 from benchmarks.split import LOOKED_AT_ONCE, SETS
 
 DEVELOPMENT = "digits:3,5,8"
@@ -28,6 +28,7 @@ def trials(grid: str, seeds: int) -> list[Trial]:
     here, every = [world for world in BY_WEIGHT if available(world)], range(seeds)
     found = [trial for seed in every for world in here for trial in _core(world, seed)]
     found += [trial for seed in every for trial in _sweeps(seed, SWEPT)]
+    found += [_trial(world, NOISED, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for seed in every for world in here]
     found += [trial for seed in every for world in here for trial in _ablations(world, seed)]
     found += [trial for seed in every for trial in _sweeps(seed, METHODS)]
     return list(dict.fromkeys(found))

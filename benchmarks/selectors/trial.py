@@ -15,8 +15,9 @@ from scipy.spatial.distance import cdist, pdist
 
 from benchmarks.judges import Verdict, judged, judges
 from benchmarks.private_sets import drawn
-from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
+from benchmarks.selectors.design import NEAREST_MEAN, NOISED, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, bundled, recommended
+from benchmarks.selectors.noised import varied_noised
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from benchmarks.split import SETS
 from pcevolve import methods
@@ -122,6 +123,9 @@ def measure(trial: Trial, shared: Path) -> dict[str, object]:
     elif trial.method == RANDOM_PHASE:
         painted, targets = random_phase(trial, private, SeededNoise(trial.seed))
         pictures = list(painted)
+    elif trial.method == NOISED:
+        noise = SeededNoise(trial.seed)
+        pictures, targets = varied_noised(trial, private, model(), recommended(model()), noise)
     else:
         pictures, targets, extra = _evolved(trial, private, shared)
     found = scores(trial, pictures, np.array(targets, dtype=np.int64))
