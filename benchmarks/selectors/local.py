@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -53,12 +53,14 @@ class LocalGenerator:
         model: Makes them.
         shared: Folder of pictures by what they depend on, kept for other runs with the same seed: methods that differ
             in their budget alone often choose alike.
+        wordings: By which of its class's prompts each candidate was asked for, by id, where it has several.
     """
 
     plan: PublicPlan
     model: DiffusionGenerator
     shared: Path
     made: dict[str, bytes] = field(default_factory=dict)
+    wordings: dict[str, int] = field(default_factory=dict)
     _waiting: list[tuple[str, str, int, str | None, float | None]] = field(default_factory=list)
 
     def create(self, call: Call) -> tuple[Candidate, ...]:
@@ -67,7 +69,9 @@ class LocalGenerator:
 
     def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
         """Name variations of a candidate; they are made once somebody looks."""
-        return self._named(call, source.candidate)
+        if not self.plan.varies_prompts:
+            return self._named(call, source.candidate)
+        return self._named(replace(call, wording=self.wordings[source.candidate.id]), None)
 
     def received(self, digest: str) -> bytes:
         """A picture; here candidates' ids stand for their digests."""
@@ -78,6 +82,8 @@ class LocalGenerator:
     def _named(self, call: Call, parent: Candidate | None) -> tuple[Candidate, ...]:
         source = None if parent is None else parent.id
         for index in range(call.count):
+            if call.wording is not None:
+                self.wordings[call.output(index)] = call.wording
             seed = (call.seed + index) % 2**32
             self._waiting.append((call.output(index), self.plan.prompt_of(call), seed, source, call.strength))
         return tuple(

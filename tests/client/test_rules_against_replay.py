@@ -17,10 +17,11 @@ from pcevolve.evolve import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
-from pcevolve.public.plan import Call, Extension
+from pcevolve.public.plan import Call, Extension, PublicPlan
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
-from pcevolve.rules import OneImage, Refusal, RunState
+from pcevolve.rules import ItsPrompt, OneImage, Refusal, RunState
 from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.transcript.bodies import BodyRef
 from pcevolve.transcript.log import Entry
 from pcevolve.transcript.records import Extended, Finished, Planned, Received, Record, Released, Sent
 from support.extended import extended_run
@@ -28,8 +29,12 @@ from support.runs import SmallRun, small_plan
 
 BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
 ADDED = Extension(more=1, strength=0.5)
-PLAN = BEFORE.extended_by([ADDED])
-DIALECT = dialect(PLAN.dialect)
+WORDED = small_plan(
+    candidates=4, initial=4, prototypes=2, lookahead=1, more=1, iterations=3, strengths=(), vary_by="prompt",
+    prompts=(("a cut", "a long cut"), ("good leather", "better leather")),
+)  # fmt: skip
+"""The same, in which no image goes back: the prompt by which it was made does."""
+DIALECT = dialect(BEFORE.dialect)
 SAME: Final = {
     "is out of order": "out of order, or asked again after it was answered",
     "is asked again after it was answered": "out of order, or asked again after it was answered",
@@ -45,6 +50,7 @@ SAME: Final = {
     "has a receipt that names an image of no earlier iteration": (
         "its receipt names an image that the provider had not sent"
     ),
+    "varies an image of which no prompt is known": "it varies an image of which no prompt is known",
     "another image": "its body differs from what the plan and the receipt give",
 }
 """What the rulebook says, and what the replay says of the same."""
@@ -70,7 +76,7 @@ class LastOnes:
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Pay nothing, for nothing private was looked at."""
         choices = tuple(
-            Choice(label, tuple(Chosen(each.id, each.digest) for each in made[-PLAN.prototypes :]))
+            Choice(label, tuple(Chosen(each.id, each.digest) for each in made[-BEFORE.prototypes :]))
             for label, made in pool.candidates.items()
         )
         return self.account.pay(query, (Event("uniform"),), lambda: Paid(choices))
@@ -82,24 +88,27 @@ class Honest:
 
     Attributes:
         root: Its folder.
+        plan: Its plan, with the extension.
         beginning: Its lines up to the plan.
         blocks: What follows, without the closing line.
     """
 
     root: Path
+    plan: PublicPlan
     beginning: Block = field(repr=False)
     blocks: tuple[Block, ...] = field(repr=False)
 
     @classmethod
-    def at(cls, root: Path) -> Honest:
-        run = SmallRun.open(root, BEFORE)
+    def at(cls, root: Path, plan: PublicPlan) -> Honest:
+        run = SmallRun.open(root, plan)
         run.judge = LastOnes(run.account)
         run.finish()
         run.close()
         extended_run(root, ADDED)
         records = [entry.record for entry in RunReader.strict(root).entries]
         start = next(place for place, each in enumerate(records) if isinstance(each, Planned)) + 1
-        return cls(root, tuple(records[:start]), tuple(_blocks(records[start:])))
+        whole = plan.extended_by([ADDED])
+        return cls(root, whole, tuple(records[:start]), tuple(_blocks(records[start:])))
 
     def record(self, blocks: Blocks) -> RunReader:
         """A record with other blocks; its chain is not looked at here."""
@@ -120,37 +129,39 @@ def _blocks(records: list[Record]) -> Iterator[Block]:
             block = []
 
 
-@pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> Honest:
-    return Honest.at(tmp_path_factory.mktemp("honest") / "run")
+@pytest.fixture(scope="module", params=[BEFORE, WORDED], ids=["images", "prompts"])
+def honest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Honest:
+    return Honest.at(tmp_path_factory.mktemp("honest") / "run", request.param)
 
 
-def told_by_rules(run: RunReader) -> dict[int, str]:
+def told_by_rules(plan: PublicPlan, run: RunReader) -> dict[int, str]:
     """What the rulebook has against each request, by line."""
-    state, told = RunState(PLAN), {}
+    state, told = RunState(plan), {}
     for entry in run.entries:
         match entry.record:
             case Released(receipt=receipt):
                 state.note_receipt(receipt)
             case Received(slot=slot, outputs=outputs):
                 state.note_outputs(slot, outputs)
-            case Sent(slot=slot) if slot in PLAN.calls:
-                told[entry.seq] = _against(state, PLAN.calls[slot], entry.record)
+            case Sent(slot=slot) if slot in plan.calls:
+                told[entry.seq] = _against(state, plan.calls[slot], entry.record, run)
     return {line: why for line, why in told.items() if why}
 
 
-def _against(state: RunState, call: Call, sent: Sent) -> str:
+def _against(state: RunState, call: Call, sent: Sent, run: RunReader) -> str:
     verdict = state.verdict(call)
     if isinstance(verdict, Refusal):
         return SAME[verdict.why]
-    due = (verdict.image.digest,) if isinstance(verdict, OneImage) else ()
-    return "" if sent.body.files == due else SAME["another image"]
+    worded = dataclasses.replace(call, wording=verdict.wording) if isinstance(verdict, ItsPrompt) else call
+    image = run.bodies.file(verdict.image.digest) if isinstance(verdict, OneImage) else None
+    due = DIALECT.encode(state.plan, worded, image).body
+    return "" if run.bodies.get(sent.body) == due else SAME["another image"]
 
 
-def told_by_replay(run: RunReader) -> dict[int, str]:
+def told_by_replay(plan: PublicPlan, run: RunReader) -> dict[int, str]:
     """What the replay has against each request, by line."""
     told = {}
-    for fault in Replay(run, PLAN, DIALECT).faults():
+    for fault in Replay(run, plan, DIALECT).faults():
         where, _, why = fault.partition("): ")
         if where.startswith("request "):
             told[int(where.rpartition("line ")[2]) - 1] = _UNSENT if why == TOO_LATE else why
@@ -201,12 +212,37 @@ def carrying(at: int, of: int) -> Mutation:
         bodies = RunReader(RunLayout(honest.root), ()).bodies
         known = sorted({each for block in honest.blocks for each in _outputs(block)})
         image = bodies.file(known[of % len(known)])
-        body = DIALECT.encode(PLAN, PLAN.calls[sent.slot], image).body
-        longer = len(body) - sent.body.size
-        changed = {"body": bodies.put(body), "wire_bytes": sent.wire_bytes + longer}
-        blocks[place] = (sent.model_copy(update=changed), *rest)
+        body = DIALECT.encode(honest.plan, honest.plan.calls[sent.slot], image).body
+        blocks[place] = (_with_body(sent, bodies.put(body)), *rest)
 
     return mutate
+
+
+def worded(at: int, of: int) -> Mutation:
+    """A request with another prompt of its class than it should have."""
+
+    def mutate(honest: Honest, blocks: Blocks) -> None:
+        asked = [
+            place
+            for place, each in enumerate(blocks)
+            if isinstance(each[0], Sent) and each[0].slot in honest.plan.calls and not each[0].body.files
+        ]
+        if not asked or not honest.plan.wordings:
+            return
+        place = asked[at % len(asked)]
+        sent, *rest = blocks[place]
+        assert isinstance(sent, Sent)
+        call = dataclasses.replace(honest.plan.calls[sent.slot], wording=of % honest.plan.wordings)
+        body = DIALECT.encode(honest.plan, call, None).body
+        bodies = RunReader(RunLayout(honest.root), ()).bodies
+        blocks[place] = (_with_body(sent, bodies.put(body)), *rest)
+
+    return mutate
+
+
+def _with_body(sent: Sent, body: BodyRef) -> Sent:
+    longer = body.size - sent.body.size
+    return sent.model_copy(update={"body": body, "wire_bytes": sent.wire_bytes + longer})
 
 
 def _outputs(block: Block) -> tuple[str, ...]:
@@ -216,7 +252,7 @@ def _outputs(block: Block) -> tuple[str, ...]:
 def _named(honest: Honest) -> list[Chosen]:
     """All that the provider ever sent, under its name."""
     return [
-        Chosen(PLAN.calls[record.slot].output(index), digest)
+        Chosen(honest.plan.calls[record.slot].output(index), digest)
         for block in honest.blocks
         for record in block
         if isinstance(record, Received)
@@ -303,13 +339,14 @@ MUTATIONS = st.one_of(
     st.builds(moved, NUMBERS, NUMBERS),
     st.builds(repeated, NUMBERS, NUMBERS),
     st.builds(carrying, NUMBERS, NUMBERS),
+    st.builds(worded, NUMBERS, NUMBERS),
     st.builds(receipted, NUMBERS, st.sampled_from(sorted(FORGED)), NUMBERS),
 )
 
 
 def test_neither_has_anything_against_an_honest_record(honest: Honest):
     run = honest.record(list(honest.blocks))
-    assert told_by_rules(run) == told_by_replay(run) == {}
+    assert told_by_rules(honest.plan, run) == told_by_replay(honest.plan, run) == {}
 
 
 @settings(max_examples=150, deadline=None)
@@ -319,7 +356,7 @@ def test_both_say_the_same_of_any_record(honest: Honest, mutations: list[Mutatio
     for mutate in mutations:
         mutate(honest, blocks)
     run = honest.record(blocks)
-    assert told_by_rules(run) == told_by_replay(run)
+    assert told_by_rules(honest.plan, run) == told_by_replay(honest.plan, run)
 
 
 @pytest.mark.parametrize("kind", [each for each in FORGED if each != "another iteration"])
@@ -328,19 +365,32 @@ def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
     blocks = list(honest.blocks)
     receipted(0, kind, 7)(honest, blocks)
     run = honest.record(blocks)
-    assert told_by_rules(run) == told_by_replay(run) != {}
+    assert told_by_rules(honest.plan, run) == told_by_replay(honest.plan, run) != {}
 
 
 @pytest.mark.parametrize(
     "mutation",
-    [dropped(1), moved(1, 3), repeated(1, 5), carrying(3, 11)],
-    ids=["dropped", "moved", "repeated", "another image"],
+    [dropped(1), moved(1, 3), repeated(1, 5)],
+    ids=["dropped", "moved", "repeated"],
 )
-def test_both_refuse_another_order_and_another_image(honest: Honest, mutation: Mutation):
+def test_both_refuse_another_order(honest: Honest, mutation: Mutation):
     blocks = list(honest.blocks)
     mutation(honest, blocks)
     run = honest.record(blocks)
-    assert told_by_rules(run) == told_by_replay(run) != {}
+    assert told_by_rules(honest.plan, run) == told_by_replay(honest.plan, run) != {}
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_both_refuse_another_image_and_another_prompt(honest: Honest, number: int):
+    """Of a request in the middle: its own prompt is one of two."""
+    found = []
+    for wording in (0, 1):
+        blocks = list(honest.blocks)
+        (worded(20 + number, wording) if honest.plan.varies_prompts else carrying(number, 11))(honest, blocks)
+        run = honest.record(blocks)
+        assert told_by_rules(honest.plan, run) == told_by_replay(honest.plan, run)
+        found.append(bool(told_by_rules(honest.plan, run)))
+    assert sum(found) == (1 if honest.plan.varies_prompts else 2)
 
 
 def test_a_rulebook_with_one_rule_less_is_found_out(honest: Honest, monkeypatch):
@@ -349,8 +399,8 @@ def test_a_rulebook_with_one_rule_less_is_found_out(honest: Honest, monkeypatch)
     receipted(0, "another run", 0)(honest, blocks)
     run = honest.record(blocks)
     monkeypatch.setattr(RunState, "note_receipt", _believing)
-    assert told_by_rules(run) != told_by_replay(run)
+    assert told_by_rules(honest.plan, run) != told_by_replay(honest.plan, run)
 
 
 def _believing(state: RunState, receipt: Receipt) -> None:
-    state._receipts[receipt.iteration] = dataclasses.replace(receipt, run_id=PLAN.run_id)
+    state._receipts[receipt.iteration] = dataclasses.replace(receipt, run_id=BEFORE.run_id)

@@ -42,16 +42,16 @@ def folder(memory: Path) -> Path:
 @pytest.fixture(scope="session")
 def world_at(memory: Path) -> Iterator[WorldAt]:
     """A run at a moment; the same one again, as long as nothing but refused attempts was made in it."""
-    worlds: dict[tuple[str, str], World] = {}
+    worlds: dict[tuple[str, str, bool], World] = {}
 
-    def find(moment: str, spoken: str) -> World:
-        known = worlds.get((moment, spoken))
+    def find(moment: str, spoken: str, worded: bool) -> World:
+        known = worlds.get((moment, spoken, worded))
         if known is not None and not known.spoilt:
             return known
         if known is not None:
             known.run.close()
-        worlds[moment, spoken] = World.at(moment, Path(mkdtemp(dir=memory)), spoken)
-        return worlds[moment, spoken]
+        worlds[moment, spoken, worded] = World.at(moment, Path(mkdtemp(dir=memory)), spoken, worded)
+        return worlds[moment, spoken, worded]
 
     yield find
     for world in worlds.values():

@@ -13,9 +13,23 @@ from leaks.world import CALLS, World
 from pcevolve.providers import DIALECTS
 
 
+def _of_images(attempt: Attempt) -> bool:
+    """Whether it is about images that go back, or makes a plan that a plan without them cannot be."""
+    plans = ("another plan's prompts", "another plan's adapter", "strengths, in another plan")
+    return attempt.family == "files" or attempt.name in plans
+
+
 @pytest.mark.parametrize("attempt", CORPUS, ids=str)
 def test_it_does_not_leave(attempt: Attempt, world_at: WorldAt, count: Count):
-    world = world_at(attempt.moment, attempt.spoken)
+    _refused(attempt, world_at(attempt.moment, attempt.spoken, False), count)
+
+
+@pytest.mark.parametrize("attempt", [each for each in CORPUS if not _of_images(each)], ids=str)
+def test_nor_where_prompts_are_varied(attempt: Attempt, world_at: WorldAt, count: Count):
+    _refused(attempt, world_at(attempt.moment, attempt.spoken, True), count)
+
+
+def _refused(attempt: Attempt, world: World, count: Count) -> None:
     verdict = tried(attempt, world)
     world.spoilt |= not verdict.refused
     count(attempt.family, verdict.refused)
@@ -30,9 +44,10 @@ def test_every_attempt_says_why_it_must_fail():
     assert all(len(each.reason) > 4 for each in CORPUS)
 
 
+@pytest.mark.parametrize("worded", [False, True], ids=["images", "prompts"])
 @pytest.mark.parametrize("moment", CALLS)
-def test_what_the_honest_loop_sends_at_that_moment_does_leave(moment: str, folder: Path):
-    world = World.at(moment, folder)
+def test_what_the_honest_loop_sends_at_that_moment_does_leave(moment: str, worded: bool, folder: Path):
+    world = World.at(moment, folder, worded=worded)
     honest = Attempt("honest", "the plan's own request", moment, lambda world: world.ask(), ".")
     verdict = tried(honest, world)
     assert (verdict.said, verdict.left) == ("None", 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,14 @@ ECHOES = ("look-0", "look-1", "extend")
 CALLS = (*CREATES, *VARIES, *ECHOES)
 
 
+WORDED: dict[str, object] = {
+    "vary_by": "prompt",
+    "strengths": (),
+    "prompts": (("a cut", "a long cut"), ("good leather", "better leather")),
+}
+"""In a plan: no image goes back, the prompt by which it was made does."""
+
+
 class _ReachedError(Exception):
     """The moment has come."""
 
@@ -53,11 +61,11 @@ class _Until:
 
     def create(self, call: Call) -> tuple[Candidate, ...]:
         self._stop_at(call, None)
-        return self._learnt(self.world.run.gate.create(call))
+        return self._learnt(call, None, self.world.run.gate.create(call))
 
     def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
         self._stop_at(call, source)
-        return self._learnt(self.world.run.gate.vary(call, source))
+        return self._learnt(call, source, self.world.run.gate.vary(call, source))
 
     def show(self, query: Query, pool: Pool) -> None:
         self.world.run.judge.show(query, pool)
@@ -73,8 +81,10 @@ class _Until:
             self.world.due = self.world.spelled(call, source)
             raise _ReachedError
 
-    def _learnt(self, made: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    def _learnt(self, call: Call, source: Source, made: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         self.world.made.update((each.id, each) for each in made)
+        wording = self.world.wording_of(call, source)
+        self.world.wordings.update((each.id, wording) for each in made)
         return made
 
 
@@ -89,6 +99,7 @@ class World:
         source: The candidate that it would say the call varies, and the reason.
         due: The request that the gate would send for it.
         made: All that the provider has sent, by id.
+        wordings: By which of its class's prompts each of them was made; None where the template is all.
         spoilt: Whether an attempt has changed more than a refused one should, so that no other may be made here.
     """
 
@@ -98,12 +109,14 @@ class World:
     source: Source = None
     due: Outgoing | None = None
     made: dict[str, Candidate] = field(default_factory=dict)
+    wordings: dict[str, int | None] = field(default_factory=dict)
     spoilt: bool = False
 
     @classmethod
-    def at(cls, moment: str, root: Path, spoken: str = "getimg") -> World:
-        """An honest run up to a moment, of which `MOMENTS` has the names."""
-        plan = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1, dialect=spoken)
+    def at(cls, moment: str, root: Path, spoken: str = "getimg", worded: bool = False) -> World:
+        """An honest run up to a moment, of which `MOMENTS` has the names; one that varies prompts if ``worded``."""
+        sizes = {"candidates": 4, "initial": 4, "prototypes": 2, "lookahead": 1, "more": 1}
+        plan = small_plan(**sizes, dialect=spoken, **(WORDED if worded else {}))
         provider = FakeProvider(_models)
         world = cls(SmallRun.open(root, plan, provider), provider)
         until = _Until(world, MOMENTS[moment])
@@ -148,8 +161,15 @@ class World:
 
     def spelled(self, call: Call, source: Source) -> Outgoing:
         """The request that plan and record give for a call."""
+        if self.run.plan.varies_prompts:
+            call = replace(call, wording=self.wording_of(call, source))
+            return ADDRESS.outgoing(self.dialect.encode(self.run.plan, call, None))
         image = None if source is None else self.bytes_of(source.candidate)
         return ADDRESS.outgoing(self.dialect.encode(self.run.plan, call, image))
+
+    def wording_of(self, call: Call, source: Source) -> int | None:
+        """By which prompt what comes back for a call is made."""
+        return call.wording if source is None else self.wordings[source.candidate.id]
 
     def bytes_of(self, candidate: Candidate) -> bytes:
         """What the provider sent."""

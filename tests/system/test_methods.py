@@ -110,6 +110,45 @@ def test_two_kinds_of_noise_on_the_same_data_add_up(client: Client, tmp_path: Pa
     assert both["epsilon_spent"] <= 2
 
 
+def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: Path):
+    private, run = class_folders(tmp_path / "private", seed=1), tmp_path / "run"
+    flags = {"vary_by": "prompt", "lookahead": 1, "more": 1, "method": "pe"}
+    summary = finished(client, private, run, **flags)
+    assert summary["images_released"] == 2 * (4 + 4)
+    more = client("extend", run, "--more", "1", "--json")
+    assert more.returncode == 0, more.stderr
+    assert client("audit", run).returncode == 0
+    assert "--strength is about images" in client("extend", run, "--more", "1", "--strength", "0.5").stderr
+
+    plan = next(event["plan"] for event in events(run) if event["kind"] == "planned")
+    asked = {
+        event["slot"]: json.loads(event["body"]["text"]) for event in events(run) if event["kind"] == "sent"
+        and event["slot"][0] in "ilxy"
+    }  # fmt: skip
+    assert not any("image" in body or "strength" in body for body in asked.values())
+    shared = {prompt for own in plan["prompts"] for prompt in own}
+    assert {body["prompt"] for body in asked.values()} <= shared
+    for receipt in receipts(run):
+        for choice in receipt["choices"]:
+            place = plan["labels"].index(choice["label"])
+            for parent, chosen in enumerate(choice["chosen"]):
+                first = parent * plan["candidates"] // plan["prototypes"]
+                slot = f"i{receipt['iteration']:03d}/c{place:03d}/n{first:06d}"
+                assert asked[slot]["prompt"] == _prompt_of(chosen["id"], plan, asked)
+    report = (run / "report.html").read_text()
+    assert "by prototypes" in report
+    assert "Which of the prompts had made the chosen images was." in report
+    assert client("audit", run, "--html").returncode == 0
+    assert "No image: the prompt by which the provider had made" in (run / "wire.html").read_text()
+
+
+def _prompt_of(candidate: str, plan: dict, asked: dict[str, dict]) -> str:
+    """The prompt with which an image was asked for."""
+    stage, place, number = candidate.split("-")
+    begun = [slot for slot in asked if slot.startswith(f"{stage}/{place}/") and slot[-6:] <= number]
+    return asked[max(begun)]["prompt"]
+
+
 def test_several_prompts_for_each_class_reach_the_wire_as_they_stand(client: Client, tmp_path: Path):
     private, prompts = class_folders(tmp_path / "private", seed=1), tmp_path / "prompts.json"
     words = ("--domain", "handwritten mark", "--private", private)

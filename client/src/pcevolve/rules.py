@@ -3,6 +3,8 @@
 A request of the plan carries no image, or exactly one that the provider itself had sent, and then there is a reason:
 the public plan names the image whatever the private data are, or a receipt on record chose it. An extension of a
 finished run is no third one: the plan names every image of the last round, or the last receipt chose the dataset.
+In a plan that varies by prompt the same image would be named for the same reason, and stays where it is: the request
+carries, of the plan's own prompts, the one by which the provider had made it.
 Everything else is refused. Another reason to leave would be one more class in ``Reason`` and one more branch in
 ``RunState.image_of``.
 
@@ -57,6 +59,21 @@ class OneImage:
 
 
 @dataclass(frozen=True)
+class ItsPrompt:
+    """The call carries no image, and the prompt by which the provider had made this one.
+
+    Attributes:
+        image: Candidate id, and SHA-256 of the bytes.
+        wording: Which of its class's prompts.
+        reason: Why that may be told.
+    """
+
+    image: Chosen
+    wording: int
+    reason: Reason
+
+
+@dataclass(frozen=True)
 class Refusal:
     """The call may not leave.
 
@@ -67,7 +84,7 @@ class Refusal:
     why: str
 
 
-Verdict: TypeAlias = NoImage | OneImage | Refusal
+Verdict: TypeAlias = NoImage | OneImage | ItsPrompt | Refusal
 
 CARRIES: Final[dict[Purpose, str]] = {
     "create": "no image",
@@ -86,6 +103,7 @@ class _Output:
     label: str
     iteration: int
     digest: str
+    wording: int | None = None
 
 
 @dataclass
@@ -130,8 +148,9 @@ class RunState:
         if call is None:
             return
         due = self._places[slot] == self.answered
+        wording = self._wording_of(call)
         for index, digest in enumerate(digests):
-            output = _Output(call.label, call.iteration, digest)
+            output = _Output(call.label, call.iteration, digest, wording)
             if due:
                 self._outputs[call.output(index)] = output
             else:
@@ -149,7 +168,7 @@ class RunState:
             call: Any; it has to be the very call that the plan has under its slot, and the next one to be answered.
 
         Returns:
-            No image, one image with its reason, or a refusal.
+            No image, one image with its reason, or its prompt, or a refusal.
         """
         return self.turn_of(call) or self.image_of(call)
 
@@ -180,7 +199,7 @@ class RunState:
             return Refusal("carries an image that the plan names and the provider had not sent")
         if output.label != call.label:
             return Refusal("carries an image that the plan names for another class")
-        return OneImage(Chosen(call.source or "", output.digest), PlanNames())
+        return self._or_its_prompt(Chosen(call.source or "", output.digest), output, PlanNames())
 
     def _released(self, call: Call) -> Verdict:
         """The image that a receipt chose."""
@@ -198,4 +217,19 @@ class RunState:
             return Refusal("has a receipt that names an image of another class")
         if output.iteration >= receipt.iteration:
             return Refusal("has a receipt that names an image of no earlier iteration")
-        return OneImage(named, ReceiptChose(receipt))
+        return self._or_its_prompt(named, output, ReceiptChose(receipt))
+
+    def _or_its_prompt(self, image: Chosen, output: _Output, reason: Reason) -> Verdict:
+        """The image, or what goes in its place in a plan that varies by prompt."""
+        if not self.plan.varies_prompts:
+            return OneImage(image, reason)
+        if output.wording is None:
+            return Refusal("varies an image of which no prompt is known")
+        return ItsPrompt(image, output.wording, reason)
+
+    def _wording_of(self, call: Call) -> int | None:
+        """By which of its class's prompts a call's images are made."""
+        if call.purpose == "create":
+            return call.wording
+        verdict = self.image_of(call)
+        return verdict.wording if isinstance(verdict, ItsPrompt) else None

@@ -70,6 +70,7 @@ def test_a_dialect_without_strength_refuses_to_evolve_before_anything_is_paid():
         with pytest.raises(UsageError, match=f"dialect '{name}' lacks strength"):
             require(dialect(name), needed)
         require(dialect(name), set(method("t2i").needs_for(0)))
+        require(dialect(name), method("pcevolve").needs_for(20, "prompt"))
     for name in ("getimg", "openai", "stability", "a1111"):
         require(dialect(name), needed)
 

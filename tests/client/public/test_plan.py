@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 
@@ -124,8 +125,18 @@ def test_prompts_of_a_class_share_its_first_images_equally_and_in_order(initial,
     assert set(opened.values()) <= {min(8, initial), *range(8, 16)} if in_turns else not opened
 
 
+def test_where_prompts_are_varied_no_call_has_a_strength_and_the_wording_of_a_variation_is_left_open():
+    plan = prompted(2, candidates=4, prototypes=2, lookahead=1, more=1, vary_by="prompt", strengths=())
+    assert {call.strength for call in plan.calls.values()} == {None}
+    assert {call.wording for call in plan.calls.values() if call.purpose == "create"} == {0, 1}
+    assert {call.wording for call in plan.calls.values() if call.purpose != "create"} == {None}
+    filled = dataclasses.replace(plan.calls["i001/c001/n000000"], wording=1)
+    assert plan.prompt_of(filled) == "good 1"
+    assert type(plan).model_validate_json(plan.model_dump_json()) == plan
+
+
 def test_a_plan_without_prompts_of_its_own_is_written_as_before():
-    assert "prompts" not in small_plan().model_dump()
+    assert not {"prompts", "vary_by"} & small_plan().model_dump().keys()
     (prompt,) = small_plan().first_prompts("cut")
     assert {small_plan().prompt_of(call) for call in small_plan().round(0) if call.label == "cut"} == {prompt}
     assert prompted(2).first_prompts("good") == ("good 0", "good 1")
@@ -156,6 +167,12 @@ def test_wire_seeds_come_from_the_public_seed_alone():
         ({"prompts": ((), ())}, "one at least"),
         ({"prompts": (tuple("abcd"), tuple("abcd"))}, "none of them more than its first images"),
         ({"prompts": (("a\nb",), ("b",))}, "pattern"),
+        ({"vary_by": "prompt", "strengths": ()}, "needs --prompts, two at least"),
+        (
+            {"vary_by": "prompt", "strengths": (), "prompts": (("a",), ("b",))},
+            "needs --prompts, two at least",
+        ),
+        ({"vary_by": "prompt", "prompts": (("a", "b"), ("c", "d"))}, "none where prompts are varied"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(changes, reason):

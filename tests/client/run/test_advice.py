@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.errors import ProviderReplyError
+from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
@@ -54,6 +54,25 @@ def test_what_the_user_says_comes_before_it(planned):
     assert (plan.steps, plan.guidance) == (9, 0.0)
     assert (plan.strengths[0], plan.strengths[-1]) == (0.9, 0.1)
     assert planned(Advice(4, 8.0, 0.1, 0.9), guidance=0).guidance == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "t2i"}, "--vary-by prompt needs rounds"),
+        ({"strength_start": 0.5}, "--strength-start is about images that are varied"),
+        ({"adapter": "ip"}, "--adapter is about images that are varied"),
+        ({"candidates": 1, "prototypes": 1}, "two at least"),
+    ],
+)
+def test_what_means_nothing_where_prompts_are_varied_is_refused(planned, options, message):
+    with pytest.raises(UsageError, match=message):
+        planned(TURBO, vary_by="prompt", **options)
+
+
+def test_where_prompts_are_varied_and_nobody_gives_any_they_are_the_grammars(planned):
+    plan = planned(TURBO, vary_by="prompt", candidates=30)
+    assert (plan.wordings, plan.strengths) == (10, ())
 
 
 def _told(**recommended: object) -> bytes:

@@ -44,6 +44,11 @@ def _other_class(world: World) -> object:
     return world.ask(call=dataclasses.replace(world.call, label=label))
 
 
+def _other_wording(world: World) -> object:
+    """One of a class's prompts in the request of another: one bit."""
+    return world.ask(call=dataclasses.replace(world.call, wording=(world.call.wording or 0) + 1))
+
+
 def begun(**changes: object) -> Act:
     """The gate is told another plan."""
 
@@ -99,6 +104,7 @@ ATTEMPTS: list[Attempt] = [
         )
     ),
     *at_each(CALLS, "private prompts", "another class's", _other_class, UNPLANNED),
+    *at_each(CALLS, "private prompts", "another of its class's", _other_wording, UNPLANNED),
     *(
         attempt
         for field in IN_PLAN

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -65,6 +65,7 @@ class Replay:
     """State of the auditor while it reads the record.
 
     Attributes:
+        wordings: By which of its class's prompts each image was made, by id, in plans that vary by prompt.
         key: How much longer than ``STAND_IN`` the API key was in the last request; None where none was sent.
         failed: Whether the last request, if there was one, brought no success, or the run is extended: only then may a
             key be exchanged.
@@ -76,6 +77,7 @@ class Replay:
     begun: bool = False
     answered: int = 0
     received: dict[str, Candidate] = field(default_factory=dict)
+    wordings: dict[str, int] = field(default_factory=dict)
     outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     receipts: dict[int, Receipt] = field(default_factory=dict)
     pointed: list[Pointer] = field(default_factory=list)
@@ -140,6 +142,7 @@ class Replay:
                 named = [Candidate.received(call, index, None, data, "") for index, data in enumerate(made)]
                 self.received.update((each.id, each) for each in named)
                 self.outputs[call.slot] = tuple(each.digest for each in named)
+                self._note_wordings(call, named)
                 self.answered += 1
                 self.pointed.clear()
                 return
@@ -175,8 +178,25 @@ class Replay:
         return self._differs(sent, expected) or self._too_long(sent.wire_bytes - expected.wire_bytes, 1)
 
     def _expected(self, call: Call) -> WireRequest:
+        if self.plan.varies_prompts:
+            return self.dialect.encode(self.plan, replace(call, wording=self._wording(call)), None)
         image = None if call.purpose == "create" else self.bodies.file(self._source(call).digest)
         return self.dialect.encode(self.plan, call, image)
+
+    def _wording(self, call: Call) -> int:
+        """Which of its class's prompts a call has to go out with: its own, or that of the image that it varies."""
+        if call.purpose == "create":
+            return call.first * len(self.plan.prompts[0]) // self.plan.initial
+        source = self._source(call).id
+        if source not in self.wordings:
+            raise ProviderReplyError("it varies an image of which no prompt is known")
+        return self.wordings[source]
+
+    def _note_wordings(self, call: Call, named: list[Candidate]) -> None:
+        """Take note by which prompt images were made; of a request that had no reason to leave nothing is known."""
+        if self.plan.varies_prompts:
+            with suppress(ProviderReplyError):
+                self.wordings.update(dict.fromkeys((each.id for each in named), self._wording(call)))
 
     def _source(self, call: Call) -> Chosen:
         """The image that a call has to carry."""

@@ -16,10 +16,10 @@ from pcevolve.egress.links import follow
 from pcevolve.egress.own_types import require_own_type
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError
-from pcevolve.providers.dialect import Dialect
+from pcevolve.providers.dialect import Dialect, WireRequest
 from pcevolve.public.plan import Call, Extension, PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
-from pcevolve.rules import CARRIES, NoImage, Refusal, RunState
+from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
 
 Source: TypeAlias = Prototype | PublicEcho | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
@@ -123,8 +123,7 @@ class Policy:
         if refusal is not None:
             raise EgressError(f"request {call.slot} {refusal.why}")
         self._require_reason(state, call, source)
-        image = self._image(state, call, source)
-        return self._address.outgoing(self._dialect.encode(state.plan, state.plan.calls[call.slot], image))
+        return self._address.outgoing(self._spelled(state, state.plan.calls[call.slot], source))
 
     def require_committed(self, receipt: Receipt) -> None:
         """Refuse a receipt that nobody paid for.
@@ -177,20 +176,28 @@ class Policy:
             raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
         state.note_receipt(receipt)
 
-    def _image(self, state: RunState, call: Call, source: Source) -> bytes | None:
-        """The received bytes that the rulebook lets a call carry, if the source is the image that it names."""
+    def _spelled(self, state: RunState, call: Call, source: Source) -> WireRequest:
+        """The request with the received bytes that the rulebook lets it carry, or with the prompt in their place."""
         verdict = state.image_of(call)
         if isinstance(verdict, Refusal):
             raise EgressError(f"request {call.slot} {verdict.why}")
         if isinstance(verdict, NoImage) or source is None:
-            return None
+            return self._dialect.encode(state.plan, call, None)
+        self._require_named(verdict, call, source)
+        if isinstance(verdict, ItsPrompt):
+            return self._dialect.encode(state.plan, replace(call, wording=verdict.wording), None)
+        return self._dialect.encode(state.plan, call, self._received(verdict.image.digest))
+
+    def _require_named(
+        self, verdict: OneImage | ItsPrompt, call: Call, source: Prototype | PublicEcho
+    ) -> None:
+        """Refuse a source that is not the image that the rulebook names."""
         if source.candidate.id != verdict.image.id:
             names = "the receipt names another candidate"
             carries = f"it must carry {CARRIES[call.purpose]}"
             raise EgressError(f"request {call.slot}: {names if isinstance(source, Prototype) else carries}")
         if source.candidate != self._known[verdict.image.id]:
             raise EgressError(f"request {call.slot}: {verdict.image.id} is not what the API sent")
-        return self._received(verdict.image.digest)
 
 
 def _kind_of(call: Call) -> type:

@@ -127,9 +127,9 @@ class Method:
         """T: what the user wants, where the method varies anything; else its own."""
         return self.rounds(budget, scope) if wanted is None or not self.varies else wanted
 
-    def needs_for(self, iterations: int) -> frozenset[str]:
-        """Capabilities that the dialect must have; without iterations no image is ever sent."""
-        return VARIES if iterations else CREATES
+    def needs_for(self, iterations: int, vary_by: str = "image") -> frozenset[str]:
+        """Capabilities that the dialect must have; without iterations, or by prompts, no image is ever sent."""
+        return VARIES if iterations and vary_by == "image" else CREATES
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
         """What each round does to the private data.

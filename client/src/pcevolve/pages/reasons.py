@@ -5,10 +5,10 @@ Nothing is judged here: the audit's findings do that. Where the record gives no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pcevolve.public.release import Receipt
-from pcevolve.rules import OneImage, Reason, ReceiptChose, RunState
+from pcevolve.rules import ItsPrompt, OneImage, Reason, ReceiptChose, RunState
 from pcevolve.transcript.traffic import Arrival, Attempt, RecordedOutputs, RecordedReceipt, Traffic
 
 
@@ -47,17 +47,39 @@ class CarriedImage:
         return self.reason.receipt if isinstance(self.reason, ReceiptChose) else None
 
 
+@dataclass(frozen=True)
+class ToldPrompt:
+    """The prompt of an image that left in the image's place, and why.
+
+    Attributes:
+        origin: Where the image came from.
+        prompt: The plan's prompt by which it had been made.
+        reason: Why that could be told.
+    """
+
+    origin: Origin
+    prompt: str
+    reason: Reason
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The release that chose the image; None where the plan itself names it."""
+        return self.reason.receipt if isinstance(self.reason, ReceiptChose) else None
+
+
 @dataclass
 class Reasons:
     """The images of a run's attempts, each attempt by its number.
 
     Attributes:
         carried: What each attempt carried.
+        told: Whose prompt each attempt carried, in plans that vary by prompt.
         brought: What came back for each attempt.
         named: What the provider sent under each candidate's id.
     """
 
     carried: dict[int, tuple[CarriedImage, ...]] = field(default_factory=dict)
+    told: dict[int, ToldPrompt] = field(default_factory=dict)
     brought: dict[int, tuple[Origin, ...]] = field(default_factory=dict)
     named: dict[str, Origin] = field(default_factory=dict)
     _arrived: dict[str, Origin] = field(default_factory=dict)
@@ -99,6 +121,11 @@ class Reasons:
         self.carried[attempt.number] = tuple(
             self._explained(attempt, digest, state) for digest in attempt.carried
         )
+        call = attempt.own_call
+        verdict = None if state is None or call is None else state.image_of(call)
+        if state is not None and call is not None and isinstance(verdict, ItsPrompt):
+            prompt = state.plan.prompt_of(replace(call, wording=verdict.wording))
+            self.told[attempt.number] = ToldPrompt(self.named[verdict.image.id], prompt, verdict.reason)
 
     def _explained(self, attempt: Attempt, digest: str, state: RunState | None) -> CarriedImage:
         """The reason for an image to leave with a request, as far as there is one on record by then."""

@@ -221,7 +221,8 @@ def require(dialect: Dialect, needed: AbstractSet[str]) -> None:
     if missing:
         raise UsageError(
             f"dialect '{dialect.name}' lacks {', '.join(missing)}, which this run needs: "
-            "choose another --dialect, or --method t2i, which needs no variations"
+            "choose another --dialect, --vary-by prompt, which sends no image back, or --method t2i, which needs no "
+            "variations"
         )
 
 

@@ -31,6 +31,8 @@ STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x", "enlarge": "y"
 
 MOST_EXTENSIONS = 999
 """Of one run."""
+FEWEST_WORDINGS = 2
+"""Prompts of a class between which there is something to choose."""
 OPENING = 8
 """Images of each class that are asked for before anything else, so that a person can look at them."""
 
@@ -58,6 +60,8 @@ class Call:
         parent: For ``vary``, and for ``enlarge`` where a last release chose the dataset: which of those that it chose
             from the class.
         source: Else, but for text-to-image: id of the candidate that is varied; public.
+        wording: Which of its class's ``prompts`` it is asked for with; None for the template's. In plans that vary by
+            prompt, of what varies a candidate, it is filled in with the candidate's own.
     """
 
     slot: str
@@ -70,6 +74,7 @@ class Call:
     strength: float | None = None
     parent: int | None = None
     source: str | None = None
+    wording: int | None = None
 
     def output(self, index: int) -> str:
         """Id of the ``index``-th image that the call brings."""
@@ -156,7 +161,9 @@ class PublicPlan(BaseModel):
     tau: Annotated[settings.Tau, Field(exclude_if=lambda tau: tau == settings.TAU)] = settings.TAU
     calibration: settings.Calibration = "tight"
     iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
-    strengths: tuple[settings.Strength, ...]
+    strengths: tuple[settings.Strength, ...]  # none where nothing is varied by its image
+    # Absent in plans of earlier versions, and where images are varied.
+    vary_by: Annotated[settings.VaryBy, Field(exclude_if=lambda by: by == "image")] = "image"
     guidance: settings.Guidance = 7.5
     steps: settings.Steps = 50
     # Absent in plans of earlier versions, and without an adapter.
@@ -194,8 +201,10 @@ class PublicPlan(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if len(self.strengths) != self.iterations:
-            raise ValueError("strengths: one per iteration is needed")
+        if len(self.strengths) != (0 if self.varies_prompts else self.iterations):
+            raise ValueError("strengths: one per iteration is needed, and none where prompts are varied")
+        if self.varies_prompts and (self.wordings < FEWEST_WORDINGS or self.adapter):
+            raise ValueError("vary-by: prompt needs --prompts, two at least for each class, and no --adapter")
         if faults := label_faults(self.labels):
             raise ValueError(f"labels: {'; '.join(faults[:_NAMED])}")
         if "{label}" not in self.prompt_template and len(self.labels) > 1:
@@ -274,11 +283,16 @@ class PublicPlan(BaseModel):
         """How many prompts of its own each class has for its first images; 0 if the template makes its only one."""
         return len(self.prompts[0]) if self.prompts else 0
 
+    @property
+    def varies_prompts(self) -> bool:
+        """Whether variations are new images by a candidate's own prompt, so that no image is ever sent."""
+        return self.vary_by == "prompt"
+
     def prompt_of(self, call: Call) -> str:
         """The public text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
-        if call.purpose != "create" or not self.prompts:
+        if call.wording is None:
             return self.prompt(call.label)
-        return self.prompts[self.labels.index(call.label)][call.first * self.wordings // self.initial]
+        return self.prompts[self.labels.index(call.label)][call.wording]
 
     def first_prompts(self, label: str) -> tuple[str, ...]:
         """What the first images of a class are asked for with, in order."""
@@ -318,7 +332,7 @@ class PublicPlan(BaseModel):
                     label,
                     first,
                     count,
-                    strength=self.strengths[iteration - 1] if iteration else None,
+                    strength=self._strength(iteration) if iteration else None,
                     parent=part if iteration else None,
                 )
 
@@ -339,12 +353,12 @@ class PublicPlan(BaseModel):
     def lookaheads(self, iteration: int) -> Iterator[Call]:
         """Lookahead on a population: ``lookahead`` variations of every candidate, in public order."""
         if self.lookahead and iteration < self.iterations:
-            yield from self._echoes("look", iteration, self.lookahead, self.strengths[iteration])
+            yield from self._echoes("look", iteration, self.lookahead, self._strength(iteration + 1))
 
     def extensions(self) -> Iterator[Call]:
         """More samples: ``more`` variations of every image of the last population, in public order."""
         if self.more and self.iterations:
-            yield from self._echoes("extend", self.iterations, self.more, self.strengths[-1])
+            yield from self._echoes("extend", self.iterations, self.more, self._strength(self.iterations))
 
     def enlargements(self) -> Iterator[Call]:
         """The calls of all extensions, in the order in which they were asked for."""
@@ -382,7 +396,7 @@ class PublicPlan(BaseModel):
         return type(self)(**{**fields, "extended": tuple(extensions)})
 
     def _echoes(
-        self, purpose: Purpose, iteration: int, copies: int, strength: float, number: int | None = None
+        self, purpose: Purpose, iteration: int, copies: int, strength: float | None, number: int | None = None
     ) -> Iterator[Call]:
         """``copies`` variations of every image of a population."""
         places: dict[str, int] = dict.fromkeys(self.labels, 0)
@@ -418,7 +432,14 @@ class PublicPlan(BaseModel):
         place = self.labels.index(label)
         slot = f"{stage}/c{place:03d}/n{first:06d}"
         seed = self.public_seed(stage, place, first)
-        return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source)
+        own = purpose == "create" and self.prompts
+        wording = first * self.wordings // self.initial if own else None
+        strength = None if self.varies_prompts else strength
+        return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source, wording)
+
+    def _strength(self, iteration: int) -> float | None:
+        """Of a round's variations; None where prompts are varied."""
+        return None if self.varies_prompts else self.strengths[iteration - 1]
 
     @cached_property
     def calls(self) -> dict[str, Call]:

@@ -191,6 +191,14 @@ Strength = Annotated[float, Field(ge=0, le=1)]
 PromptTemplate = Annotated[
     str, Field(max_length=1000, description="Prompt with {domain} and {label}."), _IMAGES
 ]
+VaryBy = Annotated[
+    Literal["image", "prompt"],
+    Field(
+        description="What goes back for a variation: the prototype's image (image-to-image), or only which of its "
+        "class's --prompts it was made with (text-to-image under another seed), for APIs that vary no images."
+    ),
+    _EVOLUTION,
+]
 Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A prompt as it goes out."""
 NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), _IMAGES]

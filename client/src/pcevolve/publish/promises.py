@@ -11,7 +11,7 @@ from pcevolve.methods.method import Method
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
-from pcevolve.public.plan import PublicPlan
+from pcevolve.public.plan import Extension, PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.manifest import Guarantee
 
@@ -52,7 +52,8 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         "last": "the last round"
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
-    return parts[plan.keep] + _added(plan) + _sizes(plan) + _appearance(plan, appearance_in(receipts))
+    asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
+    return parts[plan.keep] + asked + _added(plan) + _sizes(plan) + _appearance(plan, appearance_in(receipts))
 
 
 def _sizes(plan: PublicPlan) -> str:
@@ -68,9 +69,13 @@ def _added(plan: PublicPlan) -> str:
     """What was asked for after the dataset was released, in words."""
     of = "of each selected image" if plan.selects else "of each image of the last round"
     return "".join(
-        f"; later, at strength {each.strength:g}, {each.more} more variation{'s' if each.more > 1 else ''} {of}"
+        f"; later, {_how(plan, each)}, {each.more} more variation{'s' if each.more > 1 else ''} {of}"
         for each in plan.extended
     )
+
+
+def _how(plan: PublicPlan, extension: Extension) -> str:
+    return "by its prompt" if plan.varies_prompts else f"at strength {extension.strength:g}"
 
 
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:

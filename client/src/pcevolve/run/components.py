@@ -99,7 +99,7 @@ class Components:
         )
         method, reason = methods.resolved(settings.method, limits.run, scope)
         iterations = method.iterations(settings.iterations, limits.run, scope)
-        require(spoken, method.needs_for(iterations) | _asked_for(settings))
+        require(spoken, method.needs_for(iterations, settings.vary_by) | _asked_for(settings))
         encoder, why = resolved(settings.encoder)
         return cls(
             settings=(chosen := settings.model_copy(update={"encoder": encoder})),

@@ -56,7 +56,8 @@ def disclosure(
         + (f" (auto: {components.encoder_reason})" if components.encoder_reason else ""),
         "guarantee": _guarantee(plan, paid),
         **notes.known,
-        "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation",
+        "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation"
+        + (" by prompt: no image is sent back" if plan.varies_prompts else ""),
         "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
         f"(luck: {uniform_lift((), scope_of(plan)):.1%}); that is against noise alone, and whether the provider can "
         "draw your images is for you to see",

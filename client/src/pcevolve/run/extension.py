@@ -22,7 +22,7 @@ from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import StoppedError, TranscriptError, UsageError
 from pcevolve.evolve import Evolved, Pool, evolve
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.methods.method import VARIES
+from pcevolve.methods.method import CREATES, VARIES
 from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
@@ -165,6 +165,10 @@ def _due(asked: Asked, run: RunReader) -> _Due:
         UsageError: Another one was cut off, or there are as many as a run may have.
     """
     plan = run.require_plan()
+    if plan.varies_prompts and asked.strength is not None:
+        raise UsageError(
+            "--strength is about images that are varied, and this run varies prompts: leave it out"
+        )
     strength = _strength(plan) if asked.strength is None else asked.strength
     wanted = checked(Extension, {"more": asked.more, "strength": strength})
     if not plan.extended or (run.finished and _is_published(run)):
@@ -224,7 +228,7 @@ def _gate(asked: Asked, run: RunReader, audience: Audience) -> Iterator[tuple[Ga
     """The gate to the run's own API, on its own record."""
     settings, plan = asked.settings, run.require_plan()
     spoken = dialect(plan.dialect)
-    require(spoken, VARIES)
+    require(spoken, CREATES if plan.varies_prompts else VARIES)
     address = Address(plan.api, asked.key, spoken.scheme)
     with (
         closing(Transcript(run.layout.transcript)) as transcript,
@@ -281,8 +285,9 @@ def _told(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str, str
     """What the owner should know, by title."""
     forecast = meter.forecast(plan)
     of = "each selected image" if plan.selects else "each image of the last round"
+    how = "by its prompt" if plan.varies_prompts else f"at strength {extension.strength}"
     return {
-        "asked for": f"{extension.more} more variations of {of}, at strength {extension.strength}",
+        "asked for": f"{extension.more} more variations of {of}, {how}",
         "provider": f"{plan.model} at {plan.api}, {forecast.requests} requests for {forecast.images} images",
         "guarantee": "as it was: no private image is asked anything, so nothing is spent",
         "assumed public": "that you ask for more, and for how much",

@@ -46,6 +46,8 @@ def resolved_plan(
             "--lookahead and --more need rounds of variation, which this run has not: give --iterations"
         )
     _require_own(settings, method)
+    if settings.vary_by == "prompt":
+        _require_prompts_vary(components)
     if settings.adapter is None and settings.adapter_scale is not None:
         raise UsageError("--adapter-scale weighs the image prompt of an --adapter: name one, or leave it out")
     if settings.adapter is not None and not components.iterations:
@@ -65,7 +67,7 @@ def resolved_plan(
         "steps": settings.steps or (advice.steps if advice else USUAL_STEPS),
         "guidance": _guidance(settings, advice),
         "adapter_scale": _adapter_scale(settings),
-        "strengths": settings.strengths or _schedule(settings, method, advice).over(components.iterations),
+        "strengths": _strengths(components, advice),
         "initial": initial,
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
@@ -76,7 +78,7 @@ def resolved_plan(
         "prompt_template": _template(settings),
         "prompts": prompts_for(
             Path(settings.prompts) if settings.prompts else None,
-            method.reworded,
+            method.reworded or settings.vary_by == "prompt",
             settings.domain,
             components.data.labels,
             initial,
@@ -111,6 +113,31 @@ def _require_own(settings: RunSettings, method: Method) -> None:
             )
     if settings.threshold_end is not None and settings.threshold is None:
         raise UsageError("--threshold-end is where --threshold goes to: give both, or leave it out")
+
+
+def _require_prompts_vary(components: Components) -> None:
+    """Refuse options that mean nothing where variations are new images by a prototype's prompt.
+
+    Raises:
+        UsageError: There is one, or there is nothing to vary.
+    """
+    settings = components.settings
+    if not components.iterations:
+        raise UsageError(
+            "--vary-by prompt needs rounds of variation, which this run has not: give --iterations"
+        )
+    for name in ("strengths", "strength_start", "strength_end", "adapter"):
+        if getattr(settings, name) not in (None, ()):
+            raise UsageError(
+                f"{flag(name, RunSettings)} is about images that are varied, and --vary-by prompt sends none"
+            )
+
+
+def _strengths(components: Components, advice: Advice | None) -> tuple[float, ...]:
+    settings = components.settings
+    if settings.vary_by == "prompt":
+        return ()
+    return settings.strengths or _schedule(settings, components.method, advice).over(components.iterations)
 
 
 def _appearance(components: Components) -> AppearanceMode:

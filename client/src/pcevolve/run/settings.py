@@ -168,11 +168,12 @@ class RunSettings(BaseModel):
         FileText | None,
         Field(
             description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it: the first "
-            "images are asked for with them, in equal shares, variations with --prompt-template. They go out as they "
-            "stand."
+            "images are asked for with them, in equal shares; variations with --prompt-template, or --vary-by prompt. "
+            "They go out as they stand."
         ),
         Setting(Panel.IMAGES, public=True),
     ] = None
+    vary_by: public.VaryBy = "image"
     negative_prompt: public.NegativePrompt = ""
     strengths: Annotated[
         tuple[public.Strength, ...],

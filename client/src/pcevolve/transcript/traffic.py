@@ -36,7 +36,8 @@ KINDS: Final[dict[Purpose, str]] = {
     "extend": "more samples (planned for all of the last round)",
     "enlarge": "more samples (of the released dataset, asked for later)",
 }
-ALL_KINDS: Final = (GREETING, BALANCE, *KINDS.values(), LINKED, UNPLANNED)
+BY_PROMPT: Final = "text-to-image (by a prototype's prompt)"
+ALL_KINDS: Final = (GREETING, BALANCE, *KINDS.values(), BY_PROMPT, LINKED, UNPLANNED)
 """What a request can be for, in words."""
 
 
@@ -75,7 +76,10 @@ class Attempt:
         """What the request was for, in words."""
         if self.call is None:
             return {GREETING_SLOT: GREETING, BALANCE_SLOT: BALANCE}.get(self.sent.slot, UNPLANNED)
-        return LINKED if self.own_call is None else KINDS[self.call.purpose]
+        if self.own_call is None:
+            return LINKED
+        varies_prompt = self.call.purpose == "vary" and self.call.strength is None
+        return BY_PROMPT if varies_prompt else KINDS[self.call.purpose]
 
     @property
     def carried(self) -> tuple[str, ...]:

@@ -75,7 +75,8 @@ def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
     size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
     words = f"{size}, with the class names and the words for the domain"
     if not total.images:
-        return f"{words}. No image was sent."
+        chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
+        return f"{words}. No image was sent.{chosen}"
     whose = "had sent before" if plan.library else "had made itself"
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
 
@@ -88,11 +89,15 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
         return "This cannot be said: images are on record for whose leaving there is no reason."
     if not looked:
         return "Everything private: no private image was looked at."
+    seen = (
+        "which prompts had made the chosen images"
+        if plan.varies_prompts
+        else "which of its images were chosen"
+    )
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         "Private images, file names, embeddings, and whatever else was computed from private images, but for the "
-        f"{noisy} that are priced below. The provider sees of them which of its images were chosen; dataset and record "
-        "hold them as numbers too."
+        f"{noisy} that are priced below. The provider sees of them {seen}; dataset and record hold them as numbers too."
     )
 
 

@@ -54,7 +54,8 @@ def curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyP
     charts = [_accuracy(accuracy)] if accuracy else []
     if run.plan.iterations:
         charts += [_epsilon(run)] if run.plan.secure else []
-        charts += [_strength(run), *_bytes(traffic)]
+        charts += [] if run.plan.varies_prompts else [_strength(run)]
+        charts += _bytes(traffic)
     return [each for each in charts if each.points >= FEWEST_POINTS]
 
 

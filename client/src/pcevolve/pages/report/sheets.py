@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.pages import picture
 from pcevolve.pages.report.source import FinishedRun
-from pcevolve.public.plan import Call
+from pcevolve.public.plan import Call, Extension, PublicPlan
 from pcevolve.public.release import Chosen, Receipt
 from pcevolve.public.wordings import shown
 
@@ -90,7 +90,7 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
         title = f"Iteration {t}" if t else "Initial"
         last = " (the dataset)" if t == plan.iterations and plan.keep == "last" else ""
         shown = wanted if last else None
-        how = f"strength {plan.strengths[t - 1]:g}" if t else "from the prompt"
+        how = _how(plan, t)
         yield Row(title + last, how + (matched if last else ""), _tiles(run, named, chosen, per_row, shown))
     if plan.selects:
         selected = run.receipts[plan.releases[-1]].of(label)
@@ -110,9 +110,21 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
         added = _outputs(run, [call for call in plan.enlargement(number, extension) if call.label == label])
         yield Row(
             "Added later",
-            f"variations of the dataset, strength {extension.strength:g}" + matched,
+            _how_added(plan, extension) + matched,
             _tiles(run, added, {}, per_row, wanted),
         )
+
+
+def _how(plan: PublicPlan, iteration: int) -> str:
+    if not iteration:
+        return "from the prompt"
+    return "by prototypes' prompts" if plan.varies_prompts else f"strength {plan.strengths[iteration - 1]:g}"
+
+
+def _how_added(plan: PublicPlan, extension: Extension) -> str:
+    if plan.varies_prompts:
+        return "by the prompts of the dataset"
+    return f"variations of the dataset, strength {extension.strength:g}"
 
 
 def _named(run: FinishedRun, label: str) -> dict[str, Receipt]:
