@@ -40,6 +40,19 @@ def test_a_whole_run_satisfies_the_documented_api_and_the_audit(world, tmp_path,
 
 
 @pytest.mark.parametrize("name", sorted(DIALECTS))
+def test_a_whole_run_evolves_over_every_api_by_prompts(world, tmp_path, name):
+    api = world(name)
+    prompts = (("a cut", "a long cut"), ("good leather", "better leather"))
+    run = api.open(tmp_path, iterations=2, strengths=(), vary_by="prompt", prompts=prompts)
+    run.finish()
+    assert len(api.server.asked) == len(run.plan.calls)
+    assert broken(tmp_path) == []
+    varied = [sent for sent in run.transcript.sent() if sent.slot.startswith(("i001/", "i002/"))]
+    assert varied
+    assert not any(sent.body.files for sent in varied if "/link" not in sent.slot)
+
+
+@pytest.mark.parametrize("name", sorted(DIALECTS))
 def test_a_run_can_be_continued_without_asking_again(world, tmp_path, name):
     api = world(name)
     first = api.open(tmp_path)
