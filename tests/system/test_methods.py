@@ -137,6 +137,7 @@ def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: P
                 assert asked[slot]["prompt"] == _prompt_of(chosen["id"], plan, asked)
     report = (run / "report.html").read_text()
     assert "by prototypes" in report
+    assert "Prompts of the dataset&#39;s images: " in report or "Prompts of the dataset's images: " in report
     assert "Which of the prompts had made the chosen images was." in report
     assert client("audit", run, "--html").returncode == 0
     assert "No image: the prompt by which the provider had made" in (run / "wire.html").read_text()

@@ -161,6 +161,11 @@ class RunState:
         """Take note of a receipt; of two for one iteration, which no honest record has, the later counts."""
         self._receipts[receipt.iteration] = receipt
 
+    def wording(self, candidate: str) -> int | None:
+        """By which of its class's prompts an image was made; None of an image's variation, and of what is not known."""
+        output = self._outputs.get(candidate)
+        return None if output is None else output.wording
+
     def verdict(self, call: Call) -> Verdict:
         """Which bytes a call may carry now.
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.pages import picture
+from pcevolve.pages.report.prompts import Shares, prompts_of_dataset
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.public.plan import Call, Extension, PublicPlan
 from pcevolve.public.release import Chosen, Receipt
-from pcevolve.public.wordings import shown
 
 ROWS = 6  # iterations per class, the first and the last among them
 TILES_PER_ROW = 12
@@ -49,10 +49,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One class over the run: its prompt, and a row of pictures for each population that is shown."""
+    """One class over the run.
+
+    Attributes:
+        label: Of the class.
+        prompts: How many of the dataset's images were made with which prompt, where the class has several.
+        rows: Pictures of each population that is shown.
+    """
 
     label: str
-    prompt: str
+    prompts: Shares
     rows: tuple[Row, ...]
 
 
@@ -65,9 +71,9 @@ def contact_sheets(run: FinishedRun) -> list[Sheet]:
     plan = run.plan
     iterations = evenly(plan.iterations + 1, ROWS)
     per_row = max(4, min(TILES_PER_ROW, TILES // (len(iterations) * len(plan.labels))))
-    labels = plan.labels[: TILES // (len(iterations) * per_row)]
+    labels, prompts = plan.labels[: TILES // (len(iterations) * per_row)], prompts_of_dataset(run)
     return [
-        Sheet(label, shown(plan.first_prompts(label)), tuple(_rows(run, iterations, label, per_row)))
+        Sheet(label, prompts.get(label, ()), tuple(_rows(run, iterations, label, per_row)))
         for label in labels
     ]
 
