@@ -52,6 +52,7 @@ def test_without_temperature_the_likeliest_token_is_taken(model):
     cold = TextRecipe(10, temperature=0)
     first, second = texts(model, task(seed=1, recipe=cold), task(seed=2, recipe=cold))
     assert first == second == texts(model, task(seed=3, recipe=TextRecipe(10, top_p=1e-6)))[0]
+    assert first == texts(model, task(seed=4, recipe=TextRecipe(10, temperature=1e-300)))[0]
 
 
 @pytest.mark.statistical

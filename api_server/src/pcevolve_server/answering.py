@@ -165,4 +165,4 @@ def _log_refusal(request: Request, error: RequestError) -> None:
 
 def _log_cut(request: Request, answer: Answer) -> None:
     facts = {"request_id": request_id_of(request), "cut_tokens": answer.cut_tokens}
-    logger.warning("prompt longer than the text encoder reads", extra=facts)
+    logger.warning("prompt longer than the model reads", extra=facts)
