@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from pcevolve.errors import UsageError
-from pcevolve.run.comparison import SHOWN, compared, write_sheet
+from pcevolve.run.comparison import PICTURES, SHOWN, compared, write_page, write_sheet
 from pcevolve.run.folder import RunFolder
 from support.paid import paid_run
 from support.runs import SmallRun, small_plan
@@ -50,3 +50,23 @@ def test_a_sheet_has_a_row_for_each_run_and_a_few_images_of_each_class(tmp_path:
     sheet = Image.open(tmp_path / "sheet.png")
     assert sheet.height == 2 * 66
     assert (sheet.width - 150) // 66 <= 2 * SHOWN
+
+
+def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tmp_path: Path):
+    roots = [finished(tmp_path / name) for name in ("one", "<b>other")]
+    RunFolder(roots[0]).judgement.write_text(json.dumps({"judges": [JUDGED]}))
+    write_page(compared(roots), roots, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o600
+    assert "For you alone" in page
+    assert "50.0 ± 1.0 %" in page
+    assert "not asked" in page
+    assert "<b>other" not in page
+    assert page.count("<img") == 2 * 2 * 2 * min(PICTURES, 3)  # runs, classes, first images and dataset
+
+
+def test_without_judges_the_page_holds_nothing_private(tmp_path: Path):
+    roots = [finished(tmp_path / "one")]
+    write_page(compared(roots), roots, tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o644
+    assert "For you alone" not in (tmp_path / "page.html").read_text()

@@ -33,7 +33,9 @@ class Drawn(LogitsProcessor):  # type: ignore[misc] # the library has no types h
         if not self._temperature:
             return scores
         exact = scores.double()
-        warm = (exact - exact.amax(dim=1, keepdim=True)) / self._temperature  # so that no quotient is infinite
+        warm = (
+            exact - exact.amax(dim=1, keepdim=True)
+        ) / self._temperature  # so that no quotient is infinite
         if self._nucleus is not None:
             warm = self._nucleus(input_ids, warm)
         waits = [torch.empty(scores.shape[1]).exponential_(generator=each) for each in self._generators]

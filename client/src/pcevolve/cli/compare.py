@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 
 from pcevolve.cli.options import Json
-from pcevolve.public.figures import loss
 
 
 def compare(
@@ -20,18 +19,27 @@ def compare(
         Path | None,
         typer.Option(help="Also draw some images of each dataset, a row for each run, into this PNG."),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a page: facts, accuracies as bars, and pictures of each run, class by class."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Put finished runs beside each other: what each cost, whether it is useful, and what judges found.
 
     Accuracies are those that `pcevolve evaluate` left in RUN/private: they are functions of your images, for you alone.
     """
-    from pcevolve.run.comparison import compared, write_sheet
+    from pcevolve.run.comparison import compared, facts, write_page, write_sheet
 
     found = compared(folders)
     if sheet is not None:
         write_sheet(folders, sheet)
         typer.echo(f"{sheet}: some images of each dataset", err=True)
+    if html is not None:
+        write_page(found, folders, html)
+        typer.echo(f"{html}: the runs beside each other", err=True)
     if as_json:
         typer.echo(json.dumps([each.to_json() for each in found]))
         return
@@ -39,7 +47,7 @@ def compare(
     table = Table("run", "method", "ε", "images", "requests", "useful?", *judges)
     for each in found:
         accuracies = [_accuracy(each.judges.get(judge)) for judge in judges]
-        table.add_row(each.name, *_facts(each.summary), *accuracies)
+        table.add_row(each.name, *facts(each.summary).values(), *accuracies)
     Console().print(table)
     if judges:
         typer.echo(
@@ -49,15 +57,6 @@ def compare(
         )
     else:
         typer.echo("pcevolve evaluate RUN --test DIR measures what a dataset is worth", err=True)
-
-
-def _facts(summary: dict[str, Any]) -> tuple[str, ...]:
-    spent = summary["epsilon_spent"]
-    word = (summary.get("usefulness") or {}).get("word", "–")
-    epsilon = (
-        "no guarantee" if spent is None else f"{loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
-    )
-    return summary["method"], epsilon, str(summary["images_released"]), str(summary["requests"]), word
 
 
 def _accuracy(found: dict[str, Any] | None) -> str:

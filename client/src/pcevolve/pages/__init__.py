@@ -1,6 +1,7 @@
 """Self-contained pages for people: the report, and everything that left.
 
-One file each, escaped, with a strict policy and small re-encoded pictures; made from public records alone. May import
+One file each, escaped, with a strict policy and small re-encoded pictures; made from public records alone, but for
+``comparison``, which is handed what judges found. May import
 what is public, ``transcript``, ``publish`` and ``rules``. May be imported by ``audit``, ``bench``, ``cli`` and ``run``.
 """
 

@@ -6,17 +6,23 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pcevolve.durable import write_durably
 from pcevolve.errors import UsageError
 from pcevolve.modality.images.sheet import sheet_png
+from pcevolve.pages import picture
+from pcevolve.pages.comparison import Column, Figure, write_comparison
+from pcevolve.public.figures import loss
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.labelled import Labelled
 from pcevolve.transcript import RunReader
 
+Each = TypeVar("Each")
 SHOWN = 6
 """Images of each class in a picture."""
+PICTURES = 10
+"""Images of each class in a row of the page."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,61 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
         UsageError: A run has not ended.
     """
     write_durably(path, sheet_png([(each.name, _dataset(each).first(SHOWN)) for each in roots]))
+
+
+def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> None:
+    """Write the runs beside each other for people to look at.
+
+    Args:
+        found: What ``compared`` read.
+        roots: The same runs.
+        path: The page.
+
+    Raises:
+        TranscriptError: A stored image is missing or was changed.
+    """
+    write_comparison([_column(each, root) for each, root in zip(found, roots, strict=True)], path)
+
+
+def facts(summary: dict[str, Any]) -> dict[str, str]:
+    """What is public of a run, by title."""
+    spent = summary["epsilon_spent"]
+    epsilon = (
+        "no guarantee" if spent is None else f"{loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
+    )
+    return {
+        "method": summary["method"],
+        "ε": epsilon,
+        "images": str(summary["images_released"]),
+        "requests": str(summary["requests"]),
+        "useful?": (summary.get("usefulness") or {}).get("word", "–"),
+    }
+
+
+def _column(each: Compared, root: Path) -> Column:
+    run = RunReader.strict(root)
+    plan = run.require_plan()
+    first = {label: [call for call in plan.round(0) if call.label == label] for label in plan.labels}
+    initial = {
+        label: _some([digest for call in calls for digest in run.outputs.get(call.slot, ())])
+        for label, calls in first.items()
+    }
+    released = {
+        label: _some(sorted((RunFolder(root).release / label).glob("*.png"))) for label in plan.labels
+    }
+    return Column(
+        each.name,
+        facts(each.summary),
+        {name: Figure(one["mean"], one["sem"], one["voted"]) for name, one in each.judges.items()},
+        {label: tuple(picture(run.bodies.file(digest)) for digest in own) for label, own in initial.items()},
+        {label: tuple(picture(path.read_bytes()) for path in own) for label, own in released.items()},
+    )
+
+
+def _some(all_of_them: Sequence[Each]) -> list[Each]:
+    """A row's worth, at equal steps."""
+    step = max(1, len(all_of_them) // PICTURES)
+    return list(all_of_them[::step][:PICTURES])
 
 
 def _one(root: Path) -> Compared:

@@ -1,0 +1,11 @@
+"""Several runs beside each other: what each cost, what judges found, and pictures of each, class by class.
+
+What judges found is private; the page is handed it and says so. May import what ``pages`` may. May be imported by
+``run``.
+"""
+
+from __future__ import annotations
+
+from pcevolve.pages.comparison.page import Column, Figure, write_comparison
+
+__all__ = ["Column", "Figure", "write_comparison"]

@@ -1,0 +1,67 @@
+"""Puts the page together out of what it is handed; every string is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pcevolve.durable import write_durably
+from pcevolve.pages import base_style, compiled, inline, own_file
+
+BAR = 280.0
+"""Width of an accuracy of 1 in a chart."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An accuracy.
+
+    Attributes:
+        mean: In [0, 1].
+        sem: Standard error over seeds of the head.
+        voted: Whether the judge's encoder selected, which flatters what it selected.
+    """
+
+    mean: float
+    sem: float
+    voted: bool
+
+
+@dataclass(frozen=True)
+class Column:
+    """A run.
+
+    Attributes:
+        name: Of its folder.
+        facts: What is public of it: method, privacy loss, images and so on, by title.
+        figures: What judges found, by judge; private.
+        initial: Pictures of the first images of each class, as addresses of themselves, by label.
+        dataset: The same of its dataset.
+    """
+
+    name: str
+    facts: dict[str, str]
+    figures: dict[str, Figure]
+    initial: dict[str, tuple[str | None, ...]]
+    dataset: dict[str, tuple[str | None, ...]]
+
+
+def write_comparison(columns: Sequence[Column], out: Path) -> Path:
+    """Write the page, for the owner's eyes alone where judges found something; one that is there is replaced.
+
+    Args:
+        columns: Runs, in their order; their classes may differ.
+        out: The page.
+    """
+    judges = list(dict.fromkeys(judge for each in columns for judge in each.figures))
+    content = {
+        "style": inline(base_style(), own_file(__package__, "page.css")),
+        "columns": columns,
+        "facts": list(dict.fromkeys(title for each in columns for title in each.facts)),
+        "judges": judges,
+        "labels": list(dict.fromkeys(label for each in columns for label in each.dataset)),
+        "bar": BAR,
+    }
+    write_durably(out, compiled(__package__).render(content).encode(), 0o600 if judges else 0o644)
+    return out
