@@ -1,6 +1,7 @@
 """What is found in a folder, what is left out and said, and an index that is whole or not used."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -123,7 +124,7 @@ def test_an_image_is_embedded_once_and_again_when_it_changes(tmp_path, collect):
     changed, seen = collect(root)
     assert seen > 0
     assert [*changed.facts.codes[12]] != [*first.facts.codes[12]]
-    assert len(list((tmp_path / "shelf").iterdir())) == len(list(pieces(listing(root).images)))
+    assert len(list((tmp_path / "shelf").glob("*.piece"))) == len(list(pieces(listing(root).images)))
 
 
 def test_what_is_no_image_is_skipped_counted_and_named(tmp_path, collect, caplog):
@@ -188,6 +189,29 @@ def test_indexing_stops_when_the_server_does_and_goes_on_later(tmp_path, collect
         collect(root, stopping=lambda: True)
     _, seen = collect(root)
     assert seen == 18
+
+
+def test_replicas_that_load_at_once_read_each_image_once(tmp_path):
+    root, counting = library(tmp_path / "tiles", images=12), [Counting(), Counting()]
+    shelves = [Shelf(tmp_path / "shelf", Counting.name, Counting.size) for _ in counting]
+    found = listing(root)
+    with ThreadPoolExecutor(2) as pool:
+        loads = [
+            pool.submit(collected, found, embedder, shelf, 1, lambda: False)
+            for embedder, shelf in zip(counting, shelves, strict=True)
+        ]
+    first, second = (load.result() for load in loads)
+    assert sum(each.seen for each in counting) == len(first.files)
+    assert first.files == second.files
+    assert not list((tmp_path / "shelf").glob("*.partial"))
+
+
+def test_a_server_that_is_told_to_stop_does_not_wait_for_another(tmp_path, collect):
+    root = library(tmp_path / "tiles", images=4)
+    shelf = Shelf(tmp_path / "shelf", Counting.name, Counting.size)
+    asked = []
+    with shelf.alone(lambda: pytest.fail("nobody else is there")), pytest.raises(Stopped):
+        collect(root, lambda: asked.append(1) or len(asked) > 2)
 
 
 def test_a_cache_that_cannot_be_written_says_which_option_helps(tmp_path):

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from pcevolve_shared import images, limits
 logger = logging.getLogger(__name__)
 
 _NAMED = 5  # files named in one message
+_POLL_SECONDS = 0.2
 
 
 class Stopped(ModelLoadError):  # noqa: N818 - it is no fault
@@ -74,7 +76,34 @@ def collected(
         ModelLoadError: No file is an image that can be used, or the index cannot be kept.
         Stopped: ``stopping`` said so; what was finished is kept.
     """
-    parts = {tuple(piece): shelf.load(piece) for piece in pieces(listing.images)}
+
+    def wait() -> None:
+        _require_wanted(stopping)
+        time.sleep(_POLL_SECONDS)
+
+    parts = _kept(listing, shelf)
+    if None in parts.values():
+        with shelf.alone(
+            wait
+        ):  # replicas load at once: the first reads the images, the others take its index over
+            parts = _completed(listing, embedder, shelf, threads, stopping)
+    shelf.forget_others(parts)
+    return _usable(listing, [part for part in parts.values() if part is not None], embedder)
+
+
+_Parts = dict[tuple[ImageFile, ...], Facts | None]
+
+
+def _kept(listing: Listing, shelf: Shelf) -> _Parts:
+    """What an earlier start has left of each piece."""
+    return {tuple(piece): shelf.load(piece) for piece in pieces(listing.images)}
+
+
+def _completed(
+    listing: Listing, embedder: Embedder, shelf: Shelf, threads: int, stopping: Callable[[], bool]
+) -> _Parts:
+    """The same with what was missing, which is kept, too."""
+    parts = _kept(listing, shelf)
     known = sum(len(piece) for piece, facts in parts.items() if facts is not None)
     progress = Progress(len(listing.images), known)
     with ThreadPoolExecutor(threads, thread_name_prefix="library") as pool:
@@ -83,8 +112,12 @@ def collected(
             shelf.keep(piece, facts)
             progress.advance(len(piece))
     progress.finish()
-    shelf.forget_others(parts)
-    return _usable(listing, [part for part in parts.values() if part is not None], embedder)
+    return parts
+
+
+def _require_wanted(stopping: Callable[[], bool]) -> None:
+    if stopping():
+        raise Stopped("stopped while the library was being indexed")
 
 
 def _measured(
@@ -97,8 +130,7 @@ def _measured(
     facts = Facts.empty(len(piece), embedder.size)
 
     def measure(place: int) -> None:
-        if stopping():
-            raise Stopped("stopped while the library was being indexed")
+        _require_wanted(stopping)
         data = _read(root / piece[place].path)
         image = images.decode(data)
         facts.sizes[place] = image.size

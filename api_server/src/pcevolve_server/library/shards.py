@@ -5,12 +5,14 @@ gets other pieces, and only those that changed are made again. It is written bes
 renamed, and begins with a digest of its contents.
 """
 
+import fcntl
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +100,25 @@ class Shelf:
         except OSError as error:
             raise _unwritable(folder, error) from error
 
+    @contextmanager
+    def alone(self, wait: Callable[[], object]) -> Iterator[None]:
+        """Where one process at a time looks for what is missing and makes it; a process that dies lets go.
+
+        Args:
+            wait: Called again and again while another process is there; may raise to give up.
+
+        Raises:
+            ModelLoadError: The folder cannot be written.
+        """
+        try:
+            file = (self._folder / "lock").open("wb")
+        except OSError as error:
+            raise _unwritable(self._folder, error) from error
+        with file:
+            while not _locked(file):
+                wait()
+            yield
+
     def load(self, piece: Sequence[ImageFile]) -> Facts | None:
         """Return what is kept of a piece; None if it is not there or not whole."""
         name = self._name(piece)
@@ -148,6 +169,15 @@ class Shelf:
         for image in piece:
             digest.update(b"%d %d " % (image.size, image.changed) + os.fsencode(image.path) + b"\0")
         return digest.hexdigest() + _SUFFIX
+
+
+def _locked(file: BinaryIO) -> bool:
+    """Whether nobody else has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _unwritable(folder: Path, error: OSError) -> ModelLoadError:
