@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ import torch
 from PIL import Image
 
 from benchmarks.private_sets import drawn
+from benchmarks.rows import resumed, summary, table
 from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, model, planned, ran, scores
@@ -124,12 +124,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
     given.pictures.mkdir(parents=True, exist_ok=True)
-    file = given.out / "evolution.json"
-    rows = json.loads(file.read_text()) if file.exists() else []
-    for world, seed, name in _missing(rows, given.seeds):
-        rows.append(measured(world, seed, name, given.pictures))
-        print(json.dumps(rows[-1]))
-        file.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    rows = resumed(
+        given.out / "evolution.json",
+        lambda known: _missing(known, given.seeds),
+        lambda wanted: measured(*wanted, given.pictures),
+    )
     (given.out / "evolution.md").write_text(page(rows))
 
 
@@ -160,9 +159,8 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
             if row["world"] == world:
                 groups[row["schedule"]].append(row)
         heads = ["schedule", "seeds", "API images", "mean", *JUDGES.values()]
-        lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
-        lines += [_line(name, groups[name], world) for name in SCHEDULES if groups[name]]
-        parts.append(f"## {SETS[world].title}\n\n" + "\n".join(lines) + "\n")
+        lines = [_line(name, groups[name], world) for name in SCHEDULES if groups[name]]
+        parts.append(f"## {SETS[world].title}\n\n{table(heads, lines)}")
     return "\n".join(parts)
 
 
@@ -179,7 +177,7 @@ PAIRS = (
 def _paired(rows: Sequence[dict[str, Any]]) -> str:
     """Differences within a set and a seed, over all of them; three rounds buy as many images as ``select 7``."""
     found = {(row["world"], row["seed"], row["schedule"]): row for row in rows}
-    lines = ["| difference, points | pairs | mean | CNN |", "|---|---|---|---|"]
+    lines = []
     for first, second in PAIRS:
         both = [
             (row, found[world, seed, second])
@@ -187,21 +185,16 @@ def _paired(rows: Sequence[dict[str, Any]]) -> str:
             if name == first and (world, seed, second) in found
         ]
         apart = np.array([[one[judge] - other[judge] for judge in JUDGES] for one, other in both]) * 100
-        cells = [_summary(apart[:, :-1].mean(axis=1)), _summary(apart[:, 0])]
-        lines.append(f"| {first} − {second} | {len(both)} | " + " | ".join(cells) + " |")
-    return "## All sets, in pairs\n\n" + "\n".join(lines) + "\n"
+        cells = [summary(apart[:, :-1].mean(axis=1)), summary(apart[:, 0])]
+        lines.append([f"{first} − {second}", str(len(both)), *cells])
+    return f"## All sets, in pairs\n\n{table(['difference, points', 'pairs', 'mean', 'CNN'], lines)}"
 
 
-def _line(name: str, rows: Sequence[dict[str, Any]], world: str) -> str:
-    table = np.array([[row[judge] for judge in JUDGES] for row in rows]) * 100
+def _line(name: str, rows: Sequence[dict[str, Any]], world: str) -> list[str]:
+    found = np.array([[row[judge] for judge in JUDGES] for row in rows]) * 100
     classes = len(world.partition(":")[2].split(","))
-    cells = [name, str(len(rows)), str(rows[0]["images"] // classes), _summary(table[:, :-1].mean(axis=1))]
-    return "| " + " | ".join([*cells, *(_summary(column) for column in table.T)]) + " |"
-
-
-def _summary(values: np.ndarray) -> str:
-    error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.1f}" if len(values) > 1 else ""
-    return f"{values.mean():.1f}{error}"
+    cells = [name, str(len(rows)), str(rows[0]["images"] // classes), summary(found[:, :-1].mean(axis=1))]
+    return [*cells, *(summary(column) for column in found.T)]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import numpy as np
 import torch
 
 from benchmarks.private_sets import drawn
+from benchmarks.rows import resumed, summary, table
 from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, model, planned, ran, scores
@@ -123,12 +123,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
     given.pictures.mkdir(parents=True, exist_ok=True)
-    file = given.out / "prompts.json"
-    rows = json.loads(file.read_text()) if file.exists() else []
-    for world, seed, name in _missing(rows, given.seeds):
-        rows.append(measured(world, seed, name, given.pictures))
-        print(json.dumps(rows[-1]), flush=True)
-        file.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    rows = resumed(
+        given.out / "prompts.json",
+        lambda known: _missing(known, given.seeds),
+        lambda wanted: measured(*wanted, given.pictures),
+    )
     (given.out / "prompts.md").write_text(page(rows))
 
 
@@ -162,23 +161,16 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
             if row["world"] == world:
                 groups[row["way"]].append(row)
         heads = ["way", "seeds", "API images", "own word, %", "mean", *JUDGES.values()]
-        lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
-        lines += [_line(name, groups[name]) for name in WAYS if groups[name]]
-        parts.append(f"## {SETS[world].title}\n\n" + "\n".join(lines) + "\n")
+        lines = [_line(name, groups[name]) for name in WAYS if groups[name]]
+        parts.append(f"## {SETS[world].title}\n\n{table(heads, lines)}")
     return "\n".join(parts)
 
 
-def _line(name: str, rows: Sequence[dict[str, Any]]) -> str:
-    table = np.array([[row[judge] for judge in JUDGES] for row in rows]) * 100
+def _line(name: str, rows: Sequence[dict[str, Any]]) -> list[str]:
+    found = np.array([[row[judge] for judge in JUDGES] for row in rows]) * 100
     right = [row["right"] for row in rows if row["right"] is not None]
-    cells = [name, str(len(rows)), str(rows[0]["images"]), _summary(np.array(right) * 100) if right else "–"]
-    cells += [_summary(table[:, :-1].mean(axis=1)), *(_summary(column) for column in table.T)]
-    return "| " + " | ".join(cells) + " |"
-
-
-def _summary(values: np.ndarray) -> str:
-    error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.1f}" if len(values) > 1 else ""
-    return f"{values.mean():.1f}{error}"
+    cells = [name, str(len(rows)), str(rows[0]["images"]), summary(np.array(right) * 100) if right else "–"]
+    return [*cells, summary(found[:, :-1].mean(axis=1)), *(summary(column) for column in found.T)]
 
 
 if __name__ == "__main__":

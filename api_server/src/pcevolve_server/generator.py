@@ -89,12 +89,8 @@ def wanted(step: int = 0, steps: int = 0) -> bool:
     return False
 
 
-class Generator(Protocol):
-    """A text-to-image and image-to-image model; used from one thread only.
-
-    A task's picture depends on that task alone, up to floating-point rounding when the size of the batch changes
-    beyond ``companions``; for batches of one size it is the same to the bit, whatever else is in them.
-    """
+class Loaded(Protocol):
+    """A model in memory; used from one thread only."""
 
     @property
     def info(self) -> ModelInfo:
@@ -102,11 +98,19 @@ class Generator(Protocol):
 
     @property
     def companions(self) -> int:
-        """Images in a run that do not show in each other's bits, of any number up to this one; 1 if they do show."""
+        """Tasks in a run that do not show in each other's bits, of any number up to this one; 1 if they do show."""
 
     @property
     def memory(self) -> int:
         """Bytes that the model takes while nothing runs: its weights, or its index."""
+
+
+class Generator(Loaded, Protocol):
+    """A text-to-image and image-to-image model.
+
+    A task's picture depends on that task alone, up to floating-point rounding when the size of the batch changes
+    beyond ``companions``; for batches of one size it is the same to the bit, whatever else is in them.
+    """
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make images from prompts; the tasks share one recipe and the answer keeps their order.

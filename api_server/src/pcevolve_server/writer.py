@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from pcevolve_server.generator import Unwanted, wanted
-from pcevolve_shared.wire import ModelInfo
+from pcevolve_server.generator import Loaded, Unwanted, wanted
 
 
 @dataclass(frozen=True)
@@ -72,20 +71,8 @@ class Completion:
     refused: int = 0
 
 
-class Writer(Protocol):
-    """A language model; used from one thread only. A completion depends on its task alone, up to rounding."""
-
-    @property
-    def info(self) -> ModelInfo:
-        """What the model can do."""
-
-    @property
-    def companions(self) -> int:
-        """As of a generator of images."""
-
-    @property
-    def memory(self) -> int:
-        """Bytes of the model's weights."""
+class Writer(Loaded, Protocol):
+    """A language model. A completion depends on its task alone, up to rounding."""
 
     def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
         """Write completions; the tasks share one recipe and the answer keeps their order.

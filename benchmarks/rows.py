@@ -1,0 +1,45 @@
+"""Measurements that go on where they were cut off, and how figures over seeds are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+Row = dict[str, Any]
+Wanted = TypeVar("Wanted")
+
+
+def resumed(
+    file: Path,
+    missing: Callable[[Sequence[Row]], Iterable[Wanted]],
+    measured: Callable[[Wanted], Row],
+) -> list[Row]:
+    """Measure what a file of rows lacks, and write it after each.
+
+    Args:
+        file: JSON, a row a line; it need not be there.
+        missing: What is still to be measured, given what is known.
+        measured: Measures it.
+    """
+    rows = json.loads(file.read_text()) if file.exists() else []
+    for wanted in list(missing(rows)):
+        rows.append(measured(wanted))
+        print(json.dumps(rows[-1]), flush=True)
+        file.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    return rows
+
+
+def summary(values: np.ndarray) -> str:
+    """Mean and standard error; the mean alone of one."""
+    error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.1f}" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{error}"
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    rows = [f"| {' | '.join(each)} |" for each in (heads, *lines)]
+    return "\n".join([rows[0], "|---" * len(heads) + "|", *rows[1:]]) + "\n"
