@@ -10,7 +10,7 @@ import pytest
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.methods import method
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import require
+from pcevolve.providers.dialect import ModelSize, require
 from pcevolve_shared import wire
 from support.provider import png
 from support.runs import small_plan
@@ -78,3 +78,12 @@ def test_a_dialect_without_strength_refuses_to_evolve_before_anything_is_paid():
 def test_an_unknown_dialect_is_refused_with_the_choices():
     with pytest.raises(UsageError, match="choose one of a1111, getimg, openai"):
         dialect("klingon")
+
+
+def test_a_model_that_writes_text_is_none_that_a_run_could_have():
+    text = {"id": "writer", "pipelines": ["chat"]}
+    image = {"id": "m", "pipelines": ["text-to-image"], "base_resolution": {"width": 64, "height": 48}}
+    listed = json.dumps({"data": [text, image]}).encode()
+    assert dialect("getimg").native_size("m", listed) == ModelSize(64, 48)
+    with pytest.raises(UsageError, match="no model 'writer': it offers m; choose"):
+        dialect("getimg").native_size("writer", listed)

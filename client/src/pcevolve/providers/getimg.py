@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
-from pcevolve.errors import UsageError
+from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.dialect import (
     Advice,
     Dialect,
@@ -78,10 +78,16 @@ class _Recommended(_Answer):
 class _Model(_Answer):
     id: wire.Name
     recommended: _Recommended | None = None
+    pipelines: Annotated[tuple[wire.Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     base_resolution: wire.Resolution | None = None
     adapters: Annotated[tuple[wire.Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     negative_prompts: bool = True
     library: _Library | None = None
+
+    @property
+    def writes_text(self) -> bool:
+        """Whether it makes no images: a server may have both kinds."""
+        return self.base_resolution is None and "chat" in self.pipelines
 
 
 def _bare(value: object) -> object:
@@ -153,11 +159,12 @@ class GetimgDialect(Dialect):
             UsageError: The API does not have the model.
             ProviderReplyError: The answer breaks the API's contract.
         """
-        listed = parsed(_Models, body).root
-        known = {each.id: each.base_resolution for each in listed if each.base_resolution is not None}
+        known = {each.id: each for each in parsed(_Models, body).root if not each.writes_text}
         if model not in known:
             raise no_model(model, known)
-        size = known[model]
+        size = known[model].base_resolution
+        if size is None:
+            raise ProviderReplyError("the API's answer breaks the contract: the model has no base_resolution")
         return ModelSize(size.width, size.height)
 
     def require_adapter(self, model: str, adapter: str, body: bytes) -> None:
