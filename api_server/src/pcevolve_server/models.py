@@ -60,6 +60,10 @@ def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) 
         from pcevolve_server.library import loading as libraries
 
         return libraries.load(settings, stopping)
+    if sources.is_bundled_text(settings.model):
+        from pcevolve_server.phrases import loading as phrases
+
+        return phrases.load(settings)
     if sources.is_text(settings.model):
         from pcevolve_server.language import loading as languages
 

@@ -13,6 +13,8 @@ from pcevolve_server.settings import ModelSettings
 from pcevolve_shared import limits
 
 BUNDLED = "bundled"
+BUNDLED_TEXT = "bundled_text"
+"""Folder of the bundled language model, which is called text:bundled."""
 LIBRARY = "library:"
 """What comes before the directory of a library."""
 TEXT = "text:"
@@ -27,6 +29,8 @@ def check(settings: ModelSettings) -> None:
     """
     if is_library(settings.model):
         library_folder(settings.model)
+        return
+    if is_bundled_text(settings.model):
         return
     source = locate(settings.model.removeprefix(TEXT))
     if Path(source).is_dir() or not (settings.offline or constants.HF_HUB_OFFLINE):
@@ -66,6 +70,11 @@ def is_text(name: str) -> bool:
     return name.startswith(TEXT)
 
 
+def is_bundled_text(name: str) -> bool:
+    """Return whether a name from the command line is that of the bundled language model."""
+    return name == TEXT + BUNDLED
+
+
 def library_folder(name: str) -> Path:
     """Return the directory of a library.
 
@@ -84,8 +93,8 @@ def locate(name: str) -> str:
     Raises:
         ModelLoadError: It can only be a directory and there is none.
     """
-    if name == BUNDLED:
-        return str(resources.files("pcevolve_server") / BUNDLED)
+    if name in (BUNDLED, BUNDLED_TEXT):
+        return str(resources.files("pcevolve_server") / name)
     path = Path(name).expanduser()
     if path.is_dir():
         return str(path)
@@ -114,6 +123,8 @@ def model_id(settings: ModelSettings) -> str:
     if is_library(settings.model):
         name = library_folder(settings.model).resolve().name or "library"
         return (LIBRARY + name.encode(errors="replace").decode())[: limits.MAX_NAME_CHARS]
+    if is_bundled_text(settings.model):
+        return "bundled-text"
     name = settings.model.removeprefix(TEXT)
     path = Path(name).expanduser()
     return path.resolve().name if path.is_dir() else name

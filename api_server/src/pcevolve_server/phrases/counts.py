@@ -1,0 +1,164 @@
+"""What the bundled language model knows, and how likely that makes each word; see ``training/train_phrases.py``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+Floats = NDArray[np.float64]
+WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
+END, START = 0, 1
+"""Places of what ends a text and of what comes before it among the words."""
+_TRUST = 0.25
+"""Of what a context was not followed by, against Witten and Bell's estimate: rare words seldom fit."""
+_TOPIC_PRIOR = 50.0
+"""Words of all topics that each topic is credited with."""
+
+
+@dataclass(frozen=True)
+class _Followers:
+    """What followed contexts, context by context.
+
+    Attributes:
+        starts: Where each context's followers begin; one more than there are contexts.
+        words: The followers.
+        counts: How often each followed.
+    """
+
+    starts: NDArray[np.int64]
+    words: NDArray[np.int64]
+    counts: Floats
+
+    @classmethod
+    def of(
+        cls, contexts: NDArray[np.int64], words: NDArray[np.int64], counts: Floats, size: int
+    ) -> _Followers:
+        """Followers by contexts that are numbered and in order."""
+        return cls(np.searchsorted(contexts, np.arange(size + 1)), words, counts)
+
+    def after(self, context: int, less: Floats) -> Floats:
+        """How likely each word follows a context, float64 ``(words,)``.
+
+        Args:
+            context: Its number.
+            less: How likely each word is by a shorter context.
+        """
+        own = slice(self.starts[context], self.starts[context + 1])
+        kinds = own.stop - own.start
+        if not kinds:
+            return less
+        total = self.counts[own].sum() + _TRUST * kinds
+        likely: Floats = less * (_TRUST * kinds / total)
+        likely[self.words[own]] += self.counts[own] / total
+        return likely
+
+
+class Counts:
+    """Words, what follows what, and topics.
+
+    Attributes:
+        words: All that is known; the first two are ``END`` and ``START``.
+        places: Of each among them.
+        lean: How much likelier each topic makes each word, as a logarithm, float16 ``(topics, words)``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        spelled = json.loads((folder / "phrases.json").read_text("ascii"))
+        tensors = load_file(folder / "phrases.safetensors")
+        self.words: list[str] = ["", "", *spelled["words"]]
+        self.places = {word: place for place, word in enumerate(self.words) if word}
+        self._names: list[tuple[str, ...]] = [tuple(each) for each in spelled["topics"]]
+        size = len(self.words)
+        first = tensors["pair_first"].astype(np.int64)
+        following = tensors["pair_next"].astype(np.int64)
+        counts = tensors["pair_count"].astype(np.float64)
+        self._alone: Floats = np.bincount(following, counts, minlength=size) / counts.sum()
+        self._pairs = _Followers.of(first, following, counts, size)
+        self._triples = _Followers.of(
+            tensors["triple_pair"].astype(np.int64),
+            tensors["triple_next"].astype(np.int64),
+            tensors["triple_count"].astype(np.float64),
+            len(first),
+        )
+        self._before = _before(first, following, counts, size)
+        self._unseen = _unseen(self._pairs)
+        self.lean = _leanings(tensors, self._alone, len(self._names))
+        self.bytes = sum(each.nbytes for each in tensors.values()) + self.lean.nbytes
+
+    def topics_in(self, text: str) -> list[int]:
+        """The topics that a text names, in their order."""
+        said = " " + " ".join(WORD.findall(text.lower())) + " "
+        return [
+            topic
+            for topic, names in enumerate(self._names)
+            if any(f" {name} " in said or f" {name}s " in said for name in names)
+        ]
+
+    def after(self, before: Sequence[int]) -> Floats:
+        """How likely each word comes next, float64 ``(words,)``, by the last two words; -1 is one that is not known."""
+        earlier, last = before[-2], before[-1]
+        if last < 0:
+            return self._alone
+        likely = self._pairs.after(last, self._alone)
+        pair = self._pair(earlier, last)
+        return likely if pair is None else self._triples.after(pair, likely)
+
+    def ahead_of(self, word: int) -> Floats:
+        """How likely each word is followed by this one, float64 ``(words,)``; 1 for one that is not known."""
+        if word < 0:
+            return np.ones(len(self.words))
+        likely: Floats = self._unseen * self._alone[word]
+        places, shares = self._before[word]
+        likely[places] += shares
+        return likely
+
+    def _pair(self, earlier: int, last: int) -> int | None:
+        """Number of two words that were met beside each other."""
+        if earlier < 0:
+            return None
+        own = slice(self._pairs.starts[earlier], self._pairs.starts[earlier + 1])
+        place = int(np.searchsorted(self._pairs.words[own], last))
+        found = place < own.stop - own.start and self._pairs.words[own][place] == last
+        return int(own.start) + place if found else None
+
+
+def _before(
+    first: NDArray[np.int64], following: NDArray[np.int64], counts: Floats, size: int
+) -> list[tuple[NDArray[np.int64], Floats]]:
+    """For each word what came before it, and how much of what followed that it was."""
+    totals = np.bincount(first, counts, minlength=size) + _TRUST * np.bincount(first, minlength=size)
+    order = np.argsort(following, kind="stable")
+    bounds = np.searchsorted(following[order], np.arange(size + 1))
+    shares = counts / totals[first]
+    parts = (order[start:stop] for start, stop in pairwise(bounds))
+    return [(first[part], shares[part]) for part in parts]
+
+
+def _unseen(pairs: _Followers) -> Floats:
+    """How likely each word is followed by something new, float64 ``(words,)``."""
+    kinds = np.diff(pairs.starts)
+    sums = np.add.reduceat(np.append(pairs.counts, 0.0), np.minimum(pairs.starts[:-1], len(pairs.counts)))
+    totals = np.where(kinds > 0, sums, 0.0) + _TRUST * kinds
+    return np.where(kinds > 0, _TRUST * kinds / np.maximum(totals, 1.0), 1.0)
+
+
+def _leanings(tensors: Mapping[str, NDArray[np.generic]], alone: Floats, topics: int) -> NDArray[np.float16]:
+    """How much likelier each topic makes each word."""
+    topic, word = tensors["topic"].astype(np.int64), tensors["topic_word"].astype(np.int64)
+    count = tensors["topic_count"].astype(np.float64)
+    totals = np.bincount(topic, count, minlength=topics) + _TOPIC_PRIOR
+    base = np.log(_TOPIC_PRIOR / totals)
+    leanings = np.repeat(base[:, None], len(alone), axis=1)
+    known = alone[word]
+    share = np.divide(count, known, out=np.zeros_like(count), where=known > 0)
+    leanings[topic, word] = np.log((share + _TOPIC_PRIOR) / totals[topic])
+    leanings[:, END] = leanings[:, START] = 0.0
+    return leanings.astype(np.float16)

@@ -1,0 +1,144 @@
+"""Writes and fills in short texts by counted sequences of words, each leaning towards a topic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import count
+
+import numpy as np
+
+from pcevolve_server.errors import AbandonedError
+from pcevolve_server.generator import Unwanted, wanted
+from pcevolve_server.phrases.counts import END, START, WORD, Counts, Floats
+from pcevolve_server.writer import Completion, TextRecipe, TextTask
+from pcevolve_shared.blanks import BLANK, asked
+from pcevolve_shared.wire import ModelInfo
+
+_READ = 100
+"""Words of a text by which its topic is guessed, at most."""
+
+
+class Phrases:
+    """The bundled language model. A completion depends on its task alone, bit for bit.
+
+    Asked for a text, it writes about a topic that the question names, or about any. Asked to fill in blanks, it takes
+    what is left of the text for a hint at the topic.
+    """
+
+    def __init__(self, info: ModelInfo, counts: Counts, most: int) -> None:
+        """Serve counts.
+
+        Args:
+            info: What callers are told.
+            counts: What it knows.
+            most: Texts of one run.
+        """
+        self.info, self._counts, self.companions = info, counts, most
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the counts."""
+        return self._counts.bytes
+
+    def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
+        """Write completions; the tasks share one recipe and the answer keeps their order.
+
+        Raises:
+            AbandonedError: It was not wanted any more.
+        """
+        return [self._completion(task, unwanted) for task in tasks]
+
+    def _completion(self, task: TextTask, unwanted: Unwanted) -> Completion:
+        if unwanted():
+            raise AbandonedError("nobody waits for it any more")
+        started, random = time.monotonic(), np.random.default_rng(task.seed)
+        said = "\n".join(words for role, words in task.messages if role != "assistant")
+        question = asked(said)
+        if question is None:
+            found, whole = self._written(said, task.recipe, random)
+        else:
+            found, whole = self._filled(*question, task.recipe, random), True
+        text = " ".join(found)
+        stops = [place for stop in task.recipe.stops if (place := text.find(stop)) >= 0]
+        return Completion(
+            text=text[: min(stops)] if stops else text,
+            finish="stop" if whole or stops else "length",
+            prompt_tokens=len(said.split()),
+            tokens=len(found),
+            seconds={"write_text": time.monotonic() - started},
+        )
+
+    def _written(self, said: str, recipe: TextRecipe, random: np.random.Generator) -> tuple[list[str], bool]:
+        """The words of a new text, and whether it ended by itself."""
+        topics = self._counts.topics_in(said) or range(len(self._counts.lean))
+        lean = self._leaning(int(random.choice(list(topics))))
+        written = [START, START]
+        for length in count():
+            if length == recipe.tokens:
+                break
+            likely = self._counts.after(written) * lean
+            likely[START] = 0.0
+            likely[END] *= length > 1  # a text has words
+            written.append(_drawn(likely, recipe, random))
+            if written[-1] == END:
+                return [self._counts.words[word] for word in written[2:-1]], True
+        return [self._counts.words[word] for word in written[2:]], False
+
+    def _filled(
+        self, prompt: str, blanked: str, recipe: TextRecipe, random: np.random.Generator
+    ) -> list[str]:
+        """The words of a text, with new ones in place of the blanks."""
+        found = blanked.split()[: recipe.tokens]
+        spots = [None if word == BLANK else self._place(word) for word in found]
+        lean = self._leaning(self._guessed(prompt, [spot for spot in spots if spot is not None], random))
+        read = [START, START]
+        for place, spot in enumerate(spots):
+            if spot is None:
+                following = spots[place + 1] if place + 1 < len(spots) else END
+                likely = self._counts.after(read) * lean
+                likely[[START, END]] = 0.0
+                if following is not None:
+                    likely *= self._counts.ahead_of(following)
+                spot = _drawn(likely, recipe, random)
+                found[place] = self._counts.words[spot]
+            read.append(spot)
+        return found
+
+    def _guessed(self, prompt: str, spots: Sequence[int], random: np.random.Generator) -> int:
+        """A topic drawn by what is left of a text, among those that the prompt names if it names any."""
+        topics = self._counts.topics_in(prompt) or list(range(len(self._counts.lean)))
+        seen = [spot for spot in spots[:_READ] if spot > START]
+        hints = self._counts.lean[np.ix_(topics, seen)].astype(np.float64).sum(axis=1)
+        shares = np.exp(hints - hints.max())
+        return int(topics[int(random.choice(len(topics), p=shares / shares.sum()))])
+
+    def _leaning(self, topic: int) -> Floats:
+        leaning: Floats = np.exp(self._counts.lean[topic].astype(np.float64))
+        return leaning
+
+    def _place(self, word: str) -> int:
+        """A word of a text among those that are known; -1 for any other."""
+        found = WORD.search(word.lower())
+        return -1 if found is None else self._counts.places.get(found[0], -1)
+
+
+def _drawn(likely: Floats, recipe: TextRecipe, random: np.random.Generator) -> int:
+    """A word, drawn as a recipe says."""
+    if recipe.temperature == 0:
+        return int(likely.argmax())
+    shares = likely ** (1.0 / max(recipe.temperature, 0.05))
+    if recipe.top_p < 1:
+        shares = _nucleus(shares, recipe.top_p)
+    sums = shares.cumsum()
+    return int(np.searchsorted(sums, random.random() * sums[-1], side="right"))
+
+
+def _nucleus(shares: Floats, part: float) -> Floats:
+    """The likeliest words that have this part of all probability together."""
+    order = np.argsort(-shares, kind="stable")
+    sums = shares[order].cumsum()
+    kept = order[: int(np.searchsorted(sums, part * sums[-1])) + 1]
+    nucleus: Floats = np.zeros_like(shares)
+    nucleus[kept] = shares[kept]
+    return nucleus
