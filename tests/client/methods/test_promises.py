@@ -57,11 +57,22 @@ PROMISES = {
         "replace-one; the iterations compose. The published calibration is the looser split sigma = "
         "sqrt(2 ln(1.25/delta))/epsilon per step"
     ),
+    "aug-pe": (
+        "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all "
+        "classes together by at most 1 in L2 norm under add-remove and by the square root of 2 under "
+        "replace-one; the iterations and the selection of the dataset compose"
+    ),
     "pe-em": (
         "epsilon-DP, or (epsilon, delta)-DP where composition of bounded-range mechanisms is tighter: "
         "every draw has probability proportional to exp(eta x votes); a privacy unit adds at most 1 vote "
         "in one class, so a draw of all classes together is eta-bounded-range under add-remove and 2 eta "
         "under replace-one"
+    ),
+    "secpe": (
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release of counts of all classes "
+        "together, to which a privacy unit adds a vector of L2 norm at most 1, of L2 sensitivity 1 "
+        "under add-remove and the square root of 2 under replace-one; every selection is "
+        "post-processing of it"
     ),
     "random": ("0-DP: no draw depends on the private data, under either neighbour relation"),
     "le": ("0-DP: nothing depends on the private data, under either neighbour relation"),

@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from pcevolve.errors import UsageError
+from pcevolve.public.modalities import Images
 from pcevolve.public.options import Panel, Setting, checked, flag, options_of
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.settings import RunSettings
@@ -64,7 +65,11 @@ def test_what_is_wrong_is_told_by_the_name_that_the_command_line_uses():
 
 def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
     of_runs = {option.name: option for option in options_of(RunSettings)}
-    repeated = set(of_runs) & set(PublicPlan.model_fields)
+    declared = {
+        **get_type_hints(PublicPlan, include_extras=True),
+        **get_type_hints(Images, include_extras=True),
+    }
+    repeated = set(of_runs) & set(declared)
     assert {"candidates", "delta", "guidance", "image_hosts", "steps"} <= repeated
     assert all(of_runs[name].setting.public for name in repeated)
     written_anew = {
@@ -77,7 +82,6 @@ def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
         "strengths",
         "prompts",
     }  # resolved, or stricter in plans
-    declared = get_type_hints(PublicPlan, include_extras=True)
     assert {name for name in repeated if "Setting(" not in str(declared[name])} == written_anew
 
 

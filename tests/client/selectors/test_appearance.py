@@ -53,7 +53,7 @@ class Exact:
 def dataset(pictures: tuple[Image.Image, ...], unit_of: tuple[int, ...] = ()) -> PrivateDataset:
     return PrivateDataset(
         labels=("a", "b"),
-        images=pictures,
+        items=pictures,
         targets=np.arange(len(pictures)) % 2,
         digests=tuple(str(number).encode() for number in range(len(pictures))),
         unit_of=np.array(unit_of, dtype=np.int64),
@@ -61,7 +61,7 @@ def dataset(pictures: tuple[Image.Image, ...], unit_of: tuple[int, ...] = ()) ->
 
 
 def released(data: PrivateDataset, *rest: object) -> Appearance:
-    return released_appearance(appearances(data.images), data.unit_of, *rest)
+    return released_appearance(appearances(data.items), data.unit_of, *rest)
 
 
 def summed(

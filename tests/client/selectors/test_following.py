@@ -27,8 +27,10 @@ QUICK = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.f
 
 def event_of(name: str, classes: int) -> Event:
     """What pays for one round of a selector."""
-    mechanism = "gaussian" if name in ("noisy-argmax", "votes", "means") else "exponential"
-    counts = {"votes": 1, "means": 1, "joint": 1, "votes-em": 3}
+    mechanism = (
+        "gaussian" if name in ("noisy-argmax", "votes", "votes-rank", "cells", "means") else "exponential"
+    )
+    counts = {"votes": 1, "votes-rank": 1, "cells": 1, "means": 1, "joint": 1, "votes-em": 3}
     return Event(mechanism, "1/2", counts.get(name, classes))
 
 

@@ -97,6 +97,9 @@ GAUSSIAN = {
         "noisy-argmax", (Event("gaussian", "5/4", count=2),), COPIES, access=1, tight=0.9
     ),
     "votes": Promise("votes", (Event("gaussian", "5/4"),), FEW, access=0, tight=0.99),
+    "votes, the best kept": Promise("votes-rank", (Event("gaussian", "5/4"),), FEW, access=0, tight=0.99),
+    "cells": Promise("cells", (Event("gaussian", "5/4"),), FEW, access=0, tight=0.99),
+    "cells, units of two": Promise("cells", (Event("gaussian", "5/4"),), PAIRS, access=0, tight=0.99),
     "votes, units of two": Promise("votes", (Event("gaussian", "5/4"),), PAIRS, access=0, tight=0.99),
     "votes, three each": Promise("votes", (Event("gaussian", "5/4"),), SEVERAL, access=0, tight=0.99),
     "votes, units of two with three each": Promise(

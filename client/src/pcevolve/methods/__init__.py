@@ -10,7 +10,7 @@ May import ``dp``, ``public`` and ``privacy``. Imported by ``audit``, ``bench``,
 from __future__ import annotations
 
 from pcevolve.errors import UsageError
-from pcevolve.methods import auto, dp_means, jvem, le, pcevolve, pcevolve_gm, pe, random, t2i
+from pcevolve.methods import aug_pe, auto, dp_means, jvem, le, pcevolve, pcevolve_gm, pe, random, secpe, t2i
 from pcevolve.methods.method import Method
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
@@ -20,6 +20,7 @@ __all__ = ["AUTO", "METHODS", "Method", "Scope", "default_delta", "method", "res
 METHODS: dict[str, Method] = {
     each.name: each
     for each in (
+        aug_pe.METHOD,
         dp_means.METHOD,
         jvem.METHOD,
         le.METHOD,
@@ -30,6 +31,7 @@ METHODS: dict[str, Method] = {
         pe.METHOD,
         pe.EXPONENTIAL,
         random.METHOD,
+        secpe.METHOD,
         t2i.METHOD,
     )
 }

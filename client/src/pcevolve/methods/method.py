@@ -22,6 +22,8 @@ SelectorName = Literal[
     "plain-distance",
     "noisy-argmax",
     "votes",
+    "votes-rank",
+    "cells",
     "votes-em",
     "joint",
     "means",
@@ -36,6 +38,11 @@ APPEARANCE = (
 COUNTED = (
     "with the first round's votes the numbers of privacy units by class are released, at a part of the same epsilon: "
     "Gaussian noise on a histogram of the same sensitivity"
+)
+SECRETS = (
+    "beside that, a secret on the owner's list that somebody guesses with a probability of {prior:g} before this "
+    "release is guessed with at most {bound:g} after it, by whatever attack, if it stands in at most {most} texts: "
+    "these count no more together; what other releases say of it adds to that"
 )
 COMPOSED = (
     "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; with "
@@ -100,6 +107,7 @@ class Method:
         centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
             then how the method does it unless a plan says otherwise; empty for a method that releases no means.
         reworded: Whether its first images are asked for with several prompts where nobody gives any.
+        selects_anew: Whether the dataset's selection asks the private data once more, after all rounds.
         own: Options that mean something to this method and not to every other, as the run's settings name them.
     """
 
@@ -120,6 +128,7 @@ class Method:
     appearance: AppearanceMode = "as-is"
     centre_first: str = ""
     own: frozenset[str] = frozenset()
+    selects_anew: bool = False
     varies: bool = True
     reworded: bool = False
 
@@ -188,6 +197,8 @@ class Method:
 
     def _paying(self, scope: Scope) -> Scope:
         """The scope in which rounds are paid for: without rounds, the selection of the dataset is the one that pays."""
+        if self.selects_anew:
+            return replace(scope, iterations=scope.iterations + 1)
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
     def prototypes_for(self, candidates: int) -> int:
@@ -235,6 +246,10 @@ class Method:
             parts.append(APPEARANCE)
         if plan.class_counts:
             parts.append(COUNTED)
+        if plan.secrecy:
+            parts.append(
+                SECRETS.format(prior=plan.secrecy.prior, bound=plan.secrecy.bound, most=plan.secrecy.most)
+            )
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.delta) < pure:
             parts.append(COMPOSED.format(delta=plan.delta, pure=float(pure)))

@@ -24,6 +24,8 @@ from pcevolve.privacy import Budget, Event
 
 SENSITIVITIES: Mapping[str, tuple[Callable[[Scope], float], str]] = {
     "votes": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
+    "cells": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
+    "votes-rank": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
     "means": (lambda scope: bounded_sum_sensitivity(scope.relation), "clip radii R"),
     "noisy-argmax": (lambda scope: bounded_vector_sensitivity(scope.candidates), "utility"),
 }

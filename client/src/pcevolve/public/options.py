@@ -37,6 +37,7 @@ class Panel(StrEnum):
     PRIVACY = "Privacy"
     EVOLUTION = "Evolution"
     IMAGES = "Images"
+    TEXTS = "Texts"
     API = "Image API"
     ENCODER = "Encoder"
     TIMING = "Timing"
@@ -129,7 +130,8 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
     if fault["type"] == "missing":
         missing = [flag(str(each["loc"][0]), model) for each in error.errors() if each["type"] == "missing"]
         return f"{' and '.join(missing)} must be given: --help says more"
-    return f"{flag(str(fault['loc'][0]), model)}: {said}"
+    place = fault["loc"]
+    return f"{flag(str(place[-1] if place[0] == 'modality' else place[0]), model)}: {said}"
 
 
 def _option(name: str, hint: TypeHint, field: FieldInfo) -> Option:

@@ -13,18 +13,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, chain, islice, pairwise, takewhile
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from pcevolve.privacy import Budget, Event
 from pcevolve.public import settings
 from pcevolve.public.labels import label_faults
 from pcevolve.public.library import Library
+from pcevolve.public.modalities import Images, Modality, Texts, gathered, scattered
+from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.wordings import filled
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
+TEXT_TEMPLATE = "Write one {domain} about {label}."
+UNLABELLED_TEXT_TEMPLATE = "Write one {domain}."
 IN_PROCESS = "http://in-process.invalid"
 """What a plan has for the API's address where the generator ran inside the client's own process: no host's name."""
 STAGES = {"create": "i", "vary": "i", "look": "l", "extend": "x", "enlarge": "y"}
@@ -142,7 +153,7 @@ class PublicPlan(BaseModel):
     prompt_template: settings.PromptTemplate = TEMPLATE
     # Of each class in the order of the labels; absent in plans of earlier versions, and where the template is all.
     prompts: Annotated[tuple[tuple[settings.Prompt, ...], ...], Field(exclude_if=operator.not_)] = ()
-    negative_prompt: settings.NegativePrompt = ""
+    modality: Modality
     candidates: settings.Candidates = 100
     initial: settings.Initial
     prototypes: settings.Prototypes = 1
@@ -164,13 +175,6 @@ class PublicPlan(BaseModel):
     strengths: tuple[settings.Strength, ...]  # none where nothing is varied by its image
     # Absent in plans of earlier versions, and where images are varied.
     vary_by: Annotated[settings.VaryBy, Field(exclude_if=lambda by: by == "image")] = "image"
-    guidance: settings.Guidance = 7.5
-    steps: settings.Steps = 50
-    # Absent in plans of earlier versions, and without an adapter.
-    adapter: Annotated[settings.Adapter | None, Field(exclude_if=operator.not_)] = None
-    adapter_scale: Annotated[settings.AdapterScale | None, Field(exclude_if=_absent)] = None
-    width: settings.Pixels
-    height: settings.Pixels
     batch: settings.Batch = 32
     relation: settings.Relation = "replace-one"
     unit: str = "image"
@@ -192,6 +196,8 @@ class PublicPlan(BaseModel):
     in_turns: Annotated[bool, Field(exclude_if=operator.not_)] = False
     # What is not there is not written down, so that plans of other providers' runs stay as they were.
     library: Annotated[Library | None, Field(exclude_if=operator.not_)] = None
+    # Absent without a list of secrets.
+    secrecy: Annotated[Secrecy | None, Field(exclude_if=operator.not_)] = None
     # Absent in plans of earlier versions, whose cards have no front matter.
     licence: Annotated[settings.Licence | None, Field(exclude_if=operator.not_)] = None
     # No part of a plan when it is fixed: each was asked for after the dataset was released, and is on record there.
@@ -203,8 +209,10 @@ class PublicPlan(BaseModel):
     def _consistent(self) -> Self:
         if len(self.strengths) != (0 if self.varies_prompts else self.iterations):
             raise ValueError("strengths: one per iteration is needed, and none where prompts are varied")
-        if self.varies_prompts and (self.wordings < FEWEST_WORDINGS or self.adapter):
+        if self.varies_prompts and (self.wordings < FEWEST_WORDINGS or self._has_adapter):
             raise ValueError("vary-by: prompt needs --prompts, two at least for each class, and no --adapter")
+        if isinstance(self.modality, Texts) and self.appearance != "as-is":
+            raise ValueError("appearance: texts have none, so they are taken as-is")
         if faults := label_faults(self.labels):
             raise ValueError(f"labels: {'; '.join(faults[:_NAMED])}")
         if "{label}" not in self.prompt_template and len(self.labels) > 1:
@@ -215,8 +223,6 @@ class PublicPlan(BaseModel):
             raise ValueError("prompts: every class needs as many as every other, and one at least")
         if self.prompts and (len(self.prompts) != len(self.labels) or self.wordings > self.initial):
             raise ValueError("prompts: each class needs some, and none of them more than its first images")
-        if (self.adapter is None) != (self.adapter_scale is None):
-            raise ValueError("adapter: an adapter and the weight of its image prompt go together")
         if self.class_counts and len(self.labels) == 1:
             raise ValueError("class-counts: one class has no proportions, so its number is not asked for")
         if self.joined_frame and self.frame is None:
@@ -231,6 +237,41 @@ class PublicPlan(BaseModel):
                 "matched or as-is"
             )
         return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gathered(cls, values: object) -> object:
+        return gathered(values)
+
+    @model_serializer(mode="wrap")
+    def _scattered(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return scattered(write(self))
+
+    @property
+    def images(self) -> Images:
+        """How images are asked for.
+
+        Raises:
+            TypeError: It is texts that are made.
+        """
+        if not isinstance(self.modality, Images):
+            raise TypeError("a plan for texts has no settings of images")
+        return self.modality
+
+    @property
+    def texts(self) -> Texts:
+        """How texts are asked for.
+
+        Raises:
+            TypeError: It is images that are made.
+        """
+        if not isinstance(self.modality, Texts):
+            raise TypeError("a plan for images has no settings of texts")
+        return self.modality
+
+    @property
+    def _has_adapter(self) -> bool:
+        return isinstance(self.modality, Images) and self.modality.adapter is not None
 
     @property
     def budget(self) -> Budget:

@@ -22,6 +22,7 @@ _MOST_USED = Setting(Panel.MOST_USED, public=True)
 _PRIVACY = Setting(Panel.PRIVACY, public=True)
 _EVOLUTION = Setting(Panel.EVOLUTION, public=True)
 _IMAGES = Setting(Panel.IMAGES, public=True)
+_TEXTS = Setting(Panel.TEXTS, public=True)
 _API = Setting(Panel.API, public=True)
 
 
@@ -215,6 +216,14 @@ Adapter = Annotated[
 ]
 AdapterScale = Annotated[
     float, Field(ge=0, le=1, description="Weight of the image prompt (--adapter)."), _IMAGES
+]
+Tokens = Annotated[
+    int, Field(ge=1, le=4096, description="Most tokens of one text, of an API that writes texts."), _TEXTS
+]
+Temperature = Annotated[
+    float,
+    Field(ge=0, le=2, description="Temperature of the language model, of an API that writes texts."),
+    _TEXTS,
 ]
 Pixels = Annotated[
     int, Field(ge=8, le=4096, description="Pixels per side; the model's own if not given."), _IMAGES

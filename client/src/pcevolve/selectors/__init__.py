@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.contrastive import (
     Contrastive,
     NoisyArgmax,
@@ -34,6 +35,8 @@ SELECTORS: Mapping[str, Callable[[], Selector]] = {
     "plain-distance": partial(Contrastive, uncalibrated),
     "noisy-argmax": partial(NoisyArgmax, calibrated),
     "votes": Votes,
+    "cells": Cells,
+    "votes-rank": partial(Votes, ranked=True),
     "votes-em": ExponentialVotes,
     "joint": Joint,
     "means": Means,

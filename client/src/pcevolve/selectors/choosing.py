@@ -18,8 +18,9 @@ from pcevolve.encoders import Encoder
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.errors import ModelError
 from pcevolve.evolve import Pool, Population
-from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance, developed
+from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance
 from pcevolve.modality.images.decoding import picture
+from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
 from pcevolve.selectors import Measurement, Scene, Selector
@@ -170,8 +171,8 @@ class Chooser:
 
     def _one(self, digest: str, rendition: Rendition) -> FloatArray:
         if (digest, rendition) not in self._embedded:
-            image = developed(self.received(digest), rendition)
-            self._embedded[digest, rendition] = self.encoder.embed([image])[0]
+            shown = medium(self.plan.modality.kind).decoded(self.received(digest), rendition)
+            self._embedded[digest, rendition] = self.encoder.embed([shown])[0]
         return self._embedded[digest, rendition]
 
 

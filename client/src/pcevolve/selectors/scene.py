@@ -37,12 +37,14 @@ class PrivateEmbeddings:
         targets: int64 ``(images,)``: indices of their classes.
         units: int64 ``(images,)``: equal numbers are one privacy unit.
         search: Finds the nearest candidates of some of them; where, and on how many machines, changes no answer.
+        caps: float64 ``(images,)`` in [0, 1]: what the secrets that each holds leave it of a vote; None for all of it.
     """
 
     embeddings: FloatArray
     targets: IntArray
     units: IntArray
     search: Search = nearest_of_some
+    caps: FloatArray | None = None
 
     def __repr__(self) -> str:
         """Nothing about the data."""
@@ -55,6 +57,11 @@ class PrivateEmbeddings:
     def shares(self) -> FloatArray:
         """What each image may add so that a unit's images add 1 in all, float64 ``(images,)``."""
         return unit_shares(self.units)
+
+    @property
+    def capped(self) -> FloatArray:
+        """What is left of each image's vote, float64 ``(images,)``."""
+        return np.ones(len(self)) if self.caps is None else rounded_down(self.caps)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
         """What each of an image's votes counts so that a unit's vector of votes has an L2 norm of at most 1.

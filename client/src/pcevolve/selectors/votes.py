@@ -32,12 +32,17 @@ Query: TypeAlias = Callable[[PrivateEmbeddings, Scene], FloatArray]
 
 @dataclass(frozen=True)
 class Votes:
-    """Gaussian noise on the histogram of all classes together, then resampling (method ``pe``).
+    """Gaussian noise on the histogram of all classes together, then resampling (``pe``), or the best (``aug-pe``).
 
     A unit's vector of votes is non-negative and has an L2 norm of 1, so the histogram's L2 sensitivity is 1 under
     ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included. So is that of a unit's shares in the
     numbers of units by class, which add up to 1; of two events, the first pays for these.
+
+    Attributes:
+        ranked: Whether the candidates with most votes are picked, each once, whatever H is, and none is drawn.
     """
+
+    ranked: bool = False
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         """Count votes, and units if that is paid for, and add noise.
@@ -55,9 +60,9 @@ class Votes:
         return measured
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
-        """Draw parents with replacement, by noisy votes less H; at random where nothing is left.
+        """Draw parents with replacement, by noisy votes less H; at random where nothing is left. Or the best of them.
 
-        Source: Lin et al. 2024, Algorithm 1, lines 6-8 and Algorithm 2, line 7.
+        Source: Lin et al. 2024, Algorithm 1, lines 6-8 and Algorithm 2, line 7; Xie et al. 2024, Algorithm 1.
         """
         parts = _by_class(measured["votes"], scene)
         return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
@@ -79,7 +84,7 @@ class Votes:
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""
         votes = cast_votes(private, scene)
-        return _counted(votes, private.norm_shares(votes), scene)
+        return counted(votes, private.norm_shares(votes), scene)
 
     def _queries(self, events: Events) -> tuple[tuple[str, Query], ...]:
         """What each event pays for, by name, in their order.
@@ -93,6 +98,8 @@ class Votes:
 
     def _parents(self, votes: FloatArray, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
+        if self.ranked:
+            return np.resize(entrants[np.argsort(-votes[entrants], kind="stable")], scene.wanted)
         kept = np.maximum(votes[entrants] - scene.threshold, 0.0)
         weights = kept / kept.sum() if kept.sum() > 0 else None
         return np.asarray(scene.random(target).choice(entrants, scene.wanted, p=weights), dtype=np.int64)
@@ -139,7 +146,7 @@ class ExponentialVotes:
 
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""
-        return _counted(cast_votes(private, scene), private.shares, scene)
+        return counted(cast_votes(private, scene), private.shares, scene)
 
 
 def class_counts(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
@@ -147,13 +154,13 @@ def class_counts(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
     return np.bincount(private.targets, private.shares, minlength=len(scene.labels)).astype(np.float64)
 
 
-def cast_votes(private: PrivateEmbeddings, scene: Scene) -> IntArray:
+def cast_votes(private: PrivateEmbeddings, scene: Scene, count: int | None = None) -> IntArray:
     """The candidates that each image votes for, int64 ``(images, q)``: indices into all pools, class after class.
 
-    q is what the scene says, or as many candidates as the smallest class can use.
+    q is ``count``, or what the scene says; or as many candidates as the smallest class can use.
     """
     entrants = [scene.entrants(target) for target in range(len(scene.labels))]
-    count = min(scene.votes, *map(len, entrants))
+    count = min(count or scene.votes, *map(len, entrants))
     votes = np.empty((len(private), count), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
         rows, own = np.flatnonzero(private.targets == target), entrants[target]
@@ -162,7 +169,7 @@ def cast_votes(private: PrivateEmbeddings, scene: Scene) -> IntArray:
     return votes
 
 
-def _counted(votes: IntArray, shares: FloatArray, scene: Scene) -> FloatArray:
+def counted(votes: IntArray, shares: FloatArray, scene: Scene) -> FloatArray:
     """Sums by candidate of the shares, float64 ``(images,)``, that each of an image's votes counts."""
     each = np.repeat(shares, votes.shape[1])
     return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(scene)[-1]), dtype=np.float64)

@@ -1,0 +1,60 @@
+"""(p, r)-secrecy: whoever guesses a secret with probability p before a release guesses it with at most r after it.
+
+A release that is μ-GDP for the value of a secret allows r = Φ(Φ⁻¹(p) + μ), whatever the attack: guessing is a test
+between the value and all others, with p false positives at most (Dong, Roth & Su 2022, for the trade-off curve; SecPE,
+arXiv 2510.10990, for its use). So a secret has a budget of μ, which the records that hold it share.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy.special import ndtr, ndtri
+
+from pcevolve.dp.sensitivity import histogram_sensitivity
+from pcevolve.privacy import Relation
+
+_DOWN = 1 - 2**-40
+"""More than what is rounded here can be rounded up by."""
+
+
+def secret_budget(prior: float, bound: float) -> float:
+    """η: the largest μ at which a secret with this prior is guessed with at most this probability.
+
+    Args:
+        prior: p, in (0, 1).
+        bound: r, in [p, 1).
+
+    Raises:
+        ValueError: They are not.
+    """
+    if not 0 < prior <= bound < 1:
+        raise ValueError(f"a prior of {prior:g} and a bound of {bound:g}: 0 < prior <= bound < 1 is needed")
+    return max(0.0, float(ndtri(bound) - ndtri(prior)))
+
+
+def most_success(mu: float, prior: float) -> float:
+    """r: the largest probability with which a secret is guessed after a μ-GDP release, by its prior."""
+    return float(ndtr(ndtri(prior) + mu))
+
+
+def secret_share(budget: float, holders: int, multiplier: float, relation: Relation) -> float:
+    """What a record that holds a secret may count in a histogram, in units of a whole vote.
+
+    Neighbours are datasets in which the same records hold another value of one secret. Then each of at most ``holders``
+    records takes its share from one entry and puts it into another, so the histogram moves by at most the square root
+    of 2 times the sum of their shares, and noise of ``multiplier`` times the sensitivity under the relation makes that
+    μ-GDP with μ at most ``budget``. A share depends on its own record and on public numbers alone: were it to depend on
+    how many others hold the secret, one more record would move them all.
+
+    Args:
+        budget: η of each secret.
+        holders: Most records that hold one secret; public.
+        multiplier: Standard deviation of the noise over the L2 sensitivity of the histogram.
+        relation: Neighbour relation of the histogram's records.
+
+    Returns:
+        In [0, 1], rounded down.
+    """
+    share = budget * multiplier * histogram_sensitivity(relation) / (math.sqrt(2) * holders)
+    return min(1.0, share * _DOWN)

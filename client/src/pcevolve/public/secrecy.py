@@ -1,0 +1,31 @@
+"""What is promised about the secrets on an owner's list; public, unlike the list."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+USUAL_PRIOR, USUAL_BOUND, USUAL_SIZE = 1e-4, 1e-3, 10
+
+
+class Secrecy(BaseModel):
+    """A secret that somebody guesses with probability ``prior`` is guessed with at most ``bound`` after the run.
+
+    Attributes:
+        prior: p.
+        bound: r.
+        most: Private texts that one secret stands in, at most.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prior: Annotated[float, Field(gt=0, lt=1)]
+    bound: Annotated[float, Field(gt=0, lt=1)]
+    most: Annotated[int, Field(ge=1)]
+
+    @model_validator(mode="after")
+    def _is_weaker_than_a_guess(self) -> Self:
+        if self.bound < self.prior:
+            raise ValueError("secret-bound must not be below --secret-prior, which guessing reaches")
+        return self

@@ -1,0 +1,93 @@
+"""One release of how many private records lie near each first candidate; every selection after it is free (SecPE).
+
+The first candidates, which are public, are the anchors of cells. A record counts for the cell of its nearest anchor of
+its class: less where it holds secrets, and never with more than a unit's whole vote. Later candidates fall into cells
+too, by their own nearest anchor, so no later round looks at private data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import histogram_sensitivity
+from pcevolve.privacy import Events
+from pcevolve.selectors.coarse import idle_step, is_coarse, without_idle_digits
+from pcevolve.selectors.distances import nearest_of_some
+from pcevolve.selectors.following import has_form
+from pcevolve.selectors.scene import (
+    IntArray,
+    Measurement,
+    PrivateEmbeddings,
+    Scene,
+    deviation,
+    expect,
+    only,
+)
+from pcevolve.selectors.votes import cast_votes, counted
+
+LEAST = 1e-9
+"""What a cell counts that noise left nothing of: its candidates come last."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Gaussian noise on the weighted counts of all cells of all classes together (method ``secpe``).
+
+    A unit of m records adds a share of 1/m for each, so its vector of counts has an L2 norm of at most 1; it is smaller
+    where records hold secrets, by ``dp.secrecy.secret_share``, which has the proof. Shares that make the norm just 1,
+    as Private Evolution's do, would depend on where the unit's other records lie: another value of a secret in one
+    record would change what all of them count.
+    """
+
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+        """Count, and add noise.
+
+        Returns:
+            ``cells``: float64 ``(anchors of all classes,)``, class after class, without idle digits; ``anchors``: int64
+            ``(classes,)``, how many each class has, which is public.
+        """
+        event = only(events)
+        expect(event, "gaussian")
+        votes = cast_votes(private, scene, count=1)
+        weights = private.shares * private.capped
+        sigma = deviation(event, histogram_sensitivity(scene.relation))
+        noisy = noise.gaussian(f"{scene.key}/cells", counted(votes, weights, scene), sigma)
+        return {"cells": without_idle_digits(noisy, sigma), "anchors": _sizes(scene)}
+
+    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+        """The best of each class by count of its cell over candidates in it, with public Gumbel noise, each once."""
+        parts = np.split(measured["cells"], np.cumsum(measured["anchors"])[:-1])
+        return tuple(self._best(part, scene, target) for target, part in enumerate(parts))
+
+    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
+        """0 for a number without idle digits for each candidate of all classes; else None."""
+        sizes = _sizes(scene)
+        form = {"cells": (np.float64, (int(sizes.sum()),)), "anchors": (np.int64, sizes.shape)}
+        if not has_form(measured, form) or not np.array_equal(measured["anchors"], sizes):
+            return None
+        step = idle_step(deviation(only(events), histogram_sensitivity(scene.relation)))
+        return 0 if is_coarse(measured["cells"], step) else None
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """Whether these are what ``pick`` gives."""
+        return all(map(np.array_equal, self.pick(measured, scene), picked))
+
+    def _best(self, cells: FloatArray, scene: Scene, target: int) -> IntArray:
+        pool, entrants = scene.pools[target], scene.entrants(target)
+        anchors = entrants[entrants < len(cells)]
+        if len(anchors):
+            near = anchors[nearest_of_some(pool, entrants, pool[anchors], 1)[:, 0]]
+        else:  # none of the first candidates can be used
+            near = entrants % len(cells)
+        inhabitants = np.bincount(near, minlength=len(cells))[near]
+        scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
+        scores += scene.random(target).gumbel(size=len(entrants))
+        return np.resize(entrants[np.argsort(-scores, kind="stable")], scene.wanted)
+
+
+def _sizes(scene: Scene) -> IntArray:
+    return np.array([len(pool) for pool in scene.pools], dtype=np.int64)
