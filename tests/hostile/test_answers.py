@@ -63,9 +63,9 @@ def padded_png() -> bytes:
 
 
 COUNTS: list[Case] = [
-    Case("no images", "first", says(counted(lambda n: 0)), says="0 images|contract"),
-    Case("one image too few", "variation", says(counted(lambda n: n - 1)), says="1 images where 2"),
-    Case("one image too many", "variation", says(counted(lambda n: n + 1)), says="3 images where 2"),
+    Case("no images", "first", says(counted(lambda n: 0)), says="0 where|contract"),
+    Case("one image too few", "variation", says(counted(lambda n: n - 1)), says="1 where 2"),
+    Case("one image too many", "variation", says(counted(lambda n: n + 1)), says="3 where 2"),
     Case(
         "10,000 images", "first", says(counted(lambda n: 10_000)), says="longer than 1 MiB without its images"
     ),

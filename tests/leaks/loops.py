@@ -69,7 +69,7 @@ class Bent:
 
     def private(self) -> bytes:
         """One of the owner's images."""
-        return secrets.encoded(np.asarray(data_of(self.judge).images[0]))
+        return secrets.encoded(np.asarray(data_of(self.judge).items[0]))
 
     def file_name(self) -> str:
         """The name of one of the owner's files."""
@@ -105,7 +105,7 @@ def _slot(bent: Bent, call: Call, source: Source) -> Given:
 
 
 def _seed(bent: Bent, call: Call, source: Source) -> Given:
-    bits = int.from_bytes(data_of(bent.judge).images[0].tobytes()[:4], "big")
+    bits = int.from_bytes(data_of(bent.judge).items[0].tobytes()[:4], "big")
     return dataclasses.replace(call, seed=bits), source
 
 
@@ -181,7 +181,7 @@ def crashing(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watc
     """Breaks down in the middle, with private things in its last words."""
     for call in plan.round(0):
         generator.create(call)
-    raise ValueError(f"cannot embed {data_of(judge).names[0]}: {data_of(judge).images[0].tobytes().hex()}")
+    raise ValueError(f"cannot embed {data_of(judge).names[0]}: {data_of(judge).items[0].tobytes().hex()}")
 
 
 def leaking(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
@@ -191,7 +191,7 @@ def leaking(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watch
 
 
 def _row(judge: PacedJudge) -> bytes:
-    return data_of(judge).images[0].tobytes()[:48]
+    return data_of(judge).items[0].tobytes()[:48]
 
 
 LOOPS: dict[str, Callable[..., Evolved]] = {

@@ -8,6 +8,7 @@ import pytest
 
 from leaks.attempts import Attempt, tried
 from leaks.corpus import CORPUS
+from leaks.families.images import FORGED, Forge
 from leaks.given import Count, WorldAt
 from leaks.world import CALLS, World
 from pcevolve.providers import DIALECTS
@@ -16,7 +17,23 @@ from pcevolve.providers import DIALECTS
 def _of_images(attempt: Attempt) -> bool:
     """Whether it is about images that go back, or makes a plan that a plan without them cannot be."""
     plans = ("another plan's prompts", "another plan's adapter", "strengths, in another plan")
-    return attempt.family == "files" or attempt.name in plans
+    return attempt.family in ("files", "files of texts") or attempt.name in plans
+
+
+def _fits_texts(attempt: Attempt) -> bool:
+    """Whether it is no change to pixels, and says nothing of how images are asked for."""
+    pixels = any(name in attempt.name for name, forge in FORGED.items() if not _is_blind(forge))
+    settings = ("steps", "guidance", "width", "height", "a plan's negative_prompt", "another plan's")
+    return attempt.spoken == "getimg" and not pixels and not any(each in attempt.name for each in settings)
+
+
+def _is_blind(forge: Forge) -> bool:
+    """Whether it makes something of any bytes, an image or not."""
+    try:
+        forge(b"a text")
+    except OSError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("attempt", CORPUS, ids=str)
@@ -27,6 +44,11 @@ def test_it_does_not_leave(attempt: Attempt, world_at: WorldAt, count: Count):
 @pytest.mark.parametrize("attempt", [each for each in CORPUS if not _of_images(each)], ids=str)
 def test_nor_where_prompts_are_varied(attempt: Attempt, world_at: WorldAt, count: Count):
     _refused(attempt, world_at(attempt.moment, attempt.spoken, True), count)
+
+
+@pytest.mark.parametrize("attempt", [each for each in CORPUS if _fits_texts(each)], ids=str)
+def test_nor_where_texts_are_made(attempt: Attempt, world_at: WorldAt, count: Count):
+    _refused(attempt, world_at(attempt.moment, "chat", False), count)
 
 
 def _refused(attempt: Attempt, world: World, count: Count) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from pcevolve.audit.populations import Populations
 from pcevolve.errors import ClientError
 from pcevolve.pages.report import write_report
-from pcevolve.publish import Release, card, image_paths, released_image, write_summary
+from pcevolve.publish import Release, card, released_image, released_paths, write_summary
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve.transcript.records import GENESIS, Line, digest
@@ -39,7 +39,7 @@ def reissue(root: Path) -> None:
     if plan is None:
         return
     release = root / "release"
-    due = image_paths(Populations(plan, evidence.outputs).dataset(receipts))
+    due = released_paths(plan, Populations(plan, evidence.outputs).dataset(receipts))
     there = {path: each for path, each in due.items() if (release / path).is_file()}
     files = [released_image(path, (release / path).read_bytes(), each) for path, each in there.items()]
     unreadable = [each.id for path, each in due.items() if path not in there]

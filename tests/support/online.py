@@ -16,7 +16,7 @@ from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from support.provider import png
+from support.provider import chatted, png
 
 KEY = "sk-5ecret-0123456789"
 LOGIN = "webui:pa55-0123456789"
@@ -124,6 +124,20 @@ def unknown(fields: Mapping[str, Any], known: set[str]) -> str | None:
 def b64(seed: int) -> str:
     """An image in base64."""
     return base64.b64encode(png(seed)).decode()
+
+
+def chat(heard: Heard) -> Reply:
+    """OpenAI's Chat Completions API; parameters that it does not know are errors."""
+    if heard.headers.get("authorization") != f"Bearer {KEY}":
+        fault = {"message": "Incorrect API key provided.", "type": "invalid_request_error"}
+        return said(401, {"error": {**fault, "param": None, "code": "invalid_api_key"}})
+    if heard.path == "/v1/models":
+        return said(200, {"object": "list", "data": [{"id": "bundled", "object": "model"}]})
+    fields = json.loads(heard.body)
+    odd = unknown(fields, {"model", "messages", "n", "max_tokens", "temperature", "seed"})
+    if odd or heard.path != "/v1/chat/completions":
+        return said(400, {"error": {"message": f"Unrecognized request argument: {odd}", "code": None}})
+    return said(200, {"id": "chatcmpl-1", "created": 1, "usage": {}, **chatted(fields)})
 
 
 def getimg(heard: Heard) -> Reply:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve_shared import images, wire
+from pcevolve_shared.blanks import BLANK, asked
 
 SIZE = 16
+WORDS = ("bird", "fever", "river", "lung", "bread", "violin", "a", "the", "of", "small", "pain", "boat")
 Answer = Callable[[Outgoing], Incoming | None]
 
 
@@ -51,12 +54,33 @@ class FakeProvider:
         if request.url.endswith(wire.MODELS):
             return ok([_model()])
         fields = json.loads(request.body)
+        if request.url.endswith(wire.CHAT):
+            return ok(chatted(fields))
         source = images.from_base64(fields["image"]) if "image" in fields else None
         made = [
             {"image": images.to_base64(png(seed, source, fields.get("strength", 1.0))), "seed": seed}
             for seed in ((fields["seed"] + k) % 2**32 for k in range(fields.get("n", 1)))
         ]
         return ok({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
+
+
+def text(seed: int, question: str = "") -> str:
+    """A few words that depend on the seed; of a question about a text with blanks, that text without them."""
+    words = np.random.default_rng(seed).choice(WORDS, 6)
+    found = asked(question)
+    if found is None:
+        return " ".join(words)
+    return " ".join(
+        words[place % 6] if word == BLANK else word for place, word in enumerate(found[1].split())
+    )
+
+
+def chatted(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a chat API answers."""
+    question = fields["messages"][-1]["content"]
+    said = [text((fields["seed"] + k) % 2**32, question) for k in range(fields["n"])]
+    choices = [{"index": k, "message": {"role": "assistant", "content": each}} for k, each in enumerate(said)]
+    return {"object": "chat.completion", "model": fields["model"], "choices": choices}
 
 
 def _model() -> dict[str, object]:

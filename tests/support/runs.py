@@ -67,6 +67,9 @@ def small_plan(**changes: object) -> PublicPlan:
         "epsilon": "10",
         "encoder": "bundled",
     }
+    if changes.get("dialect") == "chat":
+        del values["width"], values["height"]
+        values |= {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}, "encoder": "words"}
     values |= changes
     values.setdefault("weights", named_weights(str(values["encoder"]), None))
     return PublicPlan.model_validate(values)

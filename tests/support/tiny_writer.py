@@ -1,4 +1,4 @@
-"""A language model with random weights that is as small as one can be; for tests only."""
+"""Language models with random weights that are as small as they can be; for tests only."""
 
 from pathlib import Path
 
@@ -42,6 +42,19 @@ def save_writer(directory: Path, template: str | None = None) -> Path:
     for each in network.parameters():
         each.data *= 8  # or every token is as likely after any other
     network.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    return directory
+
+
+def save_encoder(directory: Path) -> Path:
+    """Save an encoder of texts with its tokenizer."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(0)
+    tokenizer = tiny_tokenizer()
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    BertModel(BertConfig(vocab_size=len(tokenizer), **shape)).save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return directory
 

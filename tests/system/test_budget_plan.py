@@ -83,7 +83,7 @@ def test_a_calibration_that_breaks_the_budget_is_announced(client):
     ("options", "words"),
     [
         ((), "--method must be given: --help says more"),
-        (("--method", "magic"), "unknown method 'magic': choose one of auto,"),
+        (("--method", "magic"), "unknown method 'magic': choose one of aug-pe, auto,"),
         (("--method", "pe", "--epsilon", "1", "--noise-multiplier", "2"), "give one of them"),
         (("--method", "pe", "--epsilon", "0"), "epsilon must be a finite number above 0"),
         (("--method", "pe", "--epsilon", "inf"), "epsilon must be a finite number above 0"),

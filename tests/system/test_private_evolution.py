@@ -96,7 +96,11 @@ def sizes(run: Path) -> dict[str, int]:
     ("method", "option", "complaint"),
     [
         ("pe", ("--tau", 3), "--tau means nothing to method 'pe': it is an option of pcevolve"),
-        ("dp-means", ("--votes", 3), "--votes means nothing to method 'dp-means': it is an option of pe"),
+        (
+            "dp-means",
+            ("--votes", 3),
+            "--votes means nothing to method 'dp-means': it is an option of aug-pe, pe",
+        ),
         ("pcevolve", ("--class-counts",), "--class-counts means nothing to method 'pcevolve'"),
         ("pe", ("--threshold-end", 1), "--threshold-end is where --threshold goes to"),
     ],

@@ -68,6 +68,8 @@ RUNS = {
         "appearance": "matched",
     },
     "pe-em": {"method": "pe-em", "prototypes": 4},
+    "secpe": {"method": "secpe", "pool": "all", "keep": "selected"},
+    "aug-pe": {"method": "aug-pe", "pool": "all", "keep": "selected"},
     "pcevolve": {"method": "pcevolve"},
     "pcevolve through an IP-Adapter": {"method": "pcevolve", "adapter": "ip", "adapter_scale": 0.5},
     "pcevolve with another tau": {"method": "pcevolve", "tau": 3.0},

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.statistical
 
 PRIVATE = sorted(name for name, method in METHODS.items() if method.selector is not None)
 RELATIONS: list[Relation] = ["replace-one", "add-remove"]
-FAMILIES = ["pcevolve", "pcevolve-gm", "pe", "pe-em", "jvem", "dp-means"]
+FAMILIES = ["pcevolve", "pcevolve-gm", "pe", "pe-em", "aug-pe", "secpe", "jvem", "dp-means"]
 COUNTING = ["pe", "pe-em", "jvem", "dp-means"]
 """Methods in which records add up; PCEvolve's class centres are means."""
 FULLY_SPENT = [pair for pair in product(PRIVATE, RELATIONS) if pair != ("pcevolve-h", "add-remove")]

@@ -295,7 +295,7 @@ def test_a_wrong_number_of_images_is_refused(tmp_path):
         return None if request.method == "GET" else ok({"images": [{"image": "AAAA", "seed": 1}], "cost": 0})
 
     run = SmallRun.open(tmp_path, provider=FakeProvider(greedy))
-    with pytest.raises(ProviderReplyError, match="sent 1 images where 2 were asked for"):
+    with pytest.raises(ProviderReplyError, match="sent 1 where 2 were asked for"):
         first_round(run)
 
 

@@ -120,8 +120,10 @@ def test_the_connections_to_image_hosts_are_closed_too(tmp_path):
     api = online.LocalServer(online.SiliconFlow(host.address))
     transport = HttpTransport(5)
     address = Address(api.address, online.KEY)
-    plan = small_plan(**NO_ROUNDS, dialect="siliconflow", api=api.address, model="Kwai-Kolors/Kolors")
-    plan = plan.model_copy(update={"image_hosts": (host.host,), "width": 512, "height": 512})
+    plan = small_plan(
+        **NO_ROUNDS, dialect="siliconflow", api=api.address, model="Kwai-Kolors/Kolors", width=512, height=512
+    )
+    plan = plan.model_copy(update={"image_hosts": (host.host,)})
     run = SmallRun.open(tmp_path, plan, transport, address=address)
     pool = transport._http._pool
     *calls, last = run.plan.calls.values()

@@ -41,13 +41,13 @@ def linear(digits):
 
 
 def test_real_shots_teach_a_linear_head_real_digits(digits, linear):
-    accuracy = linear.of(digits[0].images, digits[0].targets)
+    accuracy = linear.of(digits[0].items, digits[0].targets)
     assert accuracy.mean > 0.85
     assert len(accuracy.seeds) == 3
 
 
 def test_swapped_labels_give_the_complement(digits, linear):
-    accuracy = linear.of(digits[0].images, 1 - digits[0].targets)
+    accuracy = linear.of(digits[0].items, 1 - digits[0].targets)
     assert accuracy.mean < 0.15
 
 
@@ -69,7 +69,7 @@ def test_cnn_from_scratch_learns_what_is_easy(digits):
 
 def test_same_seeds_give_the_same_accuracy_and_leave_torchs_generator_alone(digits, linear):
     before = torch.random.get_rng_state()
-    first, again = (linear.of(digits[0].images, digits[0].targets) for _ in range(2))
+    first, again = (linear.of(digits[0].items, digits[0].targets) for _ in range(2))
     assert first == again
     assert torch.equal(before, torch.random.get_rng_state())
 
@@ -100,18 +100,18 @@ def test_coordinate_that_is_constant_in_training_cannot_decide_on_real_data():
 
 def test_unusable_images_are_left_out_of_training(digits, linear):
     shots = digits[0]
-    with_gaps = linear.of([*shots.images, None, None], [*shots.targets, 0, 1])
-    assert with_gaps == linear.of(shots.images, shots.targets)
+    with_gaps = linear.of([*shots.items, None, None], [*shots.targets, 0, 1])
+    assert with_gaps == linear.of(shots.items, shots.targets)
 
 
 def test_class_without_a_usable_image_is_named(digits, linear):
-    with pytest.raises(DataError, match="no usable image of class 'type B'"):
-        linear.of([digits[0].images[0], None], [0, 1])
+    with pytest.raises(DataError, match="nothing usable of class 'type B'"):
+        linear.of([digits[0].items[0], None], [0, 1])
 
 
 def test_fewer_than_three_seeds_are_refused(digits, linear):
     with pytest.raises(UsageError, match="accuracy over 2 seeds asked for: use 3 or more"):
-        linear.of(digits[0].images, digits[0].targets, seeds=(0, 1))
+        linear.of(digits[0].items, digits[0].targets, seeds=(0, 1))
 
 
 def test_mean_and_standard_error_are_those_of_the_seeds():

@@ -114,7 +114,7 @@ def test_a_cluster_of_its_own_ends_with_all_its_processes_and_files_and_says_not
     before, variables = ours(), dict(os.environ)
     with ray_engine().running(tmp_path / "private" / "cluster"):
         assert ours() - before
-        ray_engine().embedded(data.images, encoder, None, nobody)
+        ray_engine().embedded(data.items, encoder, None, nobody)
     deadline = time.monotonic() + 10
     while ours() - before and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -154,10 +154,10 @@ def test_the_owners_own_cluster_is_joined_and_is_still_there_afterwards(tmp_path
     address = f"127.0.0.1:{free_port()}"
     with owners_cluster(address, dict(os.environ)) as head:
         with ray_engine(address).running(tmp_path / "cluster"):
-            found = ray_engine(address).embedded(data.images, encoder, None, nobody)
+            found = ray_engine(address).embedded(data.items, encoder, None, nobody)
         assert head.is_running()
         assert not (tmp_path / "cluster").exists()
-    assert np.array_equal(found, LocalEngine().embedded(data.images, encoder, None, nobody))
+    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, None, nobody))
     assert os.environ["RAY_AUTH_TOKEN"] == connection.token()
 
 
@@ -177,8 +177,8 @@ def test_embeddings_are_those_of_one_process_bit_for_bit_and_progress_is_told(
     cluster, data, encoder, rendition
 ):
     said = []
-    found = cluster[0].embedded(data.images, encoder, rendition, lambda *each: said.append(each))
-    assert np.array_equal(found, LocalEngine().embedded(data.images, encoder, rendition, nobody))
+    found = cluster[0].embedded(data.items, encoder, rendition, lambda *each: said.append(each))
+    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, rendition, nobody))
     assert said[-1] == (60, 60)
     assert len(said) > 1
 
@@ -198,9 +198,9 @@ def test_votes_are_those_of_one_process_bit_for_bit(cluster, monkeypatch):
 def test_killing_workers_in_the_middle_changes_nothing(cluster, data, encoder, monkeypatch):
     monkeypatch.setattr(parts, "TASK_IMAGES", 15)
     with killing_workers(0.05) as killed:
-        found = cluster[0].embedded(data.images, encoder, LOOK, nobody)
+        found = cluster[0].embedded(data.items, encoder, LOOK, nobody)
     assert killed
-    assert np.array_equal(found, LocalEngine().embedded(data.images, encoder, LOOK, nobody))
+    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, LOOK, nobody))
 
 
 def test_killing_workers_that_count_votes_changes_none(cluster, monkeypatch):
@@ -216,14 +216,14 @@ def test_killing_workers_that_count_votes_changes_none(cluster, monkeypatch):
 
 def test_a_file_that_changed_is_refused_by_name(cluster, encoder, tmp_path):
     data = loaded(listed_classes(class_folders(tmp_path / "data", 6)), keep=0)
-    data.images.files[2].unlink()
+    data.items.files[2].unlink()
     with pytest.raises(DataError, match=r"type A/secret-6-2\.png changed or went away"):
-        cluster[0].embedded(data.images, encoder, None, nobody)
+        cluster[0].embedded(data.items, encoder, None, nobody)
 
 
 def test_other_weights_on_a_machine_are_refused_and_ray_says_nothing_in_the_error(cluster, data, encoder):
     with pytest.raises(EngineError, match="the cluster failed while it embedded private images") as failed:
-        ray_engine(digest="0" * 64).embedded(data.images, encoder, None, nobody)
+        ray_engine(digest="0" * 64).embedded(data.items, encoder, None, nobody)
     assert "secret" not in str(failed.value)
     assert failed.value.__cause__ is None
     assert failed.value.__suppress_context__

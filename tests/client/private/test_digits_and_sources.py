@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.private.digits import load_digits
-from pcevolve.private.sources import DigitsSource, FolderSource, parse_source
+from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
 
 TYPES = {3: "type A", 5: "type B", 8: "type C"}
 
@@ -26,13 +26,13 @@ def test_labels_follow_the_mapping_and_not_the_order_of_the_digits():
     ones_last, _ = load_digits(1, {1: "z", 0: "a"}, seed=3)
     ones_first, _ = load_digits(1, {1: "a", 0: "z"}, seed=3)
     assert ones_last.labels == ones_first.labels == ("a", "z")
-    zero, one = (np.asarray(ones_last.images[ones_last.indices_of(label)[0]]) for label in ("a", "z"))
+    zero, one = (np.asarray(ones_last.items[ones_last.indices_of(label)[0]]) for label in ("a", "z"))
     assert zero[32, 32].mean() < 128 < one[32, 32].mean()  # a zero is hollow
 
 
 def test_images_are_light_ink_on_dark_at_64_pixels():
     private, _ = load_digits(2, TYPES)
-    image = np.asarray(private.images[0])
+    image = np.asarray(private.items[0])
     assert image.shape == (64, 64, 3)
     assert image[8:-8, 8:-8].max() > 200
     assert image[:8].max() == image[:, :8].max() == image[-8:].max() == image[:, -8:].max() == 0
@@ -78,6 +78,7 @@ def test_no_shots_is_refused():
         ("digits:3,5", DigitsSource({3: "digit 3", 5: "digit 5"})),
         ("digits:3=type A, 5 = type B", DigitsSource({3: "type A", 5: "type B"})),
         ("./digits", FolderSource(Path("digits"))),
+        ("terms:disease, body part=B", TermsSource({"disease": "disease", "body part": "B"})),
         ("data/clinic:2024", FolderSource(Path("data/clinic:2024"))),
     ],
 )
@@ -89,7 +90,7 @@ def test_sources_are_read_as_documented(text, source):
     "text", ["", "digits:", "digits:3", "digits:3,3", "digits:3,x", "digits:3=,5", "digits:12,3"]
 )
 def test_unreadable_source_is_refused(text):
-    with pytest.raises(UsageError, match=r"digits:3,5,8|two or more digits"):
+    with pytest.raises(UsageError, match=r"digits:3,5,8|two or more, each"):
         parse_source(text)
 
 
@@ -100,4 +101,4 @@ def test_any_text_is_a_source_or_a_usage_error(text):
         source = parse_source(text)
     except UsageError:
         return
-    assert isinstance(source, FolderSource | DigitsSource)
+    assert isinstance(source, FolderSource | DigitsSource | TermsSource)

@@ -33,7 +33,7 @@ def test_batches_of_stored_images_are_embedded_as_all_at_once_in_memory_and_prog
     encoder, said = load_encoder("bundled"), []
     views = PrivateViews(data, encoder)
     found = views.embeddings(rendition, lambda done, total: said.append((done, total))).embeddings
-    shown = [image if rendition is None else rendition.given_to(image) for image in data.images]
+    shown = [image if rendition is None else rendition.given_to(image) for image in data.items]
     assert np.array_equal(found, encoder.embed(shown))
     assert said == [(3, 10), (6, 10), (9, 10), (10, 10)]
 
@@ -66,5 +66,5 @@ def test_a_pool_without_a_usable_candidate_takes_bounded_memory_and_the_first_is
 
 
 def test_what_is_shown_says_nothing_about_itself(data):
-    assert repr(Shown(data.images, None)) == "Shown"
-    assert [each.size for each in Shown(data.images, None)[2:4]] == [each.size for each in data.images[2:4]]
+    assert repr(Shown(data.items, None)) == "Shown"
+    assert [each.size for each in Shown(data.items, None)[2:4]] == [each.size for each in data.items[2:4]]

@@ -54,7 +54,7 @@ def plain(colour: tuple[int, int, int]) -> Image.Image:
 RED, GREEN, BLUE = (250, 0, 0), (0, 250, 0), (0, 0, 250)
 DATA = PrivateDataset(
     labels=("green", "red"),
-    images=tuple(plain(c) for c in (GREEN, (0, 230, 0), RED, (230, 0, 0))),
+    items=tuple(plain(c) for c in (GREEN, (0, 230, 0), RED, (230, 0, 0))),
     targets=np.array([0, 0, 1, 1]),
     digests=(b"a", b"b", b"c", b"d"),
 )
@@ -103,7 +103,9 @@ def chosen(receipt, label: str) -> list[str]:
     return [each.id for each in receipt.of(label)]
 
 
-@pytest.mark.parametrize("name", ["pcevolve", "pcevolve-gm", "pe", "pe-em", "jvem", "dp-means"])
+@pytest.mark.parametrize(
+    "name", ["pcevolve", "pcevolve-gm", "pe", "pe-em", "aug-pe", "secpe", "jvem", "dp-means"]
+)
 def test_with_a_large_budget_every_method_chooses_the_most_similar_candidate_of_each_class(tmp_path, name):
     receipt = judge(tmp_path, 8000, name).release(Query(RUN, 1), POOL)
     assert (chosen(receipt, "red"), chosen(receipt, "green")) == (["red"], ["green"])
@@ -121,7 +123,7 @@ def test_later_rounds_and_the_dataset_follow_from_what_was_measured_once(tmp_pat
     shape = {"pool": "all", "keep": "selected", "candidates": 2, "initial": 4}
     first = judge(tmp_path, 5000, "dp-means", **shape).release(Query(RUN, 1), POOL)
     assert not first.events[0].free
-    forgetful = dataclasses.replace(DATA, images=tuple(plain(BLUE) for _ in DATA.images))
+    forgetful = dataclasses.replace(DATA, items=tuple(plain(BLUE) for _ in DATA.items))
     for iteration, wanted in ((2, 1), (3, 2)):
         again = dataclasses.replace(
             judge(tmp_path, 5000, "dp-means", **shape), views=PrivateViews(forgetful, MeanColour())
@@ -138,7 +140,7 @@ AUTO = {"pool": "all", "keep": "selected", "candidates": 2, "initial": 4, "appea
 
 def settled(path: Path, colours: list[tuple[int, int, int]]) -> list[tuple[float, ...]]:
     """What the receipts of two rounds on private images of these colours say about the look of the candidates."""
-    data = dataclasses.replace(DATA, images=tuple(plain(colour) for colour in colours))
+    data = dataclasses.replace(DATA, items=tuple(plain(colour) for colour in colours))
     answered = {**BYTES, "green": images.encode(plain(PALE))}
     asked = judge(path, 8000, "dp-means", **AUTO)
     shown = dataclasses.replace(asked.chooser, received=answered.__getitem__)

@@ -66,7 +66,7 @@ def test_order_comes_from_names_and_not_from_the_file_system(folder, tmp_path):
 def test_every_format_in_colour_and_grey_becomes_rgb(folder, suffix, mode):
     save(folder / "good" / f"new.{suffix}", 9, mode=mode)
     dataset = load_folder(folder)
-    image = dataset.images[dataset.indices_of("good")[2]]
+    image = dataset.items[dataset.indices_of("good")[2]]
     assert (image.mode, image.size, image.info) == ("RGB", (12, 10), {})
 
 
@@ -231,14 +231,14 @@ def test_split_that_would_leave_a_class_empty_is_refused(folder):
 
 def test_images_that_do_not_fit_in_memory_are_read_again_and_are_the_same(folder):
     kept, stored = loaded(listed_classes(folder)), loaded(listed_classes(folder), keep=3 * 12 * 10)
-    assert isinstance(kept.images, tuple)
-    assert isinstance(stored.images, StoredImages)
+    assert isinstance(kept.items, tuple)
+    assert isinstance(stored.items, StoredImages)
     assert stored.digests == kept.digests
-    assert [each.tobytes() for each in stored.images] == [each.tobytes() for each in kept.images]
-    assert [each.tobytes() for each in stored.subset([3, 1]).images] == [
-        kept.images[place].tobytes() for place in (3, 1)
+    assert [each.tobytes() for each in stored.items] == [each.tobytes() for each in kept.items]
+    assert [each.tobytes() for each in stored.subset([3, 1]).items] == [
+        kept.items[place].tobytes() for place in (3, 1)
     ]
-    assert repr(stored.images) == "StoredImages"
+    assert repr(stored.items) == "StoredImages"
 
 
 @pytest.mark.parametrize("change", [lambda file: file.unlink(), lambda file: save(file, 99)])
@@ -246,7 +246,7 @@ def test_a_file_that_changes_under_a_run_is_refused_by_name(folder, change):
     stored = loaded(listed_classes(folder), keep=0)
     change(folder / "good" / "a.png")
     with pytest.raises(DataError, match=r"good/a\.png changed or went away while they were read: run again"):
-        list(stored.images)
+        list(stored.items)
 
 
 def test_who_waits_is_told_how_many_images_are_read(folder):

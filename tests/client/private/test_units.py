@@ -161,7 +161,7 @@ def test_a_missing_table_and_a_huge_one_are_refused(folder, tmp_path):
 def test_units_of_another_number_than_the_images_are_refused(folder):
     dataset = load_folder(folder)
     with pytest.raises(ValueError, match="differ in length"):
-        PrivateDataset(dataset.labels, dataset.images, dataset.targets, dataset.digests, np.arange(3))
+        PrivateDataset(dataset.labels, dataset.items, dataset.targets, dataset.digests, np.arange(3))
 
 
 def test_without_labels_all_images_at_any_depth_are_one_class(folder):

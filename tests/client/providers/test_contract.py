@@ -16,9 +16,12 @@ from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers import DIALECTS
 from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.multipart import form
+from pcevolve_shared.blanks import asked
 from support.online import Heard, Reply, b64, form_of, said
 
-EVOLVING = sorted(name for name, each in DIALECTS.items() if "strength" in each.capabilities)
+EVOLVING = sorted(
+    name for name, each in DIALECTS.items() if "strength" in each.capabilities and each.makes == "image"
+)
 
 
 def broken(root) -> list[str]:
@@ -74,6 +77,32 @@ def test_a_prototype_is_sent_back_as_the_bytes_that_came(world, tmp_path, name):
     assert all(len(sent.body.files) == 1 and set(sent.body.files) <= received for sent in returned)
 
 
+def test_a_text_goes_back_in_a_question_with_blanks_and_nothing_else_does(world, tmp_path):
+    run = world("chat").open(tmp_path)
+    run.finish()
+    bodies = run.transcript.bodies
+    received = {
+        bodies.file(each).decode() for slot in run.plan.calls for each in run.transcript.outputs(slot)
+    }
+    sent = [
+        (each.slot, json.loads(bodies.get(each.body)))
+        for each in run.transcript.sent()
+        if each.method == "POST"
+    ]
+    varied = [fields["messages"] for slot, fields in sent if not slot.startswith("i000/")]
+    assert varied
+    for (message,) in varied:
+        prompt, blanked = asked(message["content"])
+        assert prompt in {run.plan.prompt(label) for label in run.plan.labels}
+        words = blanked.split(" ")
+        assert words.count("_") in (round(0.8 * len(words)), round(0.78 * len(words)))
+        assert any(_fits(words, text.split(" ")) for text in received)
+
+
+def _fits(words: list[str], text: list[str]) -> bool:
+    return len(words) == len(text) and all(word in ("_", own) for word, own in zip(words, text, strict=True))
+
+
 OPENAI_QUOTA = {"message": "You exceeded your current quota", "type": "insufficient_quota"}
 OPENAI_MODERATION = {"message": "rejected by the safety system", "type": "image_generation_user_error"}
 STABILITY_MODERATION = {
@@ -82,6 +111,11 @@ STABILITY_MODERATION = {
     "errors": ["flagged by our moderation system"],
 }
 REFUSALS = [
+    (
+        "chat",
+        said(429, {"error": {**OPENAI_QUOTA, "code": "insufficient_quota"}}),
+        "429 .*quota.*: no credit",
+    ),
     # The native contract (shared/wire.py): the hosted API has the same shape without request_id.
     (
         "getimg",
@@ -161,6 +195,7 @@ BUSY = {"message": "Request was rejected due to rate limiting.", "code": 20042, 
 OFTEN = {"id": "c", "name": "rate_limit_exceeded", "errors": ["150 requests in 10 seconds"]}
 LIMIT = {"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}}
 PASSING = [
+    ("chat", said(429, LIMIT, Retry_After="2")),
     ("getimg", said(429, {"error": {"code": "queue_full", "message": "busy"}}, Retry_After="2")),
     ("openai", said(429, LIMIT, Retry_After="2")),
     ("openai-plain", said(429, LIMIT)),

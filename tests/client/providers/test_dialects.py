@@ -76,7 +76,7 @@ def test_a_dialect_without_strength_refuses_to_evolve_before_anything_is_paid():
 
 
 def test_an_unknown_dialect_is_refused_with_the_choices():
-    with pytest.raises(UsageError, match="choose one of a1111, getimg, openai"):
+    with pytest.raises(UsageError, match="choose one of a1111, chat, getimg, openai"):
         dialect("klingon")
 
 

@@ -36,9 +36,15 @@ def private(tmp_path) -> Path:
     return tmp_path / "private"
 
 
+@pytest.fixture
+def texts(tmp_path) -> Path:
+    (tmp_path / "texts.csv").write_text("text,label\na bird,cut\na boat,cut\na fever,good\nthe lung,good\n")
+    return tmp_path / "texts.csv"
+
+
 @pytest.mark.parametrize("name", sorted(DIALECTS))
 def test_nothing_that_a_run_leaves_behind_holds_the_key(
-    world, private, tmp_path, capfd, caplog, monkeypatch, name
+    world, private, texts, tmp_path, capfd, caplog, monkeypatch, name
 ):
     caplog.set_level(logging.DEBUG)
     api, out = world(name), tmp_path / "run"
@@ -47,7 +53,7 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
     key_file.chmod(0o600)
     evolves = "strength" in DIALECTS[name].capabilities
     options = {
-        "private": private,
+        "private": private if DIALECTS[name].makes == "image" else texts,
         "domain": "scratch",
         "out": out,
         "ledger": tmp_path / "ledger.sqlite",

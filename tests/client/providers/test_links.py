@@ -120,7 +120,7 @@ def test_an_image_beyond_all_bounds_is_refused(api, tmp_path):
 
 def test_too_few_links_are_refused(api, tmp_path):
     api.server.instead.append(said(200, {"images": [{"url": f"{api.pictures.address}/1.png"}]}))
-    with pytest.raises(ProviderReplyError, match="sent 1 images where 2 were asked for"):
+    with pytest.raises(ProviderReplyError, match="sent 1 where 2 were asked for"):
         api.open(tmp_path).evolve()
     assert api.pictures.heard == []
 

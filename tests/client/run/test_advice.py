@@ -40,20 +40,20 @@ def planned(tmp_path: Path):
 
 def test_what_the_api_recommends_is_used(planned):
     plan = planned(TURBO)
-    assert (plan.steps, plan.guidance) == (4, 0.0)
+    assert (plan.images.steps, plan.images.guidance) == (4, 0.0)
     assert all(TURBO.low <= strength <= TURBO.high for strength in plan.strengths)
 
 
 def test_where_it_recommends_nothing_the_usual_is(planned):
     plan = planned(None)
-    assert (plan.steps, plan.guidance) == (50, 7.5)
+    assert (plan.images.steps, plan.images.guidance) == (50, 7.5)
 
 
 def test_what_the_user_says_comes_before_it(planned):
     plan = planned(TURBO, steps=9, guidance=0, strength_start=0.9, strength_end=0.1)
-    assert (plan.steps, plan.guidance) == (9, 0.0)
+    assert (plan.images.steps, plan.images.guidance) == (9, 0.0)
     assert (plan.strengths[0], plan.strengths[-1]) == (0.9, 0.1)
-    assert planned(Advice(4, 8.0, 0.1, 0.9), guidance=0).guidance == 0.0
+    assert planned(Advice(4, 8.0, 0.1, 0.9), guidance=0).images.guidance == 0.0
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def test_where_all_options_are_given_a_run_begins_and_says_what_to_do_next(optio
     code, told = ended(capsys, *options, "--resume", "run")
     assert code == 0
     assert told[-2:] == [
-        "next: look at run/report.html and at the pictures in run/release",
+        "next: look at run/report.html and at the dataset in run/release",
         "then: pcevolve audit run --html shows what left, and that all of it had a reason",
     ]
     assert Path("run/release").is_dir()

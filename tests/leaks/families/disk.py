@@ -12,7 +12,7 @@ from pcevolve.errors import TranscriptError
 MOMENTS = ("vary-1", "vary-2", "look-0", "extend")
 
 
-def _overwritten(forge: Callable[[bytes], bytes]) -> Act:
+def overwritten(forge: Callable[[bytes], bytes]) -> Act:
     """The file of the very image that may leave, with other content; the loop asks as an honest one does."""
 
     def act(world: World) -> object:
@@ -41,7 +41,7 @@ def _removed(world: World) -> object:
 
 ATTEMPTS: list[Attempt] = [
     *(
-        Attempt("files", f"overwritten: {name}", moment, _overwritten(forge), "was changed", TranscriptError)
+        Attempt("files", f"overwritten: {name}", moment, overwritten(forge), "was changed", TranscriptError)
         for name, forge in FORGED.items()
         for moment in ("vary-1", "look-1")
     ),

@@ -76,12 +76,12 @@ def _stored(world: World, honest: Candidate, forge: Forge, received: bytes) -> C
     return dataclasses.replace(honest, digest=digest)
 
 
-def _in_candidate(forge: Forge) -> Act:
+def in_candidate(forge: Forge) -> Act:
     """The loop hands over a candidate of its own making, for the honest reason."""
     return lambda world: world.send(_stored(world, world.candidate, forge, world.bytes_of(world.candidate)))
 
 
-def _in_prototype(forge: Forge) -> Act:
+def in_prototype(forge: Forge) -> Act:
     """An honest prototype's constructor is asked."""
     return lambda world: Prototype(
         _stored(world, world.candidate, forge, world.bytes_of(world.candidate)), world.source.receipt
@@ -107,14 +107,14 @@ ATTEMPTS: list[Attempt] = [
             (*VARIES, *ECHOES),
             "private pixels in a candidate",
             name,
-            _in_candidate(forge),
+            in_candidate(forge),
             "is not what the API sent|names another candidate",
         ),
         *at_each(
             ("vary-1", "vary-2"),
             "private pixels in a prototype",
             name,
-            _in_prototype(forge),
+            in_prototype(forge),
             "no receipt for its class and iteration",
         ),
         *at_each(CREATES, "private pixels with a text prompt", name, _attached(forge), "must carry no image"),

@@ -170,7 +170,7 @@ def _domain(world: World) -> object:
 
 
 def _unreadable(world: World) -> object:
-    return _begun(world.run.plan.model_copy(update={"steps": secrets.PERSON}))(world)
+    return _begun(world.run.plan.model_copy(update={"shots": secrets.PERSON}))(world)
 
 
 EVERYWHERE = {

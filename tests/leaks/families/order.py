@@ -17,6 +17,7 @@ from pcevolve.egress.transport import Address
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Prototype, PublicEcho
 from pcevolve.transcript.log import Transcript
+from support.plans import changed
 from support.runs import ADDRESS, small_plan
 
 EARLY = "is out of order"
@@ -160,7 +161,7 @@ ATTEMPTS: list[Attempt] = [
             ("create-1", "vary-1"),
             "plans",
             name,
-            _begun(_plan().model_copy(update=changes)),
+            _begun(changed(_plan(), changes)),
             OTHER_PLAN,
         )
     ),

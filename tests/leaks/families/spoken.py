@@ -10,6 +10,7 @@ from leaks.attempts import Act, Attempt, behind_its_back
 from leaks.families.words import OTHER_PLAN, UNPLANNED, begun, in_plans
 from leaks.world import World
 from pcevolve.providers import DIALECTS
+from pcevolve.public.modalities import FLAT
 from pcevolve.public.release import Candidate, PublicEcho
 from support.provider import png
 
@@ -25,6 +26,7 @@ PLANS: dict[str, dict[str, object]] = {
     "size": {"width": 24, "height": 24},
     "seed": {"run_seed": 417},
 }
+OF_TEXTS: dict[str, dict[str, object]] = {"tokens": {"tokens": 41}, "temperature": {"temperature": 1.0000001}}
 CALLS: dict[str, dict[str, Any]] = {
     **{f"{words} as the label": {"label": words} for words in secrets.ALL},
     "another class": {"label": "good"},
@@ -33,6 +35,14 @@ CALLS: dict[str, dict[str, Any]] = {
     "another first image": {"first": 2},
     "a strength": {"strength": 0.5},
 }
+
+
+def _plans(spoken: str) -> dict[str, dict[str, object]]:
+    """Other plans that a dialect could spell."""
+    if DIALECTS[spoken].makes == "image":
+        return PLANS
+    common = {name: changes for name, changes in PLANS.items() if not set(changes) & set(FLAT)}
+    return common | OF_TEXTS
 
 
 def _call(changes: dict[str, Any]) -> Act:
@@ -56,11 +66,11 @@ ATTEMPTS: list[Attempt] = [
             Attempt(
                 "dialects", f"another plan's {name}", "create-1", begun(**changes), OTHER_PLAN, spoken=each
             )
-            for name, changes in PLANS.items()
+            for name, changes in _plans(each).items()
         ),
         *(
             attempt
-            for name, changes in PLANS.items()
+            for name, changes in _plans(each).items()
             for attempt in behind_its_back(
                 "dialects",
                 f"a plan whose {name} is changed in place",

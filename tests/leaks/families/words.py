@@ -8,6 +8,7 @@ import dataclasses
 from leaks import secrets
 from leaks.attempts import Act, Attempt, at_each, behind_its_back
 from leaks.world import CALLS, World
+from support.plans import bent, changed, field_of
 
 WORDS = {
     "a person's name": secrets.PERSON,
@@ -54,14 +55,14 @@ def begun(**changes: object) -> Act:
 
     def act(world: World) -> object:
         plan, account = world.run.plan, world.run.account
-        return world.run.gate.begin(plan.model_copy(update=changes), account.committed, account.measured)
+        return world.run.gate.begin(changed(plan, changes), account.committed, account.measured)
 
     return act
 
 
 def _begun_behind(field: str, words: str) -> Act:
     """The gate is told another plan, with words behind the honest ones."""
-    return lambda world: begun(**{field: f"{getattr(world.run.plan, field)} {words}"})(world)
+    return lambda world: begun(**{field: f"{field_of(world.run.plan, field)} {words}"})(world)
 
 
 def in_plans(**changes: object) -> Act:
@@ -70,7 +71,7 @@ def in_plans(**changes: object) -> Act:
     def change(world: World) -> None:
         for plan in (world.run.plan, world.run.transcript.plan()):
             plan.__dict__.pop("calls", None)
-            plan.__dict__.update(changes)
+            plan.__dict__.update(bent(plan, changes))
 
     return change
 

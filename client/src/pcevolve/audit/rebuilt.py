@@ -17,14 +17,14 @@ from typing import Any
 
 from pcevolve.audit.populations import Populations
 from pcevolve.modality.images.appearance import Appearance, appearance_in
-from pcevolve.modality.images.cleaning import clean_image, in_released_encoding, level_gaps, values_in
+from pcevolve.modality.media import medium
+from pcevolve.modality.medium import Medium, UnreadableError
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import Release, card, classifier, image_paths, released_image
+from pcevolve.publish import Release, card, classifier, released_image, released_paths
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.files import file_faults
 from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE
 from pcevolve.transcript.manifest import Manifest, ReleasedImage
-from pcevolve_shared import images
 
 MOST_ROUNDED = 1
 """Values, of all pixels and channels of a dataset, that may be one level off."""
@@ -74,6 +74,10 @@ class RebuiltRelease:
         ways = sum(math.comb(self.values, count) * 2**count for count in range(MOST_ROUNDED + 1))
         return math.ceil(math.log2(ways))
 
+    @property
+    def _medium(self) -> Medium:
+        return medium(self.plan.modality.kind)
+
     def manifest(self) -> Manifest:
         """The manifest that the record and the images give; all of it once ``faults`` was asked for."""
         return self.release.manifest(self.files, self.unreadable)
@@ -86,13 +90,13 @@ class RebuiltRelease:
 
     def _images(self, release: Release, wanted: Appearance | None) -> Iterator[str]:
         """Images of the dataset that are not what the provider sent, cleaned and in the released appearance."""
-        for path, candidate in image_paths(release.population).items():
+        for path, candidate in released_paths(release.plan, release.population).items():
             try:
-                expected = clean_image(self.run.bodies.file(candidate.digest), wanted)
-            except images.ImageError:
+                expected = self._medium.released(self.run.bodies.file(candidate.digest), wanted)
+            except UnreadableError:
                 self.unreadable.append(candidate.id)
                 continue
-            self.values += 0 if wanted is None else values_in(expected)
+            self.values += 0 if wanted is None else self._medium.values(expected)
             found = self._read(path)
             self.files.append(released_image(path, expected if found is None else found, candidate))
             if found is not None and found != expected:
@@ -111,18 +115,11 @@ class RebuiltRelease:
 
     def _unlike(self, path: str, found: bytes, expected: bytes, exact: bool) -> Iterator[str]:
         """What is wrong with an image that is not the expected one, if more is than rounding."""
-        try:
-            canonical = in_released_encoding(found)
-            gaps = level_gaps(found, expected)
-        except images.ImageError:
-            yield f"release/{path} is no image"
-            return
-        if gaps is None or gaps.max(initial=0) > int(not exact):
-            yield f"release/{path} is not the image that the provider sent"
-        elif not canonical:
-            yield f"release/{path} holds more than its pixels, or holds them in another encoding than this version's"
+        compared = self._medium.compared(found, expected, exact)
+        if compared.fault:
+            yield f"release/{path} {compared.fault}"
         else:
-            self.rounded += int(gaps.sum())
+            self.rounded += compared.rounded
             self.off.append(path)
 
     def _same_text(self, name: str, expected: bytes) -> Iterator[str]:

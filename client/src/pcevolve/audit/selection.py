@@ -16,7 +16,7 @@ from safetensors.numpy import save
 
 from pcevolve import methods
 from pcevolve.audit.populations import Populations
-from pcevolve.encoders import BUNDLED_FRAMES, Encoder, bundled_digest, load_encoder, weights_digest
+from pcevolve.encoders import Encoder, load_encoder, shipped_digest, weights_digest
 from pcevolve.errors import ClientError, ModelError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
@@ -47,14 +47,15 @@ def encoder_of(plan: PublicPlan, weights: str | None = None) -> Encoder:
 
 
 def _with_weights(plan: PublicPlan, weights: str | None) -> Encoder:
+    ours = shipped_digest(plan.encoder)
     if plan.weights is None:
-        if plan.encoder in BUNDLED_FRAMES:
+        if ours is not None:
             raise ModelError(
                 "the run was made before plans named the bundled encoder's weights, so it is not known whether this "
                 "version has them: the version of pcevolve that made the run can check it"
             )
         return load_encoder(plan.encoder)
-    if plan.encoder in BUNDLED_FRAMES and plan.weights == bundled_digest():
+    if plan.weights == ours:
         return load_encoder(plan.encoder)
     if weights is not None and weights_digest(weights) == plan.weights:
         return load_encoder(plan.encoder, weights)
@@ -66,9 +67,10 @@ def _with_weights(plan: PublicPlan, weights: str | None) -> Encoder:
 
 def _of_other_versions(plan: PublicPlan) -> str:
     """What else may help with a bundled encoder, whose weights may be those of another version of the client."""
-    if plan.encoder not in BUNDLED_FRAMES:
-        return ""
-    return f", or audit with the version of pcevolve that has them (this one has {bundled_digest()})"
+    ours = shipped_digest(plan.encoder)
+    return (
+        "" if ours is None else f", or audit with the version of pcevolve that has them (this one has {ours})"
+    )
 
 
 @dataclass

@@ -86,5 +86,5 @@ def _images(folder: Path) -> int:
 def _write(folder: Path, data: PrivateDataset) -> None:
     for label in data.labels:
         (folder / label).mkdir(parents=True)
-    for place, (image, target) in enumerate(zip(data.images, data.targets, strict=True)):
+    for place, (image, target) in enumerate(zip(data.items, data.targets, strict=True)):
         (folder / data.labels[target] / f"{place:04d}.png").write_bytes(images.encode(image))

@@ -108,7 +108,7 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
     if cell.yardstick == "classifier":
         yield Figure(NEAREST_MEAN, True, "accuracy", _by_means(job.root, test))
         return
-    shots = Labelled.of(read_data(job.settings).data)
+    shots = Labelled.of(read_data(job.settings, "image").data)
     labels = test.labels
     dataset = shots if outcome is None else Labelled.released(job.root, labels)
     voter = None if outcome is None or outcome.components.method.selector is None else outcome.plan.encoder
@@ -201,7 +201,7 @@ class _Test:
 def _test(data: BenchData, most: int) -> _Test:
     whole = load_folder(data.test, unique=False)
     kept = np.sort(np.concatenate(list(_first(whole.targets, len(whole.labels), most))))
-    return _Test(whole.labels, [whole.images[place] for place in kept], whole.targets[kept])
+    return _Test(whole.labels, [whole.items[place] for place in kept], whole.targets[kept])
 
 
 def _first(targets: NDArray[np.int64], classes: int, most: int) -> Iterable[NDArray[np.int64]]:

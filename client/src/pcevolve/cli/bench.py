@@ -14,6 +14,9 @@ from rich.table import Table as Shown
 from pcevolve.bench.tables import TABLES
 from pcevolve.errors import UsageError
 
+TEXT = "text"
+"""Name of the table of texts."""
+
 
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",
@@ -83,6 +86,9 @@ def bench(
             "a table makes dozens of runs on the same images, whose guarantees add up to none: say --public-data if "
             "they are public"
         )
+    if name == TEXT:
+        _texts(out.absolute(), smoke, seeds)
+        return
     from pcevolve.bench.making import Wanted, made  # torch takes seconds to load
     from pcevolve.run.long_work import told_of
     from pcevolve.run.progress import error_console
@@ -112,8 +118,22 @@ def bench(
         raise typer.Exit(1)
 
 
+def _texts(out: Path, smoke: bool, seeds: int | None) -> None:
+    """The table of texts, which has a provider and data of its own."""
+    from pcevolve.bench.texts import TextBench, as_json, tables
+    from pcevolve.run.long_work import told_of
+    from pcevolve.run.progress import error_console
+
+    console = error_console()
+    with told_of(console, "bench text") as told:
+        rows = TextBench.of(out / "text", smoke, seeds).made(told)
+    console.print(tables(rows))
+    typer.echo(json.dumps(as_json(rows)))
+
+
 def _list() -> None:
     shown = Shown("name", "what it shows", "after")
     for each in TABLES.values():
         shown.add_row(each.name, each.title, each.source)
+    shown.add_row(TEXT, "methods on real texts, with the bundled language model", "SecPE, in miniature")
     Console().print(shown)

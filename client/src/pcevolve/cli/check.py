@@ -17,6 +17,7 @@ from pcevolve.errors import DataError, printable
 from pcevolve.public.options import checked
 from pcevolve.run.inspection import Checkup, InspectedFolder, checkup
 from pcevolve.run.progress import error_console
+from pcevolve.run.text_inspection import text_checkup
 
 MOST_LINES = 20
 """Faults and warnings that are told one by one."""
@@ -25,7 +26,10 @@ STAYS = "Nothing was sent and nothing was spent. The counts above are private: t
 
 @takes(InspectedFolder)
 def check(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of class folders of private images.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Folder of class folders of private images, or a table of texts."),
+    ],
     *,
     as_json: Json = False,
     **options: object,
@@ -35,8 +39,11 @@ def check(
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
     meant = checked(InspectedFolder, given(options))
-    with _progress() as begin:
-        found = checkup(folder, meant, begin)
+    if folder.is_file():
+        found = text_checkup(folder, meant)
+    else:
+        with _progress() as begin:
+            found = checkup(folder, meant, begin)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=1))
     else:
@@ -48,7 +55,12 @@ def check(
 def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
     """The table, what is to be mended, and what comes next."""
     if found.rows:
-        print_table(f"Private images in {folder}", ("what", "found"), found.rows, NARROW)
+        print_table(
+            f"Private {'texts' if folder.is_file() else 'images'} in {folder}",
+            ("what", "found"),
+            found.rows,
+            NARROW,
+        )
     for word, lines in (("to mend", found.faults), ("to know", found.warnings)):
         for line in lines[:MOST_LINES]:
             typer.echo(f"{word}: {printable(line)}")
@@ -56,12 +68,17 @@ def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
             typer.echo(f"{word}: and {len(lines) - MOST_LINES} more")
     typer.echo(STAYS)
     if found.fit:
-        more = (f" --unit-map {meant.unit_map}" if meant.unit_map else "") + (
-            " --unlabelled" if meant.unlabelled else ""
-        )
+        more = "".join(f" --{name.replace('_', '-')} {value}" for name, value in _said(meant).items())
+        more += " --unlabelled" if meant.unlabelled else ""
         typer.echo(
             f"next: pcevolve run --private {folder} --shots {meant.shots}{more} --domain WORDS --out RUN"
         )
+
+
+def _said(meant: InspectedFolder) -> dict[str, object]:
+    """What else a run has to be told, by option."""
+    names = ("unit_map", "text_column", "label_column", "unit_column")
+    return {name: getattr(meant, name) for name in names if getattr(meant, name) is not None}
 
 
 @contextmanager

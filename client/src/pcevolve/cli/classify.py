@@ -1,4 +1,4 @@
-"""``pcevolve classify``: the released class means of a run, applied to images on this machine."""
+"""``pcevolve classify``: the released class means of a run, applied to files on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from pcevolve.cli.options import RunFolder, require_run
 
 def classify(
     folder: RunFolder,
-    images: Annotated[list[Path], typer.Argument(metavar="IMAGES...", help="Files of images.")],
+    images: Annotated[
+        list[Path], typer.Argument(metavar="FILES...", help="Files of images, or of one text each.")
+    ],
     weights: Annotated[
         str | None,
         typer.Option(
@@ -21,7 +23,7 @@ def classify(
         ),
     ] = None,
 ) -> None:
-    """Say which class images are nearest to, by what a run released about its classes."""
+    """Say which class images or texts are nearest to, by what a run released about its classes."""
     require_run(folder)
     from pcevolve.audit.selection import encoder_of  # torch takes seconds to load
     from pcevolve.run.classification import NearestMean

@@ -19,7 +19,8 @@ def evaluate(
     test: Annotated[
         str,
         typer.Option(
-            help="Held-out images: a folder with one subfolder per class, or digits:... as for run."
+            help="Held-out images or texts: a folder with one subfolder per class, a table of texts, or digits:... "
+            "or terms:... as for run."
         ),
     ],
     private: Annotated[
@@ -35,7 +36,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             help="cnn (from scratch), or an encoder with a new linear head: NAME or NAME=WEIGHTS; may be repeated. "
-            "Default: cnn, bundled, and resnet18 and clip where they were fetched.",
+            "Default: cnn, bundled, and resnet18 and clip where they were fetched. For texts ngrams and words.",
         ),
     ] = None,
     control: Annotated[
@@ -70,11 +71,15 @@ def evaluate(
 def _show(found: dict[str, Any]) -> None:
     console = Console()
     console.print(_accuracies(found))
+    kind = "image" if "test_images" in found else "text"
     console.print(
-        f"chance: {found['chance']:.1%}; control: {found['control']}; {found['test_images']} test images"
+        f"chance: {found['chance']:.1%}; control: {found['control']}; {found[f'test_{kind}s']} test {kind}s"
     )
+    if "longest_copied_words" in found:
+        console.print(f"longest run of words in common with a private text: {found['longest_copied_words']}")
     if all(row["voted"] for row in found["judges"]):
-        console.print("every judge here voted, which flatters what it selected: add --judge cnn")
+        other = "cnn" if kind == "image" else "ngrams"
+        console.print(f"every judge here voted, which flatters what it selected: add --judge {other}")
     for row in found["judges"]:
         for line in _said(row):
             console.print(line)

@@ -58,7 +58,7 @@ COMMANDS = {
     "budget": ("pcevolve.cli.budget:budget", "What a run would cost, what was spent, and on which data."),
     "classify": (
         "pcevolve.cli.classify:classify",
-        "Say which class images are nearest to, by what a run released about its classes.",
+        "Say which class images or texts are nearest to, by what a run released about its classes.",
     ),
     "compare": (
         "pcevolve.cli.compare:compare",

@@ -91,12 +91,15 @@ def preview(*, config: Config = None, **options: object) -> None:
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
+    text: Annotated[
+        bool, typer.Option("--text", help="With texts and the bundled language model, not with images.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
     from pcevolve.run.demo import demonstrate
 
-    show(demonstrate(out), as_json)
+    show(demonstrate(out, "text" if text else "image"), as_json)
 
 
 def show(summary: dict[str, Any], as_json: bool) -> None:
@@ -108,7 +111,7 @@ def show(summary: dict[str, Any], as_json: bool) -> None:
 
     Console().print(summary_table(summary))
     run = Path(summary["dataset"]).parent
-    typer.echo(f"next: look at {summary['report']} and at the pictures in {summary['dataset']}", err=True)
+    typer.echo(f"next: look at {summary['report']} and at the dataset in {summary['dataset']}", err=True)
     typer.echo(
         f"then: pcevolve audit {run} --html shows what left, and that all of it had a reason", err=True
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy
     from numpy.typing import NDArray
 
     from pcevolve.encoders.frames import PublicFrame
-    from pcevolve.modality.images.decoding import DecodedImage
+    from pcevolve.modality.medium import Item
 
 __all__ = [
     "BUNDLED",
@@ -33,17 +33,25 @@ __all__ = [
     "ENCODERS",
     "RESNET18_FILE",
     "SPECTRAL",
+    "TRANSFORMER",
+    "WORDS",
+    "WORD_VECTORS",
     "Encoder",
     "bundled_digest",
+    "embeds_texts",
     "frame_digest",
     "load_encoder",
     "named_weights",
     "require_encoder",
+    "shipped_digest",
     "weights_digest",
 ]
 
 BUNDLED = "bundled"
 BUNDLED_WEIGHTS = Path(__file__).with_name("bundled.safetensors")
+WORDS = "words"
+"""The bundled encoder of texts: see ``words``."""
+WORD_VECTORS = Path(__file__).with_name("words.safetensors")
 SPECTRAL = "bundled+spectrum"
 """The bundled encoder and the power spectrum beside it: see ``spectrum``."""
 CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
@@ -58,6 +66,8 @@ BUNDLED_FRAMES = {
 }
 """What encoders with the bundled weights make of public photographs and renderings; made by ``client/training``."""
 ENCODERS = (BUNDLED, SPECTRAL, "resnet18", "resnet34", "resnet50", "clip", "inception", "vit")
+TRANSFORMER = "transformer:"
+"""What comes before a hub's id of a published encoder of texts: see ``transformer``."""
 
 
 class Encoder(Protocol):
@@ -75,11 +85,12 @@ class Encoder(Protocol):
     def frame(self) -> PublicFrame | None:
         """What its embeddings of public images look like; None for an encoder that brings no such statistics."""
 
-    def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
+    def embed(self, images: Sequence[Item | None], /) -> NDArray[np.float64]:
         """Return float64 ``(images, dimension)``; a row is NaN throughout where none can be had.
 
         Args:
-            images: Any size; ``None`` stands for a candidate that could not be decoded.
+            images: Of any size, or texts, as the encoder is for; ``None`` stands for a candidate that could not be
+                decoded.
         """
 
 
@@ -97,18 +108,32 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
         ModelError: The weights are not at hand or do not fit; the text says where they come from.
     """
     require_encoder(name)
+    if name == WORDS:
+        from pcevolve.encoders.words import load_words
+
+        return load_words(name)
     # Torch takes seconds to import; a wrong name or --help should not.
     from pcevolve.encoders import loading
 
     return loading.load(name, weights, device)
 
 
+def embeds_texts(name: str) -> bool:
+    """Whether an encoder is of texts; all others are of images."""
+    return name == WORDS or (name.startswith(TRANSFORMER) and name != TRANSFORMER)
+
+
 def weights_digest(weights: str) -> str:
-    """SHA-256 of a file of weights, hex: what a plan says about it.
+    """SHA-256 of a file of weights, hex: what a plan says about it. Of a directory, that of its files' digests by name.
 
     Raises:
         ModelError: The file cannot be read.
     """
+    folder = Path(weights).expanduser()
+    if folder.is_dir():
+        files = sorted(each for each in folder.iterdir() if each.is_file() and not each.name.startswith("."))
+        listed = "".join(f"{weights_digest(str(each))} {each.name}\n" for each in files)
+        return hashlib.sha256(listed.encode()).hexdigest()
     try:
         with Path(weights).expanduser().open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -142,6 +167,17 @@ def named_weights(name: str, weights: str | None) -> str | None:
     """
     if weights is not None:
         return weights_digest(weights)
+    return shipped_digest(name)
+
+
+def shipped_digest(name: str) -> str | None:
+    """SHA-256 of the weights of an encoder that comes with the client, hex; None for any other.
+
+    Raises:
+        ModelError: The package was installed without them.
+    """
+    if name == WORDS:
+        return _installed(WORD_VECTORS, "vectors are")
     return bundled_digest() if name in BUNDLED_FRAMES else None
 
 
@@ -178,5 +214,8 @@ def require_encoder(name: str) -> None:
     Raises:
         UsageError: Which names there are.
     """
+    if embeds_texts(name):
+        return
     if name.partition(":")[0] not in ENCODERS or (":" in name and not name.startswith("clip:")):
-        raise UsageError(f"no encoder {name!r}: choose one of {', '.join(ENCODERS)}, clip:MODEL:TAG")
+        offers = f"{', '.join(ENCODERS)}, clip:MODEL:TAG; for texts {WORDS} or {TRANSFORMER}ID"
+        raise UsageError(f"no encoder {name!r}: choose one of {offers}")

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
-from pcevolve.encoders import BUNDLED, CLIP_FILES, CLIP_REPOSITORY, RESNET18_FILE
+from pcevolve.encoders import BUNDLED, CLIP_FILES, CLIP_REPOSITORY, RESNET18_FILE, WORDS, embeds_texts
+from pcevolve.errors import UsageError
 
 AUTO = "auto"
 PREFERRED = ("clip", "resnet18")
 """Published encoders, better first: who fetched one wants it used."""
 
 
-def resolved(name: str) -> tuple[str, str]:
+def resolved(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, str]:
     """Return the encoder that a run uses, and why, if ``auto`` chose it; the choice depends on no private data.
 
     Args:
         name: ``auto``, or an encoder's name, which is returned as it is.
+        kind: Of what is embedded.
 
     Returns:
         A name that ``load_encoder`` takes, and a reason, empty unless ``auto`` was asked for.
+
+    Raises:
+        UsageError: The encoder is for another kind.
     """
     if name != AUTO:
+        if embeds_texts(name) != (kind == "text"):
+            raise UsageError(
+                f"encoder '{name}' does not embed {kind}s: choose another --encoder, or leave it out"
+            )
         return name, ""
+    if kind == "text":
+        return WORDS, "it is the one for texts"
     for published in PREFERRED:
         if is_fetched(published):
             return published, "its published weights were fetched to this machine"

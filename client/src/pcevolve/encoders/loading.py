@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, SPECTRAL, Encoder, frame_digest
+from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, SPECTRAL, TRANSFORMER, Encoder, frame_digest
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import to_tensor
@@ -28,6 +28,10 @@ Parts = tuple[nn.Module, Callable[[Any], Tensor], int]
 
 def load(name: str, weights: str | None, device: str) -> Encoder:
     """Load an encoder; see ``load_encoder`` for the arguments and errors."""
+    if name.startswith(TRANSFORMER):
+        from pcevolve.encoders.transformer import load_transformer
+
+        return load_transformer(name, weights, _device(device))
     if name != SPECTRAL:
         return _frozen(name, weights, device)
     inner = _frozen(BUNDLED, weights, device)

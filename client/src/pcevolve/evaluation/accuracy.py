@@ -78,7 +78,7 @@ class AccuracyTest:
     @classmethod
     def on(cls, held_out: PrivateDataset, encoder: Encoder, head: Head = "linear") -> AccuracyTest:
         """Prepare the test: embed held-out images, or take their pixels for a CNN."""
-        features = _features(held_out.images, encoder, head)
+        features = _features(held_out.items, encoder, head)
         return cls(held_out.labels, features, held_out.targets, head, encoder)
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class AccuracyTest:
         kept = np.asarray(targets, dtype=np.int64)[usable]
         for index, label in enumerate(self.labels):
             if index not in kept:
-                raise DataError(f"the dataset to be scored has no usable image of class {label!r}")
+                raise DataError(f"the dataset to be scored has nothing usable of class {label!r}")
         return Training(features[usable], kept, len(self.labels))
 
 

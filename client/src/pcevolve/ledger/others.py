@@ -12,7 +12,7 @@ from pcevolve.errors import LedgerError
 from pcevolve.ledger.cuts import Party
 from pcevolve.ledger.entries import Enrolment, Entries
 from pcevolve.ledger.overlap import Exposure, Reach, exposures, largest_group
-from pcevolve.ledger.units import IMAGE
+from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Event
 from pcevolve.public.plan import Earlier
 
@@ -175,5 +175,5 @@ def _group(mine: Enrolment, other: Enrolment) -> int | None:
         return None
     if mine.unit.casefold() == other.unit.casefold():
         return 1
-    most = 1 if mine.unit == IMAGE else mine.terms.unit_size
-    return None if most is None else largest_group(most, other.unit != IMAGE, mine.relation)
+    most = 1 if mine.unit in SINGLE else mine.terms.unit_size
+    return None if most is None else largest_group(most, other.unit not in SINGLE, mine.relation)

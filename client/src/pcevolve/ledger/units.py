@@ -13,6 +13,9 @@ from pcevolve.ledger.keys import SIZE, Key
 
 IMAGE = "image"
 """What a unit is called that is one image and has no name."""
+TEXT = "text"
+"""The same of one text."""
+SINGLE = frozenset({IMAGE, TEXT})
 COUNT = np.dtype("<u4")
 
 
@@ -98,7 +101,7 @@ class Units:
 def _check(units: Sequence[PrivateUnit], kind: str) -> None:
     if not units or not all(unit.images for unit in units):
         raise DataError("there is no privacy unit, or one without images")
-    single = kind == IMAGE
+    single = kind in SINGLE
     if any((unit.name is None) != single for unit in units):
         raise DataError("single images have no names as privacy units, and all other units have one")
     if single and any(len(unit.images) > 1 for unit in units):

@@ -1,5 +1,6 @@
-"""All that knows what an image is: pixels are read, measured and changed here, and nowhere but in ``encoders`` besides.
+"""All that knows what an image or a text is: what they hold is read, measured and changed here, and in ``encoders``.
 
 May import ``public`` and ``errors``. Imported by ``audit``, ``bench``, ``datasets``, ``dp_audit``, ``encoders``,
-``evaluation``, ``pages``, ``private``, ``publish``, ``run`` and ``selectors``, to which a decoded image is opaque.
+``evaluation``, ``interface``, ``pages``, ``private``, ``providers``, ``publish``, ``run`` and ``selectors``, to which a
+decoded image or text is opaque; ``media.medium`` is what a room asks that need not know which of them it has.
 """

@@ -7,7 +7,7 @@ what is public, ``transcript``, ``publish`` and ``rules``. May be imported by ``
 
 from __future__ import annotations
 
-from pcevolve.pages.pictures import data_uri, picture
+from pcevolve.pages.pictures import Picture, data_uri, picture
 from pcevolve.pages.rendering import Inline, base_style, compiled, inline, own_file, size
 
-__all__ = ["Inline", "base_style", "compiled", "data_uri", "inline", "own_file", "picture", "size"]
+__all__ = ["Inline", "Picture", "base_style", "compiled", "data_uri", "inline", "own_file", "picture", "size"]

@@ -1,11 +1,38 @@
-"""Pictures that stand in a page itself."""
+"""Images and texts of a provider as they stand in a page itself."""
 
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
+
+from markupsafe import Markup
 
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.thumbnails import thumbnail
+from pcevolve.modality.texts.reading import read
+from pcevolve.public.modalities import Kind
+
+LONGEST = 600
+"""Characters of a text that are shown."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is shown of something that a provider sent; nothing, where it is nothing of the kind that was asked for.
+
+    Attributes:
+        kind: What was asked for.
+        image: A small picture, as the address of itself.
+        text: The beginning of a text.
+    """
+
+    kind: Kind
+    image: str = ""
+    text: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether there is something to be shown."""
+        return bool(self.image or self.text)
 
 
 def data_uri(jpeg: bytes) -> str:
@@ -13,15 +40,38 @@ def data_uri(jpeg: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
 
 
-def picture(data: bytes, wanted: Appearance | None = None) -> str | None:
-    """A small picture of received bytes, as the address of itself.
+def picture(kind: Kind, data: bytes, wanted: Appearance | None = None) -> Picture:
+    """A small picture of received bytes, or the text that they are.
 
     Args:
+        kind: What was asked for.
         data: What a provider sent.
-        wanted: The appearance that it is given before; None for none.
-
-    Returns:
-        None for what is not an image within the wire's limits.
+        wanted: The appearance that an image is given before; None for none.
     """
+    if kind == "text":
+        return Picture(kind, text=shortened(read(data) or ""))
     small = thumbnail(data, wanted)
-    return None if small is None else data_uri(small)
+    return Picture(kind) if small is None else Picture(kind, image=data_uri(small))
+
+
+def shortened(text: str) -> str:
+    """A text, or its beginning."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
+
+def shown(found: Picture, said: str, side: int) -> Markup:
+    """A picture's HTML.
+
+    Args:
+        found: The picture.
+        said: What it is, for who does not see it.
+        side: Pixels of an image.
+    """
+    if found.image:
+        tag = '<img src="{}" width="{}" height="{}" alt="{}">'
+        return Markup(tag).format(found.image, side, side, said)  # noqa: S704 - the tag is ours, and all else is escaped
+    if found.text:
+        return Markup('<span class="said">{}</span>').format(found.text)
+    fault = "not an image" if found.kind == "image" else "not a text"
+    tag = '<span class="broken" role="img" aria-label="{}: {}">{}</span>'
+    return Markup(tag).format(said, fault, fault)  # noqa: S704 - likewise

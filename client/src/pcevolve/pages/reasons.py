@@ -5,11 +5,12 @@ Nothing is judged here: the audit's findings do that. Where the record gives no 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from pcevolve.public.release import Receipt
 from pcevolve.rules import ItsPrompt, OneImage, Reason, ReceiptChose, RunState
-from pcevolve.transcript.traffic import Arrival, Attempt, RecordedOutputs, RecordedReceipt, Traffic
+from pcevolve.transcript.traffic import Arrival, Attempt, Counts, RecordedOutputs, RecordedReceipt, Traffic
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,12 @@ class Reasons:
                     first.setdefault((each.origin.id, each.digest), number)
         return first
 
+    def counts(self, attempts: Iterable[Attempt]) -> Counts:
+        """What some attempts add up to; a text that went back in a question counts as an image does."""
+        made = list(attempts)
+        left = [each.digest for one in made for each in self.carried.get(one.number, ())]
+        return replace(Counts.of(made), images=len(left), distinct=len(set(left)))
+
     def _explain(self, attempt: Attempt, state: RunState | None) -> None:
         self.brought[attempt.number] = ()
         self.carried[attempt.number] = tuple(
@@ -123,6 +130,10 @@ class Reasons:
         )
         call = attempt.own_call
         verdict = None if state is None or call is None else state.image_of(call)
+        if state is not None and isinstance(verdict, OneImage) and state.plan.modality.kind == "text":
+            # A text goes back in the question itself, with blanks in place of some words.
+            carried = CarriedImage(verdict.image.digest, self.named.get(verdict.image.id), verdict.reason)
+            self.carried[attempt.number] = (carried,)
         if state is not None and call is not None and isinstance(verdict, ItsPrompt):
             prompt = state.plan.prompt_of(replace(call, wording=verdict.wording))
             self.told[attempt.number] = ToldPrompt(self.named[verdict.image.id], prompt, verdict.reason)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from pcevolve.errors import spelled_out
+from pcevolve.pages.pictures import shown
+from pcevolve.public.modalities import Kind, spoken
 
 BASE_STYLE = "base.css"
 PAGE = "page.html.j2"
+_NO_WORDS = re.compile(r"({%.*?%}|{{.*?}}|{#.*?#}|<[^>]*>)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -50,21 +54,32 @@ def base_style() -> str:
 
 
 @cache
-def compiled(package: str, **filters: Callable[..., Any]) -> Template:
+def compiled(package: str, kind: Kind = "image", **filters: Callable[..., Any]) -> Template:
     """The template of a package's page, with the filters that it uses; every string that it puts out is escaped.
 
     It is compiled on the first call, which takes a fifth of a second.
+
+    Args:
+        package: Whose page it is.
+        kind: What the page is about; what templates say of images is said of texts where it is about these.
+        filters: By name; beside ``shown`` and ``worded``, which is for words of ours.
     """
     environment = Environment(
-        loader=PackageLoader(package, "."),
+        loader=FunctionLoader(lambda name: _worded(own_file(package, name), kind)),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_visible,
     )
-    environment.filters.update(filters)
+    environment.filters.update(filters, shown=shown, worded=lambda said: spoken(said, kind))
     return environment.get_template(PAGE)
+
+
+def _worded(template: str, kind: Kind) -> str:
+    """A template with the words for a kind; tags and what Jinja reads stay as they are."""
+    parts = _NO_WORDS.split(template)
+    return "".join(part if place % 2 else spoken(part, kind) for place, part in enumerate(parts))
 
 
 def size(count: float) -> str:

@@ -1,4 +1,4 @@
-"""The private dataset: labelled images that stay on this machine, read from the files that a listing names.
+"""The private dataset: labelled images, or texts, that stay on this machine, read from the files that a listing names.
 
 A dataset is complete or it is refused: an image that cannot be used is never skipped, because the shots per class are
 part of what a run declares.
@@ -17,6 +17,7 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import IMAGE, PrivateUnit
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, pixel_count, read_image
+from pcevolve.modality.medium import Item
 from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, refuse, short
 from pcevolve.private.stored import StoredImages
 from pcevolve.private.telling import BATCH_IMAGES, Told, nobody
@@ -33,7 +34,7 @@ class PrivateDataset:
 
     Attributes:
         labels: Sorted class names; public by assumption. Everything else here is private.
-        images: RGB, without metadata; in memory, or ``StoredImages``.
+        items: Images in RGB, without metadata, in memory or as ``StoredImages``; or texts.
         targets: int64 ``(images,)``, indices into ``labels``.
         digests: SHA-256 of each image's pixels, for the ledger's keyed fingerprints only.
         unit_of: int64 ``(images,)``, the privacy unit of each image; one of its own for each unless given.
@@ -43,7 +44,7 @@ class PrivateDataset:
     """
 
     labels: tuple[str, ...]
-    images: Sequence[DecodedImage]
+    items: Sequence[Item]
     targets: IntArray
     digests: tuple[bytes, ...]
     unit_of: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -52,12 +53,12 @@ class PrivateDataset:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not len(self.images) == len(self.targets) == len(self.digests):
-            raise ValueError("images, targets and digests differ in length")
+        if not len(self.items) == len(self.targets) == len(self.digests):
+            raise ValueError("items, targets and digests differ in length")
         if len(self.unit_of) == 0:
-            object.__setattr__(self, "unit_of", np.arange(len(self.images)))
-        if len(self.unit_of) != len(self.images) or (self.names and len(self.names) != len(self.images)):
-            raise ValueError("images, units and names differ in length")
+            object.__setattr__(self, "unit_of", np.arange(len(self.items)))
+        if len(self.unit_of) != len(self.items) or (self.names and len(self.names) != len(self.items)):
+            raise ValueError("items, units and names differ in length")
         if self.unit_names and self.unit_of.max(initial=-1) >= len(self.unit_names):
             raise ValueError("a unit has no name")
         self.targets.setflags(write=False)
@@ -67,7 +68,7 @@ class PrivateDataset:
         return "PrivateDataset"
 
     def __len__(self) -> int:
-        return len(self.images)
+        return len(self.items)
 
     def privacy_units(self) -> tuple[PrivateUnit, ...]:
         """Return the privacy units, by their images' digests and their names; for the ledger only."""
@@ -90,7 +91,7 @@ class PrivateDataset:
         chosen = [int(index) for index in indices]
         return PrivateDataset(
             labels=self.labels,
-            images=_some(self.images, chosen),
+            items=_some(self.items, chosen),
             targets=self.targets[chosen],
             digests=tuple(self.digests[index] for index in chosen),
             unit_of=self.unit_of[chosen],
@@ -202,7 +203,7 @@ def _read_all(
     return tuple(kept) if pixels <= keep else StoredImages(files, tuple(digests)), tuple(digests)
 
 
-def _some(images: Sequence[DecodedImage], places: Sequence[int]) -> Sequence[DecodedImage]:
+def _some(images: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
     """Images at some places; those that are stored stay where they are."""
     return images.some(places) if isinstance(images, StoredImages) else tuple(images[at] for at in places)
 

@@ -48,7 +48,7 @@ def load_digits(
     images = tuple(framed(source.images[index], _BRIGHTEST) for index in chosen)
     dataset = PrivateDataset(
         labels=labels,
-        images=images,
+        items=images,
         targets=np.array([labels.index(names[int(source.target[index])]) for index in chosen]),
         digests=tuple(pixel_digest(image) for image in images),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,21 @@ from pcevolve.public.labels import label_faults
 
 OF_CLASSES = "with one subfolder of images per class"
 OF_IMAGES = "of images"
+TERMS = (
+    "bird",
+    "body part",
+    "disease",
+    "drug",
+    "fish",
+    "food",
+    "garment",
+    "musical instrument",
+    "vehicle",
+    "weapon",
+)
+"""Kinds of nouns whose meanings come with the client."""
 _DIGIT = re.compile(r"\s*([0-9])\s*(?:=\s*(.*?)\s*)?")
+_TERM = re.compile(r"\s*([a-z ]*?[a-z])\s*(?:=\s*(.*?)\s*)?")
 
 
 @dataclass(frozen=True)
@@ -33,32 +47,60 @@ class DigitsSource:
     names: Mapping[int, str]
 
 
-def parse_source(text: str) -> FolderSource | DigitsSource:
-    """Read ``DIR``, ``digits``, ``digits:3,5,8`` or ``digits:3=type A,5=type B,8=type C``.
+@dataclass(frozen=True)
+class TermsSource:
+    """Meanings of nouns that come with the client; load with ``terms.load_terms``.
+
+    Attributes:
+        names: Chosen kinds of nouns and their labels.
+    """
+
+    names: Mapping[str, str]
+
+
+def parse_source(text: str) -> FolderSource | DigitsSource | TermsSource:
+    """Read ``PATH``, ``digits``, ``digits:3,5,8``, ``digits:3=type A,5=type B,8=type C`` or ``terms:drug,disease=D``.
 
     A folder that is itself called ``digits`` is written ``./digits``. A digit without a label of
-    its own is called ``digit N``.
+    its own is called ``digit N``, a kind of nouns by its name.
 
     Raises:
-        UsageError: The text is empty or its list of digits cannot be read.
+        UsageError: The text is empty or its list cannot be read.
     """
     if not text.strip():
         raise UsageError("private data: give a folder, or digits, or digits:3,5,8")
     kind, colon, choice = text.partition(":")
-    if kind != "digits":
-        return FolderSource(Path(text))
-    items = choice.split(",") if colon else [str(digit) for digit in range(10)]
-    names: dict[int, str] = {}
+    if kind == "digits":
+        items = choice.split(",") if colon else [str(digit) for digit in range(10)]
+        found = _named(text, items, _DIGIT, "digits:3,5,8 or digits:3=type A,5=type B")
+        return DigitsSource({int(digit): label or f"digit {digit}" for digit, label in found.items()})
+    if kind == "terms":
+        items = choice.split(",") if colon else list(TERMS)
+        found = _named(text, items, _TERM, "terms:disease,drug or terms:disease=type A,drug=type B")
+        if unknown := [term for term in found if term not in TERMS]:
+            raise UsageError(f"{text!r}: no terms of kind {unknown[0]!r}: choose among {', '.join(TERMS)}")
+        return TermsSource({term: label or term for term, label in found.items()})
+    return FolderSource(Path(text))
+
+
+def _named(text: str, items: Sequence[str], spelled: re.Pattern[str], example: str) -> dict[str, str]:
+    """What each item names, and the label that it gives, empty if none.
+
+    Raises:
+        UsageError: The items cannot be read, or their labels are no labels.
+    """
+    names: dict[str, str] = {}
     for item in items:
-        match = _DIGIT.fullmatch(item)
-        if match is None or match[2] == "" or int(match[1]) in names:
-            raise UsageError(f"{text!r}: write digits like digits:3,5,8 or digits:3=type A,5=type B")
-        names[int(match[1])] = match[2] or f"digit {match[1]}"
-    if len(names) < 2 or len(set(names.values())) < len(names):
-        raise UsageError(f"{text!r}: choose two or more digits, each under its own label")
-    if faults := label_faults(names.values()):
+        match = spelled.fullmatch(item)
+        if match is None or match[2] == "" or match[1] in names:
+            raise UsageError(f"{text!r}: write {text.partition(':')[0]} like {example}")
+        names[match[1]] = match[2] or ""
+    labels = [label or name for name, label in names.items()]
+    if len(names) < 2 or len(set(labels)) < len(names):
+        raise UsageError(f"{text!r}: choose two or more, each under its own label")
+    if faults := label_faults(labels):
         raise UsageError(f"{text!r}: a label must be visible text that can name a folder: {faults[0]}")
-    return DigitsSource(names)
+    return names
 
 
 def require_folder(path: Path, wanted: str, option: str = "") -> None:

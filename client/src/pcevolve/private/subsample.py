@@ -32,17 +32,35 @@ def subsampled(listing: Listing, units: Sequence[str], count: int, seed: int) ->
     Returns:
         The images that were drawn, and all images of units that were not drawn for any class; in the listing's order.
     """
-    pairs = sorted({(unit, target) for unit, target in zip(units, listing.targets, strict=True)})
+    drawn, rest = drawn_places(units, listing.targets, count, seed)
+    return listing.subset(drawn), listing.subset(rest)
+
+
+def drawn_places(
+    units: Sequence[str], targets: Sequence[int], count: int, seed: int
+) -> tuple[list[int], list[int]]:
+    """Which of some images or texts are drawn, and which belong to units that are not; see ``subsampled``.
+
+    Args:
+        units: What the unit of each is called.
+        targets: Index of the class of each.
+        count: Units of each class.
+        seed: Secret.
+
+    Returns:
+        Their places, in order.
+    """
+    pairs = sorted({(unit, target) for unit, target in zip(units, targets, strict=True)})
     turns = {unit: _turn(unit, seed) for unit in set(units)}
     drawn: set[tuple[str, int]] = set()
-    for target in range(len(listing.labels)):
+    for target in sorted(set(targets)):
         of_class = sorted((unit for unit, each in pairs if each == target), key=turns.__getitem__)
         drawn.update((unit, target) for unit in of_class[:count])
     taken = {unit for unit, _ in drawn}
-    places = list(enumerate(zip(units, listing.targets, strict=True)))
+    places = list(enumerate(zip(units, targets, strict=True)))
     return (
-        listing.subset([place for place, pair in places if pair in drawn]),
-        listing.subset([place for place, (unit, _) in places if unit not in taken]),
+        [place for place, pair in places if pair in drawn],
+        [place for place, (unit, _) in places if unit not in taken],
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from pcevolve.errors import DataError
-from pcevolve.ledger.units import IMAGE
+from pcevolve.ledger.units import SINGLE
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.labels import label_fault
 
@@ -67,7 +67,7 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
         DataError: The file cannot be read, or does not list every image of the folder exactly once.
     """
     header, *lines = _rows(path)
-    files, units = [_normalised(file) for file, _ in lines], [_composed(unit) for _, unit in lines]
+    files, units = [_normalised(file) for file, _ in lines], [composed(unit) for _, unit in lines]
     _check_header(path, header, set(there))
     _refuse(path, "has no unit for", [file for file, unit in zip(files, units, strict=True) if not unit])
     _refuse(path, "lists twice:", [file for file, count in Counter(files).items() if count > 1])
@@ -117,11 +117,12 @@ def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
         raise DataError(f"--unit-map {path} begins with an image: it needs {_EXAMPLE}")
     if label_fault(header[1]) is not None:
         raise DataError(f"--unit-map {path} does not say what a unit is: it needs {_EXAMPLE}")
-    if header[1].casefold() == IMAGE:
+    if header[1].casefold() in SINGLE:
         raise DataError(f"--unit-map {path} calls a unit an image: name what its images have in common")
 
 
-def _composed(name: str) -> str:
+def composed(name: str) -> str:
+    """A unit's name in one spelling."""
     return unicodedata.normalize("NFC", name).strip()
 
 

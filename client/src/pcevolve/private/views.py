@@ -28,12 +28,14 @@ class PrivateViews:
     Attributes:
         data: The private images.
         encoder: In eval mode; embeds one image at a time.
+        caps: What secrets leave each image or text of a vote; None for all of it.
         engine: Where that is done, and the search for nearest candidates; running.
     """
 
     data: PrivateDataset
     encoder: Encoder
     engine: Engine = field(default_factory=LocalEngine)
+    caps: FloatArray | None = None
     _embedded: dict[Rendition, FloatArray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -63,16 +65,16 @@ class PrivateViews:
         if rendition not in self._embedded:
             self._embedded[rendition] = self._usable(rendition, told)
         return PrivateEmbeddings(
-            self._embedded[rendition], self.data.targets, self.data.unit_of, self.engine.nearest
+            self._embedded[rendition], self.data.targets, self.data.unit_of, self.engine.nearest, self.caps
         )
 
     @cached_property
     def appearances(self) -> FloatArray:
         """Appearance of each private image, float64 ``(images, 6)``; private."""
-        return appearances(self.data.images)
+        return appearances(self.data.items)
 
     def _usable(self, rendition: Rendition, told: Told) -> FloatArray:
-        embedded = self.engine.embedded(self.data.images, self.encoder, rendition, told)
+        embedded = self.engine.embedded(self.data.items, self.encoder, rendition, told)
         if not np.isfinite(embedded).all():
             raise DataError(
                 f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"

@@ -1,13 +1,15 @@
 """Remote APIs: one dialect per file, pure functions between public calls and wire bytes. No sockets, no record.
 
-May import: ``public`` and the wire contract of ``pcevolve_shared``. May be imported by: ``egress``, which sends what a
-dialect spells, ``audit``, which spells it again, and ``run``, which finds a dialect by name.
+May import: ``public``, ``modality`` for what a text is, and the wire contract of ``pcevolve_shared``. May be imported
+by: ``egress``, which sends what a dialect spells, ``audit``, which spells it again, and ``run``, which finds a dialect
+by name.
 """
 
 from __future__ import annotations
 
 from pcevolve.errors import UsageError
 from pcevolve.providers.a1111 import A1111Dialect
+from pcevolve.providers.chat import ChatDialect
 from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest, require
 from pcevolve.providers.getimg import GetimgDialect
 from pcevolve.providers.openai import OpenAIDialect, PlainOpenAIDialect
@@ -23,6 +25,7 @@ _ALL: tuple[Dialect, ...] = (
     SiliconFlowDialect(),
     StabilityDialect(),
     A1111Dialect(),
+    ChatDialect(),
 )
 DIALECTS: dict[str, Dialect] = {each.name: each for each in _ALL}
 """Every dialect, by the name that ``--dialect`` calls it."""

@@ -59,12 +59,12 @@ class A1111Dialect(Dialect):
         """Spell a call as JSON for ``txt2img``, or for ``img2img`` where there is an image."""
         fields: dict[str, Any] = {
             "prompt": plan.prompt_of(call),
-            "negative_prompt": plan.negative_prompt,
+            "negative_prompt": plan.images.negative_prompt,
             "seed": call.seed,
-            "steps": plan.steps,
-            "cfg_scale": plan.guidance,
-            "width": plan.width,
-            "height": plan.height,
+            "steps": plan.images.steps,
+            "cfg_scale": plan.images.guidance,
+            "width": plan.images.width,
+            "height": plan.images.height,
             "batch_size": call.count,
             "n_iter": 1,
             "save_images": False,

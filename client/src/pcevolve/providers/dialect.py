@@ -73,6 +73,7 @@ class Dialect(Protocol):
 
     Attributes:
         name: What ``--dialect`` calls it.
+        makes: Images or texts.
         capabilities: Of ``create``, ``vary``, ``strength``, ``seed``, ``steps``, ``negative_prompt``, ``size``,
             ``batch``, ``adapter``.
         scheme: How the key is shown; with ``Basic`` it is ``user:password``.
@@ -83,6 +84,7 @@ class Dialect(Protocol):
     """
 
     name: ClassVar[str]
+    makes: ClassVar[Literal["image", "text"]] = "image"
     capabilities: ClassVar[frozenset[str]]
     scheme: ClassVar[Scheme] = "Bearer"
     most: ClassVar[int] = 1
@@ -233,7 +235,7 @@ def counted(call: Call, received: Sequence[str]) -> Sequence[str]:
         ProviderReplyError: Not as many as were asked for.
     """
     if len(received) != call.count:
-        raise ProviderReplyError(f"the API sent {len(received)} images where {call.count} were asked for")
+        raise ProviderReplyError(f"the API sent {len(received)} where {call.count} were asked for")
     return received
 
 

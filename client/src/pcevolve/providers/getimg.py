@@ -124,9 +124,9 @@ class GetimgDialect(Dialect):
         fields: dict[str, Any] = {
             "model": plan.model,
             "prompt": plan.prompt_of(call),
-            "negative_prompt": plan.negative_prompt,
-            "steps": plan.steps,
-            "guidance": plan.guidance,
+            "negative_prompt": plan.images.negative_prompt,
+            "steps": plan.images.steps,
+            "guidance": plan.images.guidance,
             "seed": call.seed,
             "output_format": "png",
             "response_format": "b64",
@@ -134,12 +134,12 @@ class GetimgDialect(Dialect):
         if plan.batch > 1:
             fields["n"] = call.count
         if image is None:
-            size = {"width": plan.width, "height": plan.height}
+            size = {"width": plan.images.width, "height": plan.images.height}
             return WireRequest("POST", wire.TEXT_TO_IMAGE, json_body(fields | size))
         source = {"image": images.to_base64(image), "strength": call.strength}
-        if plan.adapter is None:
+        if plan.images.adapter is None:
             return WireRequest("POST", wire.IMAGE_TO_IMAGE, json_body(fields | source))
-        prompt = {"adapter": plan.adapter, "scale": plan.adapter_scale}
+        prompt = {"adapter": plan.images.adapter, "scale": plan.images.adapter_scale}
         return WireRequest("POST", wire.IP_ADAPTER, json_body(fields | source | prompt))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:

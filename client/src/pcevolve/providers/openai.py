@@ -46,7 +46,7 @@ class OpenAIDialect(Dialect):
             "model": plan.model,
             "prompt": plan.prompt_of(call),
             "n": call.count,
-            "size": f"{plan.width}x{plan.height}",
+            "size": f"{plan.images.width}x{plan.images.height}",
             **self._more(plan, call),
         }
         if image is None:
@@ -58,9 +58,9 @@ class OpenAIDialect(Dialect):
         """What Stable Diffusion servers understand beyond OpenAI's own fields."""
         fields: dict[str, Any] = {
             "response_format": "b64_json",
-            "negative_prompt": plan.negative_prompt,
-            "num_inference_steps": plan.steps,
-            "guidance_scale": plan.guidance,
+            "negative_prompt": plan.images.negative_prompt,
+            "num_inference_steps": plan.images.steps,
+            "guidance_scale": plan.images.guidance,
             "seed": call.seed,
         }
         return fields if call.strength is None else fields | {"strength": call.strength}

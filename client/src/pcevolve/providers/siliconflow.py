@@ -53,14 +53,14 @@ class SiliconFlowDialect(Dialect):
         fields: dict[str, Any] = {
             "model": plan.model,
             "prompt": plan.prompt_of(call),
-            "image_size": f"{plan.width}x{plan.height}",
+            "image_size": f"{plan.images.width}x{plan.images.height}",
             "batch_size": call.count,
             "seed": shifted(call.seed, _LARGEST_SEED),
-            "num_inference_steps": plan.steps,
-            "guidance_scale": plan.guidance,
+            "num_inference_steps": plan.images.steps,
+            "guidance_scale": plan.images.guidance,
         }
-        if plan.negative_prompt:
-            fields["negative_prompt"] = plan.negative_prompt
+        if plan.images.negative_prompt:
+            fields["negative_prompt"] = plan.images.negative_prompt
         if image is not None:
             fields["image"] = data_url(image)
         return WireRequest("POST", wire.OPENAI_GENERATIONS, json_body(fields))

@@ -52,11 +52,11 @@ class StabilityDialect(Dialect):
             "model": plan.model,
             "prompt": plan.prompt_of(call),
             "seed": str(shifted(call.seed, _LARGEST_SEED)),
-            "cfg_scale": str(plan.guidance),
+            "cfg_scale": str(plan.images.guidance),
             "output_format": "png",
         }
-        if plan.negative_prompt:
-            fields["negative_prompt"] = plan.negative_prompt
+        if plan.images.negative_prompt:
+            fields["negative_prompt"] = plan.images.negative_prompt
         if image is None:
             fields |= {"mode": "text-to-image", "aspect_ratio": _ratio(plan)}
         else:
@@ -93,8 +93,10 @@ class StabilityDialect(Dialect):
 
 
 def _ratio(plan: PublicPlan) -> str:
-    by = gcd(plan.width, plan.height)
-    ratio = f"{plan.width // by}:{plan.height // by}"
+    by = gcd(plan.images.width, plan.images.height)
+    ratio = f"{plan.images.width // by}:{plan.images.height // by}"
     if ratio not in _RATIOS:
-        raise UsageError(f"dialect 'stability' makes no images of {plan.width} x {plan.height} pixels")
+        raise UsageError(
+            f"dialect 'stability' makes no images of {plan.images.width} x {plan.images.height} pixels"
+        )
     return ratio

@@ -12,7 +12,7 @@ from pcevolve.publish.dataset import publish
 from pcevolve.publish.exports import export, exported, require_writer, shard_names
 from pcevolve.publish.promises import NO_BOUNDARY, NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks
 from pcevolve.publish.provenance import real_images
-from pcevolve.publish.release import Release, image_paths, released_image
+from pcevolve.publish.release import Release, released_image, released_paths
 from pcevolve.publish.summary import write_summary
 
 __all__ = [
@@ -25,12 +25,12 @@ __all__ = [
     "classifier",
     "export",
     "exported",
-    "image_paths",
     "in_all",
     "marks",
     "publish",
     "real_images",
     "released_image",
+    "released_paths",
     "require_writer",
     "shard_names",
     "write_summary",

@@ -19,7 +19,14 @@ LOADED: Final[dict[Form | None, str]] = {
     "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
     'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode("pil").to_tuple("png", "cls")',
 }
-"""How each form is loaded."""
+"""How each form of images is loaded."""
+LOADED_TEXTS: Final[dict[Form | None, str]] = {
+    None: 'sklearn.datasets.load_files(DIR, encoding="utf-8")',
+    "parquet": LOADED["parquet"],
+    "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
+    'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode().to_tuple("txt", "cls")',
+}
+"""The same of texts."""
 
 
 def card(release: Release, images_released: int, form: Form | None = None) -> str:
@@ -32,6 +39,7 @@ def card(release: Release, images_released: int, form: Form | None = None) -> st
     """
     plan = release.plan
     warning = "".join(f"> **{mark}**\n\n" for mark in marks(plan))
+    loaded = LOADED if plan.modality.kind == "image" else LOADED_TEXTS
     assumed = "\n".join(f"- {each}" for each in assumptions(plan))
     return (
         f"{front_matter(plan, images_released, form)}"
@@ -42,7 +50,7 @@ def card(release: Release, images_released: int, form: Form | None = None) -> st
         f"{library_section(plan.library)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"{_classifier(plan) if form is None else ''}"
-        f"## How to load\n\n```python\n{LOADED[form]}\n```\n\n{_listed(plan, form)}"
+        f"## How to load\n\n```python\n{loaded[form]}\n```\n\n{_listed(plan, form)}"
     )
 
 
@@ -63,16 +71,17 @@ def _shows(plan: PublicPlan) -> str:
 
 def _what(plan: PublicPlan, images_released: int) -> str:
     """How many images there are, and whose they are."""
-    selected = f"selected by private images{' under differential privacy' if plan.secure else ''}"
+    kind = plan.modality.kind
+    selected = f"selected by private {kind}s{' under differential privacy' if plan.secure else ''}"
     if plan.in_process:
         return (
-            f"{images_released} images in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "
-            f"client's own process and {selected}. Whether a private image is in here, nobody can tell."
+            f"{images_released} {kind}s in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "
+            f"client's own process and {selected}. Whether a private {kind} is in here, nobody can tell."
         )
     if plan.library is None:
         return (
-            f"{images_released} synthetic images in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
-            f"and {selected}. No private image is in here, and none was sent to the API."
+            f"{images_released} synthetic {kind}s in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
+            f"and {selected}. No private {kind} is in here, and none was sent to the API."
         )
     return (
         f"{images_released} images in {len(plan.labels)} classes, out of the library `{plan.model}` behind an API and "
@@ -101,11 +110,13 @@ def _classifier(plan: PublicPlan) -> str:
         f"{public} joined with {candidates}" if plan.joined_frame else public if plan.frame else candidates
     )
     given = ", of images that were given the released appearance" if plan.appearance == "matched" else ""
+    kind = plan.modality.kind
+    a = "an image" if kind == "image" else "a text"
     covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
     return (
-        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: an image belongs "
+        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: {a} belongs "
         f"to the class whose mean is nearest. The means are those of embeddings by encoder `{plan.encoder}`{given}, in "
-        f"{frame}, which is in the file as `centre` and `axes`. Nothing was asked of the private images for it, so "
+        f"{frame}, which is in the file as `centre` and `axes`. Nothing was asked of the private {kind}s for it, so "
         f"{covered}. `pcevolve classify RUN IMAGES` applies it.\n\n"
     )
 

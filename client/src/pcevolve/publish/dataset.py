@@ -7,13 +7,13 @@ from pathlib import Path
 
 from pcevolve.durable import folder_replaced_durably, folder_written_durably
 from pcevolve.modality.images.appearance import appearance_in
-from pcevolve.modality.images.cleaning import clean_image
+from pcevolve.modality.media import medium
+from pcevolve.modality.medium import UnreadableError
 from pcevolve.publish.card import card
 from pcevolve.publish.classifier import classifier
-from pcevolve.publish.release import Release, image_paths, released_image
+from pcevolve.publish.release import Release, released_image, released_paths
 from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST
 from pcevolve.transcript.manifest import ReleasedImage
-from pcevolve_shared import images
 
 
 def publish(folder: Path, release: Release, received: Callable[[str], bytes], *, anew: bool = False) -> None:
@@ -44,10 +44,11 @@ def _write_images(
     files: list[ReleasedImage] = []
     unreadable: list[str] = []
     appearance = appearance_in(release.receipts)
-    for path, candidate in image_paths(release.population).items():
+    kind = medium(release.plan.modality.kind)
+    for path, candidate in released_paths(release.plan, release.population).items():
         try:
-            data = clean_image(received(candidate.digest), appearance)
-        except images.ImageError:
+            data = kind.released(received(candidate.digest), appearance)
+        except UnreadableError:
             unreadable.append(candidate.id)
             continue
         (folder / path).parent.mkdir(exist_ok=True)

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from pcevolve.durable import folder_replaced_durably
 from pcevolve.errors import UsageError
+from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.card import card
 from pcevolve.publish.release import Release
@@ -30,6 +31,7 @@ PER_FILE: Final = 2000
 PER_GROUP: Final = 100
 """Images that a reader of Parquet has to read at once."""
 
+_FEATURES: Final = {"image": {"_type": "Image"}, "text": {"dtype": "string", "_type": "Value"}}
 Read = Callable[[str], bytes]
 """Gives a released image's file, by its path in the release."""
 
@@ -83,38 +85,44 @@ def shard_names(form: Form, images: int) -> list[str]:
     return [f"data/train-{number:05d}.tar" for number in range(count)]
 
 
+def _cell(kind: Kind, path: str, data: bytes) -> object:
+    """An image as Hugging Face keeps it, or a text without its line's end."""
+    if kind == "text":
+        return data.decode().removesuffix("\n")
+    return {"bytes": data, "path": path.rpartition("/")[2]}
+
+
 def _label(plan: PublicPlan, image: ReleasedImage) -> int:
     """The number of an image's class."""
     return plan.labels.index(image.path.rpartition("/")[0])
 
 
 def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
-    """A shard: for each sample a PNG and its class, under one key; no times, no owners."""
+    """A shard: for each sample a PNG, or a text, and its class, under one key; no times, no owners."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as shard:
         for each in images:
-            for ending, data in (("cls", str(_label(plan, each)).encode()), ("png", read(each.path))):
-                member = tarfile.TarInfo(f"{each.candidate}.{ending}")
+            ending = each.path.rpartition(".")[2]
+            for suffix, data in (("cls", str(_label(plan, each)).encode()), (ending, read(each.path))):
+                member = tarfile.TarInfo(f"{each.candidate}.{suffix}")
                 member.size = len(data)
                 shard.addfile(member, io.BytesIO(data))
     return buffer.getvalue()
 
 
 def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
-    """A Parquet file with columns ``image`` and ``label``, and what Hugging Face wants to know of them."""
+    """A Parquet file with columns ``image`` or ``text``, and ``label``, and what Hugging Face wants to know of them."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    features = {"image": {"_type": "Image"}, "label": {"names": list(plan.labels), "_type": "ClassLabel"}}
+    kind = plan.modality.kind
+    features = {kind: _FEATURES[kind], "label": {"names": list(plan.labels), "_type": "ClassLabel"}}
     told = json.dumps({"info": {"features": features}}, ensure_ascii=True)
     picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    schema = pa.schema([("image", picture), ("label", pa.int64())], metadata={"huggingface": told})
+    column = picture if kind == "image" else pa.string()
+    schema = pa.schema([(kind, column), ("label", pa.int64())], metadata={"huggingface": told})
     rows: list[dict[str, Any]] = [
-        {
-            "image": {"bytes": read(each.path), "path": each.path.rpartition("/")[2]},
-            "label": _label(plan, each),
-        }
-        for each in images
+        {kind: _cell(kind, each.path, read(each.path)), "label": _label(plan, each)} for each in images
     ]
     buffer = io.BytesIO()
     # PNG is compressed already; statistics and dictionaries of it would be of no use.

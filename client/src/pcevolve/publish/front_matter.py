@@ -32,7 +32,7 @@ def front_matter(plan: PublicPlan, images: int, form: Form | None) -> str:
         f"license: {json.dumps(plan.licence)}",
         f"pretty_name: {json.dumps(spelled_out(title(plan)), ensure_ascii=False)}",
         f"size_categories: [{json.dumps(SIZES[bisect_right(LIMITS, images)])}]",
-        'task_categories: ["image-classification"]',
+        f'task_categories: ["{plan.modality.kind}-classification"]',
         f"tags: {json.dumps(list(_tags(plan)))}",
         *_configs(form),
     ]

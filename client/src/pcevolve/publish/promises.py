@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from math import isfinite
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.ledger.units import IMAGE
+from pcevolve.ledger.units import SINGLE
 from pcevolve.methods.method import Method
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
+from pcevolve.public.modalities import spoken
 from pcevolve.public.plan import Extension, PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.manifest import Guarantee
@@ -41,7 +42,7 @@ def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> 
 
 def _statement(plan: PublicPlan, method: Method) -> str:
     """The promise in words, and what it hangs on where no boundary stood around the generator."""
-    said = method.statement(plan) if plan.secure else NO_GUARANTEE
+    said = spoken(method.statement(plan), plan.modality.kind) if plan.secure else NO_GUARANTEE
     return f"{said}; {ON_TRUST}" if plan.in_process else said
 
 
@@ -53,7 +54,8 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
     asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
-    return parts[plan.keep] + asked + _added(plan) + _sizes(plan) + _appearance(plan, appearance_in(receipts))
+    made = parts[plan.keep] + asked + _added(plan) + _sizes(plan) + _appearance(plan, appearance_in(receipts))
+    return spoken(made, plan.modality.kind)
 
 
 def _sizes(plan: PublicPlan) -> str:
@@ -123,10 +125,10 @@ def _subsample(plan: PublicPlan) -> list[str]:
 def _unit_sizes(plan: PublicPlan) -> list[str]:
     """What is taken to be public about how many images belong to one unit, where runs may count images or patients."""
     if plan.unit_size is not None:
-        whose = "unit of any run on these data" if plan.unit == IMAGE else plan.unit
-        return [f"at most {plan.unit_size} images per {whose}"]
-    known = plan.unit != IMAGE and plan.relation == "replace-one"
-    return [f"how many images each {plan.unit} has"] if known else []
+        whose = "unit of any run on these data" if plan.unit in SINGLE else plan.unit
+        return [f"at most {plan.unit_size} {plan.modality.kind}s per {whose}"]
+    known = plan.unit not in SINGLE and plan.relation == "replace-one"
+    return [f"how many {plan.modality.kind}s each {plan.unit} has"] if known else []
 
 
 def marks(plan: PublicPlan) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Self
 
 from pcevolve.methods import method
 from pcevolve.methods.method import Method
+from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.usefulness import Assessment
@@ -79,9 +80,12 @@ class Release:
         )
 
 
-def image_paths(population: Mapping[str, Sequence[Candidate | Chosen]]) -> dict[str, Candidate | Chosen]:
-    """Where each image of a dataset belongs in the release; one that was chosen twice is there once."""
-    return {f"{label}/{each.id}.png": each for label, candidates in population.items() for each in candidates}
+def released_paths(
+    plan: PublicPlan, population: Mapping[str, Sequence[Candidate | Chosen]]
+) -> dict[str, Candidate | Chosen]:
+    """Where each image or text of a dataset belongs in the release; one that was chosen twice is there once."""
+    suffix = medium(plan.modality.kind).suffix
+    return {f"{label}/{each.id}{suffix}": each for label, of_class in population.items() for each in of_class}
 
 
 def released_image(path: str, data: bytes, candidate: Candidate | Chosen) -> ReleasedImage:

@@ -1,4 +1,4 @@
-"""Classify images by the class means that a run released: post-processing, on the machine of whoever has them."""
+"""Classify images or texts by the class means that a run released: post-processing, by whoever has them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.images.files import read_image
+from pcevolve.modality.images.files import RejectedImageError, read_image
+from pcevolve.modality.media import medium
+from pcevolve.modality.medium import Item
+from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors.distances import squared_distances
 from pcevolve.selectors.frame import projected
@@ -34,6 +37,7 @@ class NearestMean:
         axes: float64 ``(d, k)`` of the frame.
         means: float64 ``(C, k)``, the released ones.
         appearance: What an image is given before it is embedded, if anything.
+        kind: What it classifies.
     """
 
     labels: tuple[str, ...]
@@ -42,6 +46,7 @@ class NearestMean:
     axes: FloatArray
     means: FloatArray
     appearance: Appearance | None
+    kind: Kind = "image"
 
     @classmethod
     def of(cls, root: Path, load: Callable[[PublicPlan], Encoder]) -> Self:
@@ -67,7 +72,7 @@ class NearestMean:
             ) from None
         numbers = arrays.get("appearance")
         look = None if numbers is None else Appearance.released(tuple(numbers.tolist()))
-        return cls(plan.labels, load(plan), *frame, look)
+        return cls(plan.labels, load(plan), *frame, look, plan.modality.kind)
 
     def nearest(self, embeddings: FloatArray) -> NDArray[np.int64]:
         """Class of the nearest mean, int64 ``(images,)``, of finite embeddings, float64 ``(images, d)``."""
@@ -75,14 +80,25 @@ class NearestMean:
         return np.asarray(squared_distances(points, self.means).argmin(axis=1), dtype=np.int64)
 
     def label(self, path: Path) -> str:
-        """Class of the image in a file.
+        """Class of the image or text in a file.
 
         Raises:
-            DataError: It is no image, or has no embedding.
+            DataError: It is none, or has no embedding.
         """
-        image, _ = read_image(path)
-        shown = image if self.appearance is None else self.appearance.given_to(image)
-        embedding = self.encoder.embed([shown])
+        embedding = self.encoder.embed([self._shown(path)])
         if not np.isfinite(embedding).all():
             raise DataError(f"{path} has no embedding")
         return self.labels[int(self.nearest(embedding)[0])]
+
+    def _shown(self, path: Path) -> Item:
+        """What the encoder is shown of a file."""
+        if self.kind == "text":
+            try:
+                return medium("text").decoded(path.read_bytes())
+            except OSError as error:
+                raise DataError(f"{path} cannot be read: {error.strerror}") from None
+        try:
+            image, _ = read_image(path)
+        except RejectedImageError as error:
+            raise DataError(f"{path} {error}") from None
+        return image if self.appearance is None else self.appearance.given_to(image)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pcevolve.durable import write_durably
 from pcevolve.errors import UsageError
 from pcevolve.modality.images.sheet import sheet_png
+from pcevolve.modality.media import medium
 from pcevolve.pages import picture
 from pcevolve.pages.comparison import Column, Figure, write_comparison
 from pcevolve.public.figures import loss
@@ -96,20 +97,25 @@ def facts(summary: dict[str, Any]) -> dict[str, str]:
 def _column(each: Compared, root: Path) -> Column:
     run = RunReader.strict(root)
     plan = run.require_plan()
+    kind = plan.modality.kind
     first = {label: [call for call in plan.round(0) if call.label == label] for label in plan.labels}
     initial = {
         label: _some([digest for call in calls for digest in run.outputs.get(call.slot, ())])
         for label, calls in first.items()
     }
     released = {
-        label: _some(sorted((RunFolder(root).release / label).glob("*.png"))) for label in plan.labels
+        label: _some(sorted((RunFolder(root).release / label).glob(f"*{medium(kind).suffix}")))
+        for label in plan.labels
     }
     return Column(
         each.name,
         facts(each.summary),
         {name: Figure(one["mean"], one["sem"], one["voted"]) for name, one in each.judges.items()},
-        {label: tuple(picture(run.bodies.file(digest)) for digest in own) for label, own in initial.items()},
-        {label: tuple(picture(path.read_bytes()) for path in own) for label, own in released.items()},
+        {
+            label: tuple(picture(kind, run.bodies.file(digest)) for digest in own)
+            for label, own in initial.items()
+        },
+        {label: tuple(picture(kind, path.read_bytes()) for path in own) for label, own in released.items()},
     )
 
 

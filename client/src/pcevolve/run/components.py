@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pcevolve import methods
-from pcevolve.dp.mechanisms import Noise, SecureNoise, SeededNoise
+from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
+from pcevolve.dp.secrecy import secret_budget, secret_share
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
 )
@@ -17,10 +19,12 @@ from pcevolve.encoders.choice import resolved
 from pcevolve.evolve import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.methods import Method, Scope
-from pcevolve.methods.method import AppearanceMode
+from pcevolve.methods.method import AppearanceMode, first_selection
+from pcevolve.privacy import Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, UniformJudge
+from pcevolve.private.secrets import capped, read_secrets
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
@@ -73,6 +77,7 @@ class Components:
     limits: Limits
     generator: Generator | None = None
     engine: Engine = field(default_factory=LocalEngine)
+    _capped: list[FloatArray] = field(default_factory=list)
 
     @classmethod
     def of(cls, run: CheckedRun, told: Told = nobody) -> Components:
@@ -88,7 +93,8 @@ class Components:
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
         spoken = find_dialect(settings.dialect)
-        read = read_data(settings, told)
+        kind = spoken.makes
+        read = read_data(settings, kind, told)
         data = read.data
         scope = Scope(
             relation=settings.relation,
@@ -100,14 +106,16 @@ class Components:
         method, reason = methods.resolved(settings.method, limits.run, scope)
         iterations = method.iterations(settings.iterations, limits.run, scope)
         require(spoken, method.needs_for(iterations, settings.vary_by) | _asked_for(settings))
-        encoder, why = resolved(settings.encoder)
+        encoder, why = resolved(settings.encoder, kind)
         return cls(
             settings=(chosen := settings.model_copy(update={"encoder": encoder})),
             method=method,
             reason=reason,
             encoder_reason=why,
             iterations=iterations,
-            appearance=method.appearance_for(limits.run, scope, settings.calibration),
+            appearance=method.appearance_for(limits.run, scope, settings.calibration)
+            if kind == "image"
+            else "as-is",
             noise=_noise(settings.insecure_noise_seed),
             dialect=spoken,
             address=Address(settings.api, run.key, spoken.scheme),
@@ -151,6 +159,7 @@ class Components:
             DataError: A private image has no embedding.
             ModelError: The encoder cannot be loaded.
         """
+        self._caps(plan, self.method.planned(plan))
         views = self.views  # loads the encoder, even for a control that looks at nothing
         if self.method.selector is not None:
             views.prepare(with_appearances=0 in plan.releases, told=told)
@@ -165,13 +174,32 @@ class Components:
         """The side that looks at candidates: the private one, or the control's blind one."""
         if chooser is None:
             return UniformJudge(account, self.noise, plan)
+        events = self.method.planned(plan)
+        caps = self._caps(plan, events)
         return PrivateJudge(
-            views=self.views,
+            views=self.views if caps is None else replace(self.views, caps=caps),
             chooser=chooser,
             account=account,
             noise=self.noise,
-            events=self.method.planned(plan),
+            events=events,
         )
+
+    def _caps(self, plan: PublicPlan, events: Mapping[int, tuple[Event, ...]]) -> FloatArray | None:
+        """What the secrets on the owner's list leave each private text of a vote.
+
+        Raises:
+            DataError: A secret stands in more texts than the plan says.
+        """
+        if plan.secrecy is None or self.settings.secrets is None:
+            return None
+        if self._capped:
+            return self._capped[0]
+        budget = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
+        multiplier = float(first_selection(events)[-1].value)
+        share = secret_share(budget, plan.secrecy.most, multiplier, plan.relation)
+        secrets = read_secrets(self.settings.secrets)
+        self._capped.append(capped(secrets, self.data.items, plan.secrecy.most, share))
+        return self._capped[0]
 
 
 def _asked_for(settings: RunSettings) -> set[str]:
@@ -181,6 +209,7 @@ def _asked_for(settings: RunSettings) -> set[str]:
         "size": settings.size,
         "steps": settings.steps,
         "adapter": settings.adapter,
+        "tokens": settings.tokens is not None or settings.temperature is not None,
     }
     return {capability for capability, wish in wishes.items() if wish}
 

@@ -1,8 +1,8 @@
 """The demonstration: the whole job on one machine, the API server as a process of its own.
 
-The private data are scikit-learn's handwritten 3s and 8s under labels that the provider does not understand,
-so its prompts alone do badly, as in medicine and industry. They are public data, which is why this run's figures
-about them may be shown.
+The private data are scikit-learn's handwritten 3s and 8s, or for texts meanings of nouns of three kinds, under labels
+that the provider does not understand, so its prompts alone do badly, as in medicine and industry. They are public data,
+which is why this run's figures about them may be shown.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
+from pcevolve.encoders import WORDS
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.evaluation.accuracy import AccuracyTest
 from pcevolve.pages.report import AccuracyPoint, write_report
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.public.modalities import Kind
 from pcevolve.run.checks import CheckedRun, checked
 from pcevolve.run.execution import Outcome, execute
 from pcevolve.run.folder import RunFolder
@@ -45,12 +47,35 @@ OPTIONS: dict[str, Any] = {
     "encoder": "bundled",  # the same on every machine, whatever was fetched there
     "first_contact": 120.0,
 }
+TEXT_OPTIONS: dict[str, Any] = {
+    "private": "terms:disease=type A,drug=type B,body part=type C",
+    "dialect": "chat",
+    "model": "bundled-text",
+    "domain": "definition",
+    "epsilon": "10",
+    "shots": 10,
+    "candidates": 40,
+    "initial": 160,
+    "iterations": 5,
+    "tokens": 40,
+    "seed": 2026,
+    "encoder": WORDS,
+    "first_contact": 120.0,
+}
+MODELS: dict[Kind, str] = {"image": "bundled", "text": "text:bundled"}
+"""What the server serves."""
+METHODS: dict[Kind, str] = {"image": "auto", "text": "pe"}
+"""What is shown: the default, and for texts what did best in docs/results/texts.md."""
 
 
-def demonstrate(out: Path) -> dict[str, Any]:
-    """Run the default method and its controls against a local server and compare what they are worth.
+def demonstrate(out: Path, kind: Kind = "image") -> dict[str, Any]:
+    """Run a method and its control against a local server and compare what they are worth.
 
     A demonstration that was cut off is continued.
+
+    Args:
+        out: Folder of the run.
+        kind: What is made.
 
     Raises:
         ClientError: Why it ended.
@@ -64,21 +89,23 @@ def demonstrate(out: Path) -> dict[str, Any]:
         )
         return done
     try:
-        return _demonstrated(out, console, started)
+        return _demonstrated(out, kind, console, started)
     except StoppedError as stopped:
         raise StoppedError(stopped.lines[0], "to go on: the same command again") from None
 
 
-def _demonstrated(out: Path, console: Console, started: float) -> dict[str, Any]:
+def _demonstrated(out: Path, kind: Kind, console: Console, started: float) -> dict[str, Any]:
     """Start the server, make both runs, and measure them."""
-    with local_server(_log(out), _port(out)) as address:
+    with local_server(_log(out), _port(out), MODELS[kind]) as address:
         console.print(f"API server at {address}, a process of its own; it logs to {_log(out)}")
-        candidates = _candidates(out, address, console)
-        main = execute(_checked(out, out, address, method="auto", candidates=candidates))
+        options = dict(TEXT_OPTIONS if kind == "text" else OPTIONS)
+        if kind == "image":
+            options["candidates"] = _candidates(out, address, console)
+        main = execute(_checked(out, out, address, **options, method=METHODS[kind]))
         console.print("\nThe same once more without looking at the private data, for comparison:")
         blind = _beside(out, "random")
-        control = execute(_checked(out, blind, address, method="random", candidates=candidates))
-    console.print("Measuring both on held-out real digits ...")
+        control = execute(_checked(out, blind, address, **options, method="random"))
+    console.print("Measuring both on held-out real data ...")
     test = AccuracyTest.on(_public_test(main), main.components.encoder)
     scores, chance = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
     points = [*_points(main.plan.method, scores), *_points("random control", chance)]
@@ -95,7 +122,7 @@ def _candidates(out: Path, address: str, console: Console) -> int:
         return RunSettings.load(config).candidates
     console.print("How fast is this machine? A few images by prompt alone:")
     probe = _beside(out, "probe")
-    per_image = seconds_per_image(_checked(probe, probe, address, **PROBE))
+    per_image = seconds_per_image(_checked(probe, probe, address, **{**OPTIONS, **PROBE}))
     found = affordable(per_image)
     console.print(
         f"{1 / per_image:.1f} images per second: {found} candidates per class, "
@@ -108,7 +135,7 @@ def _checked(root: Path, out: Path, address: str, **options: object) -> CheckedR
     """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
     ledger = RunFolder(root).private / "ledger.sqlite"
     own = {"out": out, "api": address, "ledger": ledger}
-    return checked(RunSettings.of({**OPTIONS, **own, **options}), resume=True)
+    return checked(RunSettings.of({**options, **own}), resume=True)
 
 
 def _public_test(outcome: Outcome) -> PrivateDataset:

@@ -8,12 +8,14 @@ from math import isfinite
 from typing import Self
 
 from pcevolve.dp.accountants import epsilon
+from pcevolve.dp.secrecy import most_success, secret_budget
 from pcevolve.ledger.ledger import Account
 from pcevolve.methods.lift import uniform_lift
 from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.privacy import Event
 from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
+from pcevolve.public.modalities import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks, real_images
 from pcevolve.run.components import Components
@@ -47,7 +49,7 @@ def disclosure(
     components: Components, plan: PublicPlan, notes: PrivateNotes, advice: Advice | None = None
 ) -> dict[str, str]:
     """What the owner should know before a run, by title: price, guarantee, and what the selection is worth."""
-    paid, method = _paid(components, plan), components.method
+    paid, method, kind = _paid(components, plan), components.method, plan.modality.kind
     first = first_selection(method.planned(plan))
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
     return {
@@ -57,13 +59,14 @@ def disclosure(
         "guarantee": _guarantee(plan, paid),
         **notes.known,
         "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation"
-        + (" by prompt: no image is sent back" if plan.varies_prompts else ""),
-        "selection lift": f"a chosen image is of the best tenth with a probability of at most about {lift:.1%} "
+        + (f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""),
+        "selection lift": f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} "
         f"(luck: {uniform_lift((), scope_of(plan)):.1%}); that is against noise alone, and whether the provider can "
-        "draw your images is for you to see",
+        f"{'draw' if kind == 'image' else 'write'} your {kind}s is for you to see",
+        **_secrets(plan),
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
-        f"{sum(call.count for call in plan.calls.values())} images",
+        f"{sum(call.count for call in plan.calls.values())} {kind}s",
         "asked with": _asked_with(plan, advice),
         **({"images": real_images(plan.library)} if plan.library else {}),
         **_worked_on(components),
@@ -86,12 +89,26 @@ def _worked_on(components: Components) -> dict[str, str]:
     return {"private images": f"embedded and compared on Ray, {where}"}
 
 
+def _secrets(plan: PublicPlan) -> dict[str, str]:
+    """How often the secrets on the owner's list can be guessed, for whoever guesses more or less beforehand."""
+    if plan.secrecy is None:
+        return {}
+    mu = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
+    curve = ", ".join(f"{most_success(mu, 10.0**-k):.2g} where it was 1e-{k}" for k in range(6, 0, -1))
+    return {"listed secrets": f"guessed with a probability of at most {curve}; by this release alone"}
+
+
 def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
-    """Steps, guidance and strengths, and what the provider recommends."""
-    strengths = f", strength {plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
+    """Steps, guidance and strengths of images, or length and blanks of texts; and what the provider recommends."""
+    degrees = f"{plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
+    asked = plan.modality
+    if isinstance(asked, Texts):
+        blanks = f", blanks {degrees}" if degrees else ""
+        return f"at most {asked.tokens} tokens, temperature {asked.temperature:g}{blanks}"
+    strengths = f", strength {degrees}" if degrees else ""
     told = f"the API recommends {advice}" if advice else "the API recommends nothing"
-    adapter = f", IP-Adapter {plan.adapter} at scale {plan.adapter_scale:g}" if plan.adapter else ""
-    return f"{plan.steps} steps, guidance {plan.guidance:g}{strengths}{adapter} ({told})"
+    adapter = f", IP-Adapter {asked.adapter} at scale {asked.adapter_scale:g}" if asked.adapter else ""
+    return f"{asked.steps} steps, guidance {asked.guidance:g}{strengths}{adapter} ({told})"
 
 
 def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError
 from pcevolve.evaluation.accuracy import SEEDS
 from pcevolve.evaluation.closeness import closeness
+from pcevolve.evaluation.copies import longest_copied_span
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.memorisation import memorisation
 from pcevolve.evaluation.private_file import write_private, write_private_bytes
@@ -22,8 +23,9 @@ from pcevolve.evaluation.verdicts import Verdict
 from pcevolve.methods import method
 from pcevolve.modality.images.confusion import confusion_png
 from pcevolve.private.telling import Told, nobody
+from pcevolve.public.modalities import Kind
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.judges import CNN, Features, Judge, judges_of
+from pcevolve.run.judges import CNN, NGRAMS, Features, Judge, judges_of
 from pcevolve.run.labelled import Labelled, control_of, owners
 from pcevolve.transcript import RunReader
 
@@ -66,9 +68,10 @@ def evaluated(root: Path, question: Question, told: Told = nobody) -> dict[str, 
     control = control_of(root, question.control)
     test = owners(question.test, plan, "--test")
     private = None if question.private is None else owners(question.private, plan, "--private")
+    kind = plan.modality.kind
     looks = method(plan.method).selector is not None
-    judges = judges_of(question.judges, plan.encoder if looks else None, question.device)
-    return Evaluation(root, plan.labels, judges, test, private, control, question.mix, told).measured()
+    judges = judges_of(question.judges, plan.encoder if looks else None, question.device, kind)
+    return Evaluation(root, plan.labels, judges, test, private, control, question.mix, told, kind).measured()
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,6 +87,7 @@ class Evaluation:
         control: A run of the control ``random``, if there is one.
         mix: Whether to train on the private images too, alone and together with the dataset.
         told: Is told how many classifiers are trained.
+        kind: What the run made.
     """
 
     root: Path
@@ -94,6 +98,7 @@ class Evaluation:
     control: Path | None = None
     mix: bool = False
     told: Told = nobody
+    kind: Kind = "image"
 
     def measured(self) -> dict[str, object]:
         """Measure, keep it in ``private/``, and return it.
@@ -124,11 +129,19 @@ class Evaluation:
             "control": "labels shuffled" if self.control is None else self.control.name,
             "classes": list(self.labels),
             "chance": 1 / len(self.labels),
-            "test_images": len(self.test.images),
+            f"test_{self.kind}s": len(self.test.images),
+            **self._copied(sets["dataset"]),
             "judges": rows,
         }
         write_private(RunFolder(self.root).judgement, found)
         return found
+
+    def _copied(self, dataset: Labelled) -> dict[str, object]:
+        """The longest run of words that a synthetic text has from a private one."""
+        if self.kind == "image" or self.private is None:
+            return {}
+        words, place = longest_copied_span(dataset.images, self.private.images)
+        return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}
 
     def _sets(self) -> Iterable[tuple[str, Labelled]]:
         """What classifiers are trained on, by name."""
@@ -162,7 +175,7 @@ class Evaluation:
 
     def _beside(self, judge: Judge, seen: Mapping[str, Features], real: Features) -> dict[str, object]:
         """Distances, for judges whose features are embeddings."""
-        if judge.name == CNN:
+        if judge.name in (CNN, NGRAMS):
             return {}
         made = seen["dataset"]
         close = closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))

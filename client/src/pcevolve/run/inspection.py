@@ -17,6 +17,7 @@ from pcevolve.private.units import UnitMap, read_units
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting
 from pcevolve.run.private_data import held, unit_names
+from pcevolve.run.settings import LabelColumn, TextColumn, UnitColumn
 from pcevolve.run.shots import Shots
 
 NAMED = 3
@@ -42,6 +43,9 @@ class InspectedFolder(BaseModel):
         Field(description="Take all images as one class, whatever the folders."),
         Setting(Panel.MOST_USED),
     ] = False
+    text_column: TextColumn | None = None
+    label_column: LabelColumn | None = None
+    unit_column: UnitColumn | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,7 +99,7 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
         units, unit_faults = None, [str(error)]
     found = inspected(listing, unit_names(listing, units), begin(len(listing.files)))
     shots = Shots(held(listing, units), meant.shots)
-    faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *_shot_faults(shots)]
+    faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *shot_faults(shots)]
     rows = tuple(_rows(found, units, shots, len(faults)))
     return Checkup(rows, tuple(faults), tuple(_warnings(found)))
 
@@ -164,7 +168,8 @@ def _twin_faults(found: Inspection) -> Iterator[str]:
         yield f"{second} has the pixels of {first}{classes}: remove one"
 
 
-def _shot_faults(shots: Shots) -> Iterator[str]:
+def shot_faults(shots: Shots) -> Iterator[str]:
+    """What a run would refuse of the numbers of units."""
     if not shots.fit:
         yield (
             f"the classes hold {shots.told} units each, and --shots says {shots.said}: give one of "

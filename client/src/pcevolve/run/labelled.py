@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.modality.images.decoding import DecodedImage
-from pcevolve.modality.images.files import read_image
+from pcevolve.modality.media import medium
+from pcevolve.modality.medium import Item
 from pcevolve.private.dataset import PrivateDataset, load_folder
-from pcevolve.private.sources import DigitsSource, parse_source
+from pcevolve.private.records import Columns, read_records
+from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.private_data import SPLIT_SEED
@@ -30,7 +31,7 @@ class Labelled:
         names: What each image is called, for the owner.
     """
 
-    images: Sequence[DecodedImage | None]
+    images: Sequence[Item | None]
     targets: NDArray[np.int64]
     names: tuple[str, ...] = ()
 
@@ -45,20 +46,21 @@ class Labelled:
         folder = RunFolder(root)
         if not folder.finished:
             raise UsageError(f"{root} has no dataset yet: continue it with pcevolve run --resume {root}")
-        files = [sorted((folder.release / label).glob("*.png")) for label in labels]
+        kind = medium(RunReader.strict(root).require_plan().modality.kind)
+        files = [sorted((folder.release / label).glob(f"*{kind.suffix}")) for label in labels]
         if empty := [label for label, each in zip(labels, files, strict=True) if not each]:
             raise DataError(f"the dataset of {root} has no image of class {empty[0]!r}")
         paths = [path for each in files for path in each]
         targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
         names = tuple(str(path.relative_to(root)) for path in paths)
-        return cls([read_image(path)[0] for path in paths], targets, names)
+        return cls([kind.decoded(path.read_bytes()) for path in paths], targets, names)
 
     @classmethod
     def of(cls, data: PrivateDataset) -> Labelled:
         """Private or held-out images."""
-        return cls(data.images, data.targets)
+        return cls(data.items, data.targets)
 
-    def first(self, most: int) -> list[DecodedImage | None]:
+    def first(self, most: int) -> list[Item | None]:
         """The first few images of each class, class after class; for people to look at."""
         places = (np.flatnonzero(self.targets == target)[:most] for target in np.unique(self.targets))
         return [self.images[place] for each in places for place in each]
@@ -81,7 +83,11 @@ def owners(text: str, plan: PublicPlan, option: str) -> Labelled:
         UsageError: They are of other classes.
     """
     source = parse_source(text)
-    if isinstance(source, DigitsSource):
+    if plan.modality.kind == "text":
+        data = _texts(source, plan, option)
+    elif isinstance(source, TermsSource):
+        raise UsageError(f"{option} {text}: these are texts, and the run is of images")
+    elif isinstance(source, DigitsSource):
         from pcevolve.private.digits import load_digits  # scikit-learn's data take seconds to load
 
         shots, rest = load_digits(plan.shots, source.names, SPLIT_SEED)
@@ -93,6 +99,20 @@ def owners(text: str, plan: PublicPlan, option: str) -> Labelled:
             f"{option} {text} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"
         )
     return Labelled.of(data)
+
+
+def _texts(
+    source: FolderSource | DigitsSource | TermsSource, plan: PublicPlan, option: str
+) -> PrivateDataset:
+    """The owner's texts; columns of a table have the names that they have unless a run says otherwise."""
+    if isinstance(source, DigitsSource):
+        raise UsageError(f"{option} digits: these are images, and the run is of texts")
+    if isinstance(source, TermsSource):
+        from pcevolve.private.terms import load_terms
+
+        shots, rest = load_terms(plan.shots, source.names, SPLIT_SEED)
+        return shots if option == "--private" else rest
+    return read_records(source.path, Columns()).dataset(None, unique=False)
 
 
 def control_of(root: Path, given: Path | None) -> Path | None:

@@ -21,12 +21,13 @@ POLL_SECONDS = 0.05
 
 
 @contextmanager
-def local_server(log: Path, port: int = 0) -> Iterator[str]:
-    """Start the API server with the bundled model on loopback, yield its address, and stop it in the end.
+def local_server(log: Path, port: int = 0, model: str = "bundled") -> Iterator[str]:
+    """Start the API server on loopback, yield its address, and stop it in the end.
 
     Args:
         log: File that it adds its lines to.
         port: Where it listens; 0 for any free one.
+        model: What it serves.
 
     Raises:
         UsageError: It is not installed.
@@ -40,7 +41,7 @@ def local_server(log: Path, port: int = 0) -> Iterator[str]:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as sink:
         begin = sink.tell()
-        arguments = [command, "serve", "--model", "bundled", "--host", "127.0.0.1", "--port", str(port)]
+        arguments = [command, "serve", "--model", model, "--host", "127.0.0.1", "--port", str(port)]
         arguments += ["--engine", "processes", "--replicas", str(_replicas())]
         process = subprocess.Popen(arguments, stdout=sink, stderr=sink)  # noqa: S603 - our own command
     try:

@@ -7,6 +7,7 @@ from rich_pixels import Pixels
 
 from pcevolve.egress.gate import Gate
 from pcevolve.modality.images.thumbnails import strip
+from pcevolve.modality.texts.reading import read
 from pcevolve.pages.preview import opening_images, write_preview
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.wordings import shown
@@ -31,13 +32,16 @@ def show_opening(gate: Gate, plan: PublicPlan, folder: RunFolder, console: Conso
     """
     if not plan.opening:
         return
-    with console.status("asking the provider for a few images of each class") as said:
+    kind = plan.modality.kind
+    with console.status(f"asking the provider for a few {kind}s of each class") as said:
         for call in plan.opening:
-            said.update(f"asking the provider for a few images of each class: {call.label}")
+            said.update(f"asking the provider for a few {kind}s of each class: {call.label}")
             gate.create(call)
     record = RunReader.strict(folder.root)
     page = write_preview(record)
-    if console.color_system in ("256", "truecolor"):
+    if kind == "text":
+        _print_lines(record, plan, console)
+    elif console.color_system in ("256", "truecolor"):
         _print_strips(record, plan, console)
     console.print(f"what the provider makes of these words: {page} (nothing was spent)")
 
@@ -48,3 +52,12 @@ def _print_strips(record: RunReader, plan: PublicPlan, console: Console) -> None
         row = strip([record.bodies.file(each) for each in digests[:ACROSS]], ACROSS, console.width)
         console.print(shown(plan.first_prompts(label)))
         console.print(Pixels.from_image(row))
+
+
+def _print_lines(record: RunReader, plan: PublicPlan, console: Console) -> None:
+    """A few texts of each class."""
+    for label, digests in opening_images(record, plan).items():
+        console.print(shown(plan.first_prompts(label)), markup=False)
+        for each in digests[:ACROSS]:
+            said = read(record.bodies.file(each)) or "(not a text)"
+            console.print(f"  {said}", markup=False, highlight=False, no_wrap=True, overflow="ellipsis")

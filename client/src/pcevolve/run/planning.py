@@ -10,13 +10,31 @@ from pcevolve.methods import METHODS
 from pcevolve.methods.method import AppearanceMode, Method, Schedule
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.library import Library
+from pcevolve.public.modalities import Kind
 from pcevolve.public.options import checked, flag
-from pcevolve.public.plan import TEMPLATE, UNLABELLED_TEMPLATE, Earlier, PublicPlan
+from pcevolve.public.plan import (
+    TEMPLATE,
+    TEXT_TEMPLATE,
+    UNLABELLED_TEMPLATE,
+    UNLABELLED_TEXT_TEMPLATE,
+    Earlier,
+    PublicPlan,
+)
+from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE, Secrecy
 from pcevolve.run.components import Components
 from pcevolve.run.prompting import prompts_for
-from pcevolve.run.settings import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS, RunSettings
+from pcevolve.run.settings import (
+    USUAL_ADAPTER_SCALE,
+    USUAL_GUIDANCE,
+    USUAL_STEPS,
+    USUAL_TEMPERATURE,
+    USUAL_TOKENS,
+    RunSettings,
+)
 
 NOTHING_EARLIER = Earlier()
+BLANKS = Schedule(start=0.6, end=0.3, step=0.1)
+"""Shares of a text's words that are blanks when it is varied, unless the user says."""
 
 
 def resolved_plan(
@@ -56,7 +74,7 @@ def resolved_plan(
         )
     initial = settings.initial or settings.candidates * method.initial
     frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
-    shared = set(PublicPlan.model_fields) & set(RunSettings.model_fields)
+    shared = {*PublicPlan.model_fields} & {*RunSettings.model_fields}
     values = settings.model_dump(include=shared, exclude_none=True) | {
         "run_id": run_id,
         "run_seed": settings.seed,
@@ -64,9 +82,8 @@ def resolved_plan(
         "labels": components.data.labels,
         "unit": components.data.unit_name,
         "iterations": components.iterations,
-        "steps": settings.steps or (advice.steps if advice else USUAL_STEPS),
-        "guidance": _guidance(settings, advice),
-        "adapter_scale": _adapter_scale(settings),
+        "secrecy": _secrecy(settings, method),
+        "modality": _modality(components, size, advice),
         "strengths": _strengths(components, advice),
         "initial": initial,
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
@@ -75,7 +92,7 @@ def resolved_plan(
         "appearance": settings.appearance or _appearance(components),
         "centre_first": bool(method.centre_first),
         "in_turns": True,
-        "prompt_template": _template(settings),
+        "prompt_template": _template(settings, components.dialect.makes),
         "prompts": prompts_for(
             Path(settings.prompts) if settings.prompts else None,
             method.reworded or settings.vary_by == "prompt",
@@ -83,8 +100,6 @@ def resolved_plan(
             components.data.labels,
             initial,
         ),
-        "width": settings.size or size.width,
-        "height": settings.size or size.height,
         "batch": min(settings.batch, components.dialect.most),
         "epsilon": str(components.limits.run.epsilon),
         "delta": components.limits.run.delta,
@@ -97,6 +112,52 @@ def resolved_plan(
         "library": library,
     }
     return checked(PublicPlan, values)
+
+
+def _modality(components: Components, size: ModelSize, advice: Advice | None) -> dict[str, object]:
+    """How what the API makes is asked for."""
+    settings = components.settings
+    if components.dialect.makes == "image":
+        return _images(settings, size, advice)
+    return {
+        "kind": "text",
+        "tokens": settings.tokens or USUAL_TOKENS,
+        "temperature": USUAL_TEMPERATURE if settings.temperature is None else settings.temperature,
+    }
+
+
+def _images(settings: RunSettings, size: ModelSize, advice: Advice | None) -> dict[str, object]:
+    """How images are asked for."""
+    return {
+        "kind": "image",
+        "negative_prompt": settings.negative_prompt,
+        "guidance": _guidance(settings, advice),
+        "steps": settings.steps or (advice.steps if advice else USUAL_STEPS),
+        "adapter": settings.adapter,
+        "adapter_scale": _adapter_scale(settings),
+        "width": settings.size or size.width,
+        "height": settings.size or size.height,
+    }
+
+
+def _secrecy(settings: RunSettings, method: Method) -> Secrecy | None:
+    """What is promised of the secrets on the owner's list.
+
+    Raises:
+        UsageError: The method is for such a list, and there is none; or the other way round.
+    """
+    if "secrets" not in method.own:
+        return None
+    if settings.secrets is None:
+        raise UsageError(
+            f"--method {method.name} protects the secrets of a list: say where it is with --secrets FILE"
+        )
+    values = {
+        "prior": settings.secret_prior or USUAL_PRIOR,
+        "bound": settings.secret_bound or USUAL_BOUND,
+        "most": settings.secret_size or USUAL_SIZE,
+    }
+    return checked(Secrecy, values)
 
 
 def _require_own(settings: RunSettings, method: Method) -> None:
@@ -137,7 +198,8 @@ def _strengths(components: Components, advice: Advice | None) -> tuple[float, ..
     settings = components.settings
     if settings.vary_by == "prompt":
         return ()
-    return settings.strengths or _schedule(settings, components.method, advice).over(components.iterations)
+    own = components.method.schedule if components.dialect.makes == "image" else BLANKS
+    return settings.strengths or _schedule(settings, own, advice).over(components.iterations)
 
 
 def _appearance(components: Components) -> AppearanceMode:
@@ -160,10 +222,10 @@ def _guidance(settings: RunSettings, advice: Advice | None) -> float:
     return advice.guidance if advice else USUAL_GUIDANCE
 
 
-def _schedule(settings: RunSettings, method: Method, advice: Advice | None) -> Schedule:
+def _schedule(settings: RunSettings, schedule: Schedule, advice: Advice | None) -> Schedule:
     """The user's strengths; else the method's, as far as the API's model bears them."""
     low, high = (advice.low, advice.high) if advice else (0.0, 1.0)
-    own, start, end = method.schedule, settings.strength_start, settings.strength_end
+    own, start, end = schedule, settings.strength_start, settings.strength_end
     return Schedule(
         min(max(own.start, low), high) if start is None else start,
         min(max(own.end, low), high) if end is None else end,
@@ -171,7 +233,10 @@ def _schedule(settings: RunSettings, method: Method, advice: Advice | None) -> S
     )
 
 
-def _template(settings: RunSettings) -> str:
-    """The prompt; images without labels have nothing but the domain's words."""
-    unlabelled = settings.unlabelled and settings.prompt_template == TEMPLATE
-    return UNLABELLED_TEMPLATE if unlabelled else settings.prompt_template
+def _template(settings: RunSettings, kind: Kind) -> str:
+    """The prompt; what has no labels has nothing but the domain's words."""
+    if settings.prompt_template != TEMPLATE:
+        return settings.prompt_template
+    if kind == "text":
+        return UNLABELLED_TEXT_TEMPLATE if settings.unlabelled else TEXT_TEMPLATE
+    return UNLABELLED_TEMPLATE if settings.unlabelled else TEMPLATE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,10 +10,12 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.methods import AUTO, METHODS
 from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, loaded
 from pcevolve.private.listing import Listing, listed, listed_classes, short
-from pcevolve.private.sources import DigitsSource, FolderSource, parse_source
+from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
 from pcevolve.private.subsample import subsampled
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.units import UnitMap, read_units, require_unit_size, with_units
+from pcevolve.public.modalities import Kind
+from pcevolve.run.private_texts import own_texts
 from pcevolve.run.progress import error_console
 from pcevolve.run.settings import REST, RunSettings
 from pcevolve.run.shots import Shots
@@ -38,11 +41,12 @@ class RunData:
     skipped: tuple[str, ...] = ()
 
 
-def read_data(settings: RunSettings, told: Told = nobody) -> RunData:
+def read_data(settings: RunSettings, kind: Kind, told: Told = nobody) -> RunData:
     """Read what a run is asked to use.
 
     Args:
         settings: What was asked for.
+        kind: Of the private data.
         told: Is told how many private images are read.
 
     Raises:
@@ -50,21 +54,47 @@ def read_data(settings: RunSettings, told: Told = nobody) -> RunData:
         UsageError: The options do not go together.
     """
     source = parse_source(settings.private)
+    if kind == "text":
+        return read_texts(settings, source)
     if isinstance(source, DigitsSource):
         from pcevolve.private.digits import load_digits  # scikit-learn takes seconds to load
 
         data, rest = load_digits(settings.shots, source.names, SPLIT_SEED)
         return RunData(data, rest, test_is_public=True)
+    if isinstance(source, TermsSource):
+        raise UsageError("--private terms are texts, and this API makes images")
     listing, units = _listed(settings, source)
     used, rest_of_it = _drawn(settings, listing, units)
-    if _looks(settings.method):
-        _require_shots(settings, used, units)
+    require_shots(settings, held(used, units), "images" if units is None else f"units ({units.kind})")
     keep = 0 if settings.engine == "ray" else KEPT_PIXELS  # a cluster reads files
     data = _grouped(loaded(used, keep=keep, told=told), units)
     if settings.unit_size:
         require_unit_size(data, settings.unit_size)
     skipped = tuple(short(file) for file in listing.skipped)
     return RunData(data, _test(settings, data, rest_of_it), skipped=skipped)
+
+
+def read_texts(settings: RunSettings, source: FolderSource | DigitsSource | TermsSource) -> RunData:
+    """Read the texts that a run is asked to use.
+
+    Raises:
+        DataError: The texts cannot be used, or the classes do not hold about --shots units each.
+        UsageError: The options do not go together.
+    """
+    if isinstance(source, TermsSource):
+        from pcevolve.private.terms import load_terms
+
+        return RunData(*load_terms(settings.shots, source.names, SPLIT_SEED), test_is_public=True)
+    if isinstance(source, DigitsSource):
+        raise UsageError("--private digits are images, and this API writes texts")
+    data, rest = own_texts(settings, source)
+    counts = {label: data.units_in(label) for label in data.labels}
+    require_shots(
+        settings, counts, "texts" if settings.unit_column is None else f"units ({settings.unit_column})"
+    )
+    if settings.unit_size:
+        require_unit_size(data, settings.unit_size)
+    return RunData(data, rest)
 
 
 def held(listing: Listing, units: UnitMap | None) -> dict[str, int]:
@@ -99,19 +129,24 @@ def _looks(method: str) -> bool:
     return method == AUTO or METHODS[method].selector is not None
 
 
-def _require_shots(settings: RunSettings, used: Listing, units: UnitMap | None) -> None:
+def require_shots(settings: RunSettings, counts: Mapping[str, int], unit: str) -> None:
     """Refuse classes that do not hold about what ``--shots`` says, unless their numbers are released.
 
-    The owner is told the counts on the screen alone.
+    The owner is told the counts on the screen alone. Controls, which look at nothing, may have any.
+
+    Args:
+        settings: Say what classes hold.
+        counts: What they do hold, by label; private.
+        unit: What is counted.
 
     Raises:
         DataError: They do not; nothing was spent and nothing was sent.
     """
-    shots = Shots(held(used, units), settings.shots)
-    if shots.fit or settings.class_counts:
+    more = f"; pcevolve check {settings.private} tells more" if Path(settings.private).exists() else ""
+    shots = Shots(counts, settings.shots)
+    if shots.fit or settings.class_counts or not _looks(settings.method):
         return
     console = error_console()
-    unit = "images" if units is None else f"units ({units.kind})"
     console.print(
         f"your classes hold {shots.told} {unit} each, and --shots says {settings.shots}; choose one of"
     )
@@ -119,7 +154,7 @@ def _require_shots(settings: RunSettings, used: Listing, units: UnitMap | None) 
         console.print(f"  {offer}")
     raise DataError(
         "the classes do not hold about as many as --shots says, so what is released about them would be wrong: "
-        f"nothing was spent or sent; pcevolve check {settings.private} tells more"
+        f"nothing was spent or sent{more}"
     )
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from pcevolve.evaluation.accuracy import Accuracy, AccuracyTest
 from pcevolve.evaluation.private_file import write_private
 from pcevolve.evolve import Population
-from pcevolve.modality.images.appearance import Appearance, appearance_in, developed
+from pcevolve.modality.images.appearance import Appearance, appearance_in
+from pcevolve.modality.media import medium
 from pcevolve.run.execution import Outcome, save_result
 from pcevolve.transcript import Bodies
 
@@ -58,9 +59,10 @@ def _accuracy(
     outcome: Outcome, population: Population, test: AccuracyTest, wanted: Appearance | None
 ) -> Accuracy:
     bodies = Bodies(outcome.folder.bodies)
+    decoded = medium(outcome.plan.modality.kind).decoded
     images, targets = [], []
     for target, label in enumerate(test.labels):
         for candidate in population[label]:
-            images.append(developed(bodies.file(candidate.digest), wanted))
+            images.append(decoded(bodies.file(candidate.digest), wanted))
             targets.append(target)
     return test.of(images, targets)

@@ -18,10 +18,13 @@ from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting, checked
 from pcevolve.public.plan import TEMPLATE
+from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 from pcevolve.transcript.layout import Form
 
 USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
 """Of Stable Diffusion, where neither the user nor the API says anything."""
+USUAL_TOKENS, USUAL_TEMPERATURE = 128, 1.0
+"""Of a language model, where the user says nothing."""
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
 LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
 VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
@@ -30,7 +33,7 @@ DAY = 86400.0
 SHORTEST_TICK = 0.001
 REST = "rest"
 """What ``--test`` is given to measure on the images that ``--subsample`` did not draw."""
-DIGITS = "digits"
+DIGITS, TERMS = "digits", "terms"
 
 
 def _tick(seconds: float) -> float:
@@ -42,7 +45,7 @@ def _tick(seconds: float) -> float:
 def _absolute(text: str) -> str:
     """A path that is the same from wherever a run is continued; names that are no paths stay as they are."""
     kind = text.partition(":")[0]
-    return text if kind in (DIGITS, REST) or not text.strip() else str(Path(text).absolute())
+    return text if kind in (DIGITS, TERMS, REST) or not text.strip() else str(Path(text).absolute())
 
 
 FileText = Annotated[str, AfterValidator(_absolute)]
@@ -56,11 +59,31 @@ Epsilon = Annotated[
 MethodName = Annotated[
     str,
     Field(
-        description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, pcevolve, pcevolve-g, pcevolve-h, "
-        "pcevolve-exp, pcevolve-pf, pcevolve-gm, random (control), t2i (no evolution) or le (the same by several "
-        "prompts)."
+        description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, pcevolve, pcevolve-g, "
+        "pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, random (control), t2i (no evolution) or le (the same by "
+        "several prompts)."
     ),
     Setting(Panel.MOST_USED, public=True),
+]
+
+
+TextColumn = Annotated[
+    str,
+    Field(min_length=1, description="Column of a table that holds the texts; text if not given."),
+    Setting(Panel.DATA),
+]
+LabelColumn = Annotated[
+    str,
+    Field(min_length=1, description="Column of a table that holds their labels; label if not given."),
+    Setting(Panel.DATA),
+]
+UnitColumn = Annotated[
+    str,
+    Field(
+        min_length=1,
+        description="Column of a table that groups texts into privacy units, e.g. patients; its name is public.",
+    ),
+    Setting(Panel.PRIVACY),
 ]
 
 
@@ -86,7 +109,10 @@ class RunSettings(BaseModel):
 
     private: Annotated[
         FileText,
-        Field(description="Folder of class folders, or 'digits' for scikit-learn's handwritten digits."),
+        Field(
+            description="Folder of class folders; for texts also a .csv, .tsv, .jsonl or .parquet file; or 'digits' "
+            "for scikit-learn's handwritten digits, 'terms' for meanings of nouns."
+        ),
         Setting(Panel.MOST_USED),
     ]
     out: Annotated[
@@ -111,6 +137,40 @@ class RunSettings(BaseModel):
         Field(description="Take all images of --private as one class, whatever the folders."),
         Setting(Panel.DATA),
     ] = False
+    text_column: TextColumn | None = None
+    label_column: LabelColumn | None = None
+    unit_column: UnitColumn | None = None
+    secrets: Annotated[
+        AbsolutePath | None,
+        Field(
+            description="Text file with secrets in the private texts, one a line, for secpe; it stays private."
+        ),
+        Setting(Panel.PRIVACY),
+    ] = None
+    secret_prior: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            lt=1,
+            description="Probability with which somebody guesses a secret before the run; "
+            f"{USUAL_PRIOR:g} if not given.",
+        ),
+        Setting(Panel.PRIVACY, public=True),
+    ] = None
+    secret_bound: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            lt=1,
+            description=f"Most probability with which it may be guessed after it; {USUAL_BOUND:g} if not given.",
+        ),
+        Setting(Panel.PRIVACY, public=True),
+    ] = None
+    secret_size: Annotated[
+        int | None,
+        Field(ge=1, description=f"Most texts that one secret stands in; public; {USUAL_SIZE} if not given."),
+        Setting(Panel.PRIVACY, public=True),
+    ] = None
     method: MethodName = "auto"
     calibration: public.Calibration = "tight"
     subsample: public.Subsample | None = None
@@ -143,7 +203,8 @@ class RunSettings(BaseModel):
     dialect: Annotated[
         str,
         Field(
-            description="How the API speaks: getimg (native), openai, openai-plain, siliconflow, stability or a1111."
+            description="How the API speaks: getimg (native), openai, openai-plain, siliconflow, stability or a1111; "
+            "for texts chat."
         ),
         Setting(Panel.API, public=True),
     ] = "getimg"
@@ -211,6 +272,21 @@ class RunSettings(BaseModel):
     ] = None
     size: public.Pixels | None = None
     batch: public.Batch = 32
+    tokens: Annotated[
+        public.Tokens | None,
+        Field(
+            description=f"Most tokens of one text, of an API that writes texts; {USUAL_TOKENS} if not given."
+        ),
+        Setting(Panel.TEXTS, public=True),
+    ] = None
+    temperature: Annotated[
+        public.Temperature | None,
+        Field(
+            description="Temperature of the language model, of an API that writes texts; "
+            f"{USUAL_TEMPERATURE:g} if not given."
+        ),
+        Setting(Panel.TEXTS, public=True),
+    ] = None
     licence: public.Licence = "unknown"
     formats: Annotated[
         tuple[Form, ...],
@@ -225,13 +301,15 @@ class RunSettings(BaseModel):
         Field(
             description="auto (clip or resnet18, if fetch-encoder was asked for it, else bundled), bundled, "
             "bundled+spectrum (surfaces and textures), resnet18, resnet34, resnet50, "
-            "clip, inception or vit."
+            "clip, inception or vit; for texts words (bundled) or transformer:HUB_ID."
         ),
         Setting(Panel.ENCODER, public=True),
     ] = AUTO
     encoder_weights: Annotated[
         FileText | None,
-        Field(description="File with the encoder's weights; the plan has its digest."),
+        Field(
+            description="File with the encoder's weights, or directory of an encoder of texts; the plan has its digest."
+        ),
         Setting(Panel.ENCODER, public=True),
     ] = None
     device: Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import tomli_w
 
 from pcevolve.errors import UsageError
 from pcevolve.public.options import Option, Panel, options_of
+from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR
 from pcevolve.run.settings import RunSettings
 
 NAME = "pcevolve.toml"
@@ -27,6 +28,15 @@ FIRST = {"private": "private-images", "out": "runs/first", "domain": "leather te
 """What required options say until somebody says otherwise."""
 EXAMPLES = {"int": 16, "number": 1.0, "path": "FILE", "text": "..."}
 """What an option without a default might be, by its kind."""
+
+
+SMALL: Mapping[str, float] = {
+    "delta": 1e-5,
+    "lifetime_delta": 1e-5,
+    "secret_prior": USUAL_PRIOR,
+    "secret_bound": USUAL_BOUND,
+}
+"""Examples of probabilities."""
 
 
 def write_template(folder: Path, force: bool) -> Path:
@@ -97,6 +107,6 @@ def _example(option: Option) -> object:
         return True
     if option.is_repeated:
         return ["images.example"] if option.kind == "text" else [EXAMPLES[option.kind]]
-    if option.name in ("delta", "lifetime_delta"):
-        return 1e-5
+    if option.name in SMALL:
+        return SMALL[option.name]
     return EXAMPLES[option.kind]

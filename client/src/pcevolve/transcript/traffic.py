@@ -6,7 +6,7 @@ each other as a run's do, and that each image had a reason to leave, is checked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, TypeAlias
@@ -248,12 +248,19 @@ class Counts:
         )
 
     @classmethod
-    def by_kind(cls, attempts: Iterable[Attempt]) -> dict[str, Counts]:
-        """Counts for each kind of request, in order of appearance."""
+    def by_kind(
+        cls, attempts: Iterable[Attempt], count: Callable[[Iterable[Attempt]], Counts] | None = None
+    ) -> dict[str, Counts]:
+        """Counts for each kind of request, in order of appearance.
+
+        Args:
+            attempts: Of all kinds.
+            count: Adds up those of one kind; ``of`` if not given.
+        """
         kinds: dict[str, list[Attempt]] = {}
         for each in attempts:
             kinds.setdefault(each.kind, []).append(each)
-        return {kind: cls.of(group) for kind, group in kinds.items()}
+        return {kind: (count or cls.of)(group) for kind, group in kinds.items()}
 
 
 def _same(one: Sent, other: Sent) -> bool:

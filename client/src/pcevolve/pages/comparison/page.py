@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.durable import write_durably
-from pcevolve.pages import base_style, compiled, inline, own_file
+from pcevolve.pages import Picture, base_style, compiled, inline, own_file
 
 BAR = 280.0
 """Width of an accuracy of 1 in a chart."""
@@ -36,15 +36,15 @@ class Column:
         name: Of its folder.
         facts: What is public of it: method, privacy loss, images and so on, by title.
         figures: What judges found, by judge; private.
-        initial: Pictures of the first images of each class, as addresses of themselves, by label.
+        initial: Pictures of the first images of each class, by label.
         dataset: The same of its dataset.
     """
 
     name: str
     facts: dict[str, str]
     figures: dict[str, Figure]
-    initial: dict[str, tuple[str | None, ...]]
-    dataset: dict[str, tuple[str | None, ...]]
+    initial: dict[str, tuple[Picture, ...]]
+    dataset: dict[str, tuple[Picture, ...]]
 
 
 def write_comparison(columns: Sequence[Column], out: Path) -> Path:

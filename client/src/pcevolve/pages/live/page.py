@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.pages import base_style, compiled, inline, own_file, picture, size
+from pcevolve.pages import Picture, base_style, compiled, inline, own_file, picture, size
+from pcevolve.pages.reasons import Reasons
 from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
@@ -17,6 +18,7 @@ from pcevolve.transcript.traffic import ALL_KINDS, Counts
 
 SHOWN = 12
 """Images of each class."""
+LOOK = "what the private images look like on the whole"
 CLASSES = 20
 """Classes of which images are shown."""
 
@@ -38,10 +40,10 @@ class Standing:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One class: its newest images, as addresses of themselves; None for what is no image."""
+    """One class: its newest images or texts."""
 
     label: str
-    pictures: tuple[str | None, ...]
+    pictures: tuple[Picture, ...]
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def rendered_live(run: RunReader, standing: Standing) -> bytes:
         "report": str(run.layout.report) if standing.over else "",
         **(_waiting(run) if run.plan is None else _under_way(run, run.plan)),
     }
-    return compiled(__package__, bytes=size).render(content).encode()
+    kind = "image" if run.plan is None else run.plan.modality.kind
+    return compiled(__package__, kind, bytes=size).render(content).encode()
 
 
 def _waiting(run: RunReader) -> dict[str, object]:
@@ -79,7 +82,8 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
     """All that is shown of a run that has a plan."""
     iteration = max((plan.calls[slot].iteration for slot in run.outputs if slot in plan.calls), default=0)
     done = sum(len(outputs) for outputs in run.outputs.values())
-    counts = Counts.by_kind(run.traffic.attempts)
+    reasons = Reasons.of(run.traffic)
+    counts = Counts.by_kind(run.traffic.attempts, reasons.counts)
     events = [event for receipt in run.receipts for event in receipt.events]
     spent = epsilon(events, plan.delta)
     return {
@@ -95,7 +99,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "budget": float(plan.budget.epsilon),
         "releases": list(_releases(run, plan)),
         "kinds": {kind: counts[kind] for kind in ALL_KINDS if kind in counts},
-        "total_counts": Counts.of(run.traffic.attempts),
+        "total_counts": reasons.counts(run.traffic.attempts),
         "sheets": list(_sheets(run, plan, iteration)),
     }
 
@@ -112,11 +116,7 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
             ", ".join(dict.fromkeys(event.mechanism for event in paid))
             or "none: it follows from earlier ones"
         )
-        what = (
-            f"{named} images chosen"
-            if receipt.iteration
-            else "what the private images look like on the whole"
-        )
+        what = f"{named} {plan.modality.kind}s chosen" if receipt.iteration else LOOK
         spent = loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE"
         rows.append(Release(receipt.iteration, what, mechanisms, spent))
     return reversed(rows)
@@ -127,4 +127,6 @@ def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[Sheet]
     for label in plan.labels[:CLASSES]:
         slots = [call.slot for call in plan.round(iteration) if call.label == label]
         digests = [digest for slot in slots for digest in run.outputs.get(slot, ())]
-        yield Sheet(label, tuple(picture(run.bodies.file(each)) for each in digests[-SHOWN:]))
+        yield Sheet(
+            label, tuple(picture(plan.modality.kind, run.bodies.file(each)) for each in digests[-SHOWN:])
+        )

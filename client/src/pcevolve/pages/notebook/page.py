@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pcevolve.pages import compiled, picture
+from pcevolve.pages import Picture, compiled, picture
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.figures import loss
 
@@ -21,12 +21,12 @@ class Row:
     Attributes:
         label: The class.
         count: How many there are.
-        pictures: The first of them, as data URIs.
+        pictures: Of the first of them.
     """
 
     label: str
     count: int
-    pictures: tuple[str, ...]
+    pictures: tuple[Picture, ...]
 
 
 def notebook_view(run: FinishedRun) -> str:
@@ -42,12 +42,12 @@ def notebook_view(run: FinishedRun) -> str:
         "left_out": max(0, len(run.plan.labels) - ROWS),
         "folder": str(run.record.layout.root),
     }
-    return compiled(__package__).render(content)
+    return compiled(__package__, run.plan.modality.kind).render(content)
 
 
 def _rows(run: FinishedRun) -> Iterator[Row]:
     release = run.record.layout.release
     for label in run.plan.labels[:ROWS]:
         paths = [each.path for each in run.manifest.files if each.path.rpartition("/")[0] == label]
-        small = (picture((release / path).read_bytes()) for path in paths[:TILES])
-        yield Row(label, len(paths), tuple(each for each in small if each is not None))
+        small = (picture(run.plan.modality.kind, (release / path).read_bytes()) for path in paths[:TILES])
+        yield Row(label, len(paths), tuple(each for each in small if each))

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pcevolve.durable import write_durably
-from pcevolve.pages import base_style, compiled, inline, own_file, picture
+from pcevolve.pages import Picture, base_style, compiled, inline, own_file, picture
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.wordings import shown
 from pcevolve.publish import marks
@@ -21,12 +21,12 @@ class Sheet:
     Attributes:
         label: Its name.
         prompt: What the provider was asked for.
-        pictures: As addresses of themselves; None for what is no image.
+        pictures: Of them.
     """
 
     label: str
     prompt: str
-    pictures: tuple[str | None, ...]
+    pictures: tuple[Picture, ...]
 
 
 def write_preview(run: RunReader) -> Path:
@@ -52,7 +52,7 @@ def rendered_preview(run: RunReader, plan: PublicPlan) -> bytes:
         Sheet(
             label,
             shown(plan.first_prompts(label)),
-            tuple(picture(run.bodies.file(each)) for each in images[label]),
+            tuple(picture(plan.modality.kind, run.bodies.file(each)) for each in images[label]),
         )
         for label in plan.labels
     ]
@@ -63,7 +63,7 @@ def rendered_preview(run: RunReader, plan: PublicPlan) -> bytes:
         "host": urlsplit(plan.api).netloc,
         "sheets": sheets,
     }
-    return compiled(__package__).render(content).encode()
+    return compiled(__package__, plan.modality.kind).render(content).encode()
 
 
 def opening_images(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]:

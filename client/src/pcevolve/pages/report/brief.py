@@ -11,10 +11,10 @@ from math import ceil
 from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.privacy import Event
+from pcevolve.public.modalities import spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import Attempt
 
-_IMAGE = "image"
 """What a unit is called that is one image."""
 _ALARMS = 5
 """In how many of 100 an attacker may take a unit for used that was not."""
@@ -61,10 +61,10 @@ class Brief:
         """Say it about a finished run."""
         paid = [event for event in events if not event.free]
         return cls(
-            left=_left(plan, traffic),
-            stayed=_stayed(plan, bool(paid), bool(traffic.unexplained)),
+            left=spoken(_left(plan, traffic), plan.modality.kind),
+            stayed=spoken(_stayed(plan, bool(paid), bool(traffic.unexplained)), plan.modality.kind),
             odds=_odds(plan, paid),
-            assumptions=_assumptions(plan),
+            assumptions=tuple(spoken(each, plan.modality.kind) for each in _assumptions(plan)),
             when=_when(attempts),
         )
 
@@ -110,8 +110,8 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     if not paid:
         nobody = "Nobody can tell." if plan.in_process else "Nothing: no private image was looked at."
         return Odds(nobody)
-    unit = f"one given {plan.unit}" + ("" if plan.unit == _IMAGE else "'s images")
-    verb = "was" if plan.unit == _IMAGE else "were"
+    unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else "'s images")
+    verb = "was" if plan.unit == plan.modality.kind else "were"
     other = ", or another in its place" if plan.relation == "replace-one" else ""
     words = (
         f"Suppose that somebody knows everything else, has to decide whether {unit} {verb} used{other}, and says yes "
@@ -142,7 +142,7 @@ def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
     """Three sentences; the whole list stands further down."""
     counted = (
         "What is protected is one image: whoever is in several of them is protected less."
-        if plan.unit == _IMAGE
+        if plan.unit == plan.modality.kind
         else f"The owner's list says rightly which images belong to one {plan.unit}."
     )
     return (

@@ -17,12 +17,14 @@ from pcevolve.methods import method
 from pcevolve.methods.lift import uniform_lift
 from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.pages import base_style, compiled, inline, own_file, size
+from pcevolve.pages.report.asking import settings_of
 from pcevolve.pages.report.brief import Brief
 from pcevolve.pages.report.curves import AccuracyPoint, curves, percent, spent
 from pcevolve.pages.report.sheets import ROWS, contact_sheets, evenly
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.public.figures import factor, loss
+from pcevolve.public.modalities import Kind, spoken
 from pcevolve.publish import in_all, real_images
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import WIRE_PAGE
@@ -77,12 +79,14 @@ def render(run: FinishedRun, accuracy: Sequence[AccuracyPoint], wire_page: str =
         wire_page: Where the page about all that left will lie, seen from this one.
     """
     style = inline(base_style(), own_file(__package__, "page.css"))
-    return template().render({"style": style, "wire_page": wire_page, **_content(run, accuracy)})
+    return template(run.plan.modality.kind).render(
+        {"style": style, "wire_page": wire_page, **_content(run, accuracy)}
+    )
 
 
-def template() -> Template:
+def template(kind: Kind = "image") -> Template:
     """The page's template."""
-    return compiled(__package__, bytes=size, percent=percent, loss=loss)
+    return compiled(__package__, kind, bytes=size, percent=percent, loss=loss)
 
 
 def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
@@ -95,7 +99,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
     first = first_selection({t: each.events for t, each in sorted(run.receipts.items())})
     return {
         "plan": plan,
-        "method": chosen_by.summary,
+        "method": spoken(chosen_by.summary, plan.modality.kind),
         "manifest": run.manifest,
         "assessment": run.record.assessment,
         "guarantee": guarantee,
@@ -119,4 +123,5 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "traffic": traffic,
         "accuracy": accuracy,
         "host": urlsplit(plan.api).netloc,
+        "settings": settings_of(plan),
     }

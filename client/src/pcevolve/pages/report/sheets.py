@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pcevolve.modality.images.appearance import Appearance, appearance_in
-from pcevolve.pages import picture
+from pcevolve.pages import Picture, picture
 from pcevolve.pages.report.prompts import Shares, prompts_of_dataset
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.public.plan import Call, Extension, PublicPlan
@@ -23,12 +23,12 @@ class Tile:
 
     Attributes:
         id: The candidate's.
-        image: JPEG as a data URI; None when the provider sent something that is not an image.
+        picture: Of what the provider sent.
         receipt: What allowed it to be sent back; None when it was not chosen.
     """
 
     id: str
-    image: str | None
+    picture: Picture
     receipt: Receipt | None = None
 
 
@@ -124,7 +124,10 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
 def _how(plan: PublicPlan, iteration: int) -> str:
     if not iteration:
         return "from the prompt"
-    return "by prototypes' prompts" if plan.varies_prompts else f"strength {plan.strengths[iteration - 1]:g}"
+    if plan.varies_prompts:
+        return "by prototypes' prompts"
+    degree = plan.strengths[iteration - 1]
+    return f"strength {degree:g}" if plan.modality.kind == "image" else f"{degree:.0%} of the words anew"
 
 
 def _how_added(plan: PublicPlan, extension: Extension) -> str:
@@ -153,9 +156,9 @@ def _tiles(
     """The chosen ones and the first others, in the order of the plan."""
     framed = [each.id for each in named if each.id in chosen][:count]
     others = [each.id for each in named if each.id not in chosen][: count - len(framed)]
-    shown = {*framed, *others}
+    shown, kind = {*framed, *others}, run.plan.modality.kind
     return tuple(
-        Tile(each.id, picture(run.record.bodies.file(each.digest), wanted), chosen.get(each.id))
+        Tile(each.id, picture(kind, run.record.bodies.file(each.digest), wanted), chosen.get(each.id))
         for each in named
         if each.id in shown
     )

@@ -33,12 +33,13 @@ class TrafficTable:
     @classmethod
     def of(cls, traffic: Traffic, plan: PublicPlan) -> TrafficTable:
         """Add up a finished run's attempts, by kind, in all, and by iteration."""
-        counts = Counts.by_kind(traffic.attempts)
+        reasons = Reasons.of(traffic)
+        counts = Counts.by_kind(traffic.attempts, reasons.counts)
         by_iteration = [Counts.of(group) for group in _by_iteration(traffic.attempts, plan.iterations)]
         return cls(
             kinds={kind: counts[kind] for kind in ALL_KINDS if kind in counts},
-            total=Counts.of(traffic.attempts),
-            unexplained=Reasons.of(traffic).unexplained,
+            total=reasons.counts(traffic.attempts),
+            unexplained=reasons.unexplained,
             sent=list(accumulate(each.bytes_sent for each in by_iteration)),
             received=list(accumulate(each.bytes_received for each in by_iteration)),
         )

@@ -1,4 +1,4 @@
-"""The pictures of the page: each distinct image once, re-encoded and small, however often it is shown.
+"""The pictures of the page, or the texts: each distinct image once, re-encoded and small, however often it is shown.
 
 A picture is the background of a CSS class. As ``img`` elements the same bytes would have to stand in the page wherever
 a prototype, its answer and its retries are shown.
@@ -12,11 +12,14 @@ from typing import Literal
 
 from pcevolve.errors import TranscriptError
 from pcevolve.modality.images.thumbnails import thumbnail
+from pcevolve.modality.texts.reading import read
 from pcevolve.pages import data_uri
+from pcevolve.pages.pictures import shortened
+from pcevolve.public.modalities import Kind
 
 MOST_PICTURE_BYTES = 6_000_000  # about 3000 pictures
 
-State = Literal["shown", "not an image", "missing or changed", "not embedded"]
+State = Literal["shown", "not an image", "not a text", "missing or changed", "not embedded"]
 
 
 @dataclass(frozen=True)
@@ -26,19 +29,23 @@ class Picture:
     Attributes:
         state: Why there is no picture, if there is none.
         name: CSS class; empty for no picture.
+        text: The beginning of a text; empty for an image.
         bytes: Length of the original.
     """
 
     state: State
     name: str = ""
     bytes: int = 0
+    text: str = ""
 
 
 class Gallery:
     """Pictures by digest; the first ones that are hung find room."""
 
-    def __init__(self, file: Callable[[str], bytes], most_bytes: int = MOST_PICTURE_BYTES) -> None:
-        self._file = file
+    def __init__(
+        self, file: Callable[[str], bytes], kind: Kind = "image", most_bytes: int = MOST_PICTURE_BYTES
+    ) -> None:
+        self._file, self._kind = file, kind
         self._bytes_left = most_bytes
         self._rules: list[str] = []
         self._pictures: dict[str, Picture] = {}
@@ -67,6 +74,8 @@ class Gallery:
             data = self._file(digest)
         except TranscriptError:
             return Picture("missing or changed")
+        if self._kind == "text":
+            return self._written(data)
         small = thumbnail(data)
         if small is None:
             return Picture("not an image", bytes=len(data))
@@ -75,3 +84,9 @@ class Gallery:
         self._bytes_left -= len(rule)
         self._rules.append(rule)
         return Picture("shown", name, len(data))
+
+    def _written(self, data: bytes) -> Picture:
+        """How a text is shown."""
+        text = shortened(read(data) or "")
+        self._bytes_left -= len(text.encode())
+        return Picture("shown" if text else "not a text", bytes=len(data), text=text)

@@ -20,6 +20,7 @@ from pcevolve.pages.wire.gallery import MOST_PICTURE_BYTES, Gallery
 from pcevolve.pages.wire.prices import in_words, prices
 from pcevolve.public.figures import loss
 from pcevolve.public.finding import Finding
+from pcevolve.public.modalities import Kind
 from pcevolve.publish import marks
 from pcevolve.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
 
@@ -49,19 +50,20 @@ def rendered_viewer(
 ) -> bytes:
     """The page's bytes, a function of the transcript and of what the audit found; all strings are escaped."""
     reasons = Reasons.of(run.traffic)
-    gallery = _hung(run.traffic, reasons, Gallery(run.bodies.file, most_picture_bytes))
+    kind = "image" if run.plan is None else run.plan.modality.kind
+    gallery = _hung(run.traffic, reasons, Gallery(run.bodies.file, kind, most_picture_bytes))
     verdict = _verdict(run, findings)
     steps = folded(
         (each for each in run.traffic.steps if isinstance(each, Attempt | RecordedReceipt)),
         verdict["faults_of"],
     )
     content = _assets(gallery) | verdict | _content(run.traffic, reasons, gallery) | _steps(steps)
-    return template().render(content).encode()
+    return template(kind).render(content).encode()
 
 
-def template() -> Template:
+def template(kind: Kind = "image") -> Template:
     """The page's template."""
-    return compiled(__package__, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
+    return compiled(__package__, kind, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
 
 
 def _assets(gallery: Gallery) -> dict[str, Any]:
@@ -109,8 +111,8 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
         "unexplained": reasons.unexplained,
         "prices": prices(traffic.receipts, 0.0 if plan is None else plan.delta),
         "gallery": gallery,
-        "totals": Counts.of(traffic.attempts),
-        "kinds": Counts.by_kind(traffic.attempts),
+        "totals": reasons.counts(traffic.attempts),
+        "kinds": Counts.by_kind(traffic.attempts, reasons.counts),
         "hosts": hosts(traffic.attempts),
     }
 

@@ -1,0 +1,92 @@
+"""OpenAI's Chat Completions API, as most language models are served: texts in the place of images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.modality.texts.blanks import blanked
+from pcevolve.modality.texts.reading import read
+from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest, counted, json_body, no_model, parsed
+from pcevolve.providers.faults import Reason
+from pcevolve.public.plan import Call, PublicPlan
+from pcevolve_shared import limits, wire
+from pcevolve_shared.blanks import question
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    message: _Message
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    choices: Annotated[list[_Choice], Field(max_length=limits.MAX_COMPLETIONS)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    id: str
+
+
+class _Models(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    data: list[_Model]
+
+
+class ChatDialect(Dialect):
+    """A question for each text; a variation is the same question with the text that is varied, some words blank."""
+
+    name = "chat"
+    makes = "text"
+    capabilities = frozenset({"create", "vary", "strength", "seed", "batch", "tokens"})
+    most = limits.MAX_COMPLETIONS
+    reasons: ClassVar[Mapping[str, Reason]] = {
+        "insufficient_quota": "credit",
+        "content_filter": "content",
+    }
+
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call.
+
+        Which words of a varied text are blank follows from the text, the call's seed and its degree. What the API sent
+        in the place of a text, and is none, is varied by asking anew.
+        """
+        prompt, text = plan.prompt_of(call), None if image is None else read(image)
+        asked = prompt if text is None else question(prompt, blanked(text, call.strength or 0.0, call.seed))
+        fields: dict[str, Any] = {
+            "model": plan.model,
+            "messages": [{"role": "user", "content": asked}],
+            "n": call.count,
+            "max_tokens": plan.texts.tokens,
+            "temperature": plan.texts.temperature,
+            "seed": call.seed,
+        }
+        return WireRequest("POST", wire.CHAT, json_body(fields))
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+        """The texts of an answer, as they came; a choice without one is an empty text."""
+        said = [each.message.content or "" for each in parsed(_Answer, body).choices]
+        return [each.encode() for each in counted(call, said)]
+
+    def native_size(self, model: str, body: bytes) -> ModelSize | None:
+        """Texts have none; an API that lists its models has to list this one.
+
+        Raises:
+            UsageError: It does not.
+        """
+        listed = [each.id for each in parsed(_Models, body).data]
+        if listed and model not in listed:
+            raise no_model(model, listed)
+        return None
+
+    def hello(self) -> WireRequest:
+        """List the models."""
+        return WireRequest("GET", wire.MODELS)

@@ -1,0 +1,68 @@
+"""The private and the held-out texts of a run: read, drawn from and counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from pcevolve.errors import DataError, UsageError
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.records import Columns, Records, read_records
+from pcevolve.private.sources import FolderSource
+from pcevolve.run.settings import REST, RunSettings
+
+
+class NamesColumns(Protocol):
+    """Options that say where a table has what."""
+
+    @property
+    def text_column(self) -> str | None:
+        """Of the texts."""
+
+    @property
+    def label_column(self) -> str | None:
+        """Of their classes."""
+
+    @property
+    def unit_column(self) -> str | None:
+        """Of what belongs together."""
+
+
+def columns_of(settings: NamesColumns) -> Columns:
+    """Where a table has what."""
+    usual = Columns()
+    return Columns(
+        settings.text_column or usual.text, settings.label_column or usual.label, settings.unit_column
+    )
+
+
+def own_texts(settings: RunSettings, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
+    """The texts that a run uses, and those that it is measured on, if there are any.
+
+    Raises:
+        DataError: They cannot be used.
+        UsageError: The options do not go together.
+    """
+    columns = columns_of(settings)
+    found = read_records(source.path, columns, settings.domain if settings.unlabelled else None)
+    rest: Records | None = None
+    if settings.subsample is not None:
+        found, rest = found.drawn(settings.subsample, settings.subsample_seed)
+    data = found.dataset(columns.unit)
+    return data, _held_out(settings, data, rest)
+
+
+def _held_out(settings: RunSettings, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
+    """Held-out texts of the same classes."""
+    if settings.test is None:
+        return None
+    if len(data.labels) == 1:
+        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
+    own = settings.test == REST and rest is not None
+    found = rest if own else read_records(Path(settings.test), columns_of(settings))
+    assert found is not None
+    if missing := sorted(set(data.labels) - set(found.labels)):
+        raise DataError(f"--test {settings.test}: class {missing[0]!r} has no text")
+    if strange := sorted(set(found.labels) - set(data.labels)):
+        raise DataError(f"--test {settings.test} has a class that --private has not: {strange[0]!r}")
+    return found.dataset(None if own else columns_of(settings).unit, data.labels, unique=False)

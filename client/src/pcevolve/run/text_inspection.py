@@ -1,0 +1,56 @@
+"""What a table of private texts holds, what a run would refuse, and what mends it; nothing is sent or spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pcevolve.errors import DataError
+from pcevolve.private.records import Columns, Records, read_records
+from pcevolve.run.inspection import Checkup, InspectedFolder, shot_faults
+from pcevolve.run.private_texts import columns_of
+from pcevolve.run.shots import Shots
+
+LABEL = "texts"
+"""Stands for the one class where labels are not looked at."""
+
+
+def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
+    """Look at a table of private texts.
+
+    Args:
+        table: CSV, TSV, JSON Lines or Parquet.
+        meant: How a run would be told to take it.
+    """
+    columns = columns_of(meant)
+    try:
+        records = read_records(table, columns, LABEL if meant.unlabelled else None)
+    except DataError as error:  # nothing can be said of what is in it
+        return Checkup((), (str(error),), ())
+    try:
+        records.dataset(columns.unit)
+        twins = []
+    except DataError as error:
+        twins = [str(error)]
+    shots = Shots(_held(records), meant.shots)
+    faults = [*twins, *shot_faults(shots)]
+    return Checkup(tuple(_rows(records, columns, shots, len(faults))), tuple(faults), ())
+
+
+def _held(records: Records) -> dict[str, int]:
+    """Privacy units of each class, by label."""
+    found: dict[str, set[str]] = {label: set() for label in sorted(set(records.labels))}
+    for label, unit in zip(records.labels, records.units or records.names, strict=True):
+        found[label].add(unit)
+    return {label: len(units) for label, units in found.items()}
+
+
+def _rows(records: Records, columns: Columns, shots: Shots, faults: int) -> Iterator[tuple[str, str]]:
+    lengths = sorted(len(text.split()) for text in records.texts)
+    held = ", ".join(f"{label} {count}" for label, count in shots.held.items())
+    yield "classes", f"{len(shots.held)}: {', '.join(shots.held)}"
+    yield f"units per class (one {columns.unit or 'text'} each)", held
+    yield "texts", f"{len(records.texts)}"
+    yield "words", f"{lengths[0]} to {lengths[-1]}, half of the texts have up to {lengths[len(lengths) // 2]}"
+    yield f"fits --shots {shots.said}", "yes" if shots.fit else "NO"
+    yield "would be refused", f"{faults}, see below" if faults else "nothing"

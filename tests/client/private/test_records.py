@@ -1,0 +1,149 @@
+"""Private texts from tables and folders: complete, or refused without repeating a word of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from pcevolve.errors import DataError, UsageError
+from pcevolve.private.records import Columns, Records, read_records, require_records
+
+ROWS = [
+    {"text": "a  bird", "label": "animal", "patient": "p1"},
+    {"text": "the boat, of wood", "label": "thing", "patient": "p2"},
+    {"text": 'a "fever"\nagain', "label": "animal", "patient": "p1"},
+    {"text": "\u00e9t\u00e9", "label": "thing", "patient": "p3"},
+]
+SEEN = ("a bird", "the boat, of wood", 'a "fever" again', "\u00e9t\u00e9")
+
+
+def written(path: Path, rows: list[dict[str, object]] = ROWS) -> Path:
+    """A table of the kind that its name says."""
+    names = list(rows[0])
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    elif path.suffix == ".parquet":
+        parquet.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        mark = "\t" if path.suffix == ".tsv" else ","
+        quoted = [[f'"{str(row[name]).replace(chr(34), chr(34) * 2)}"' for name in names] for row in rows]
+        path.write_text("\ufeff" + "\n".join([mark.join(names), *map(mark.join, quoted)]) + "\n", "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "T.CSV"])
+def test_every_kind_of_table_gives_the_same_texts(tmp_path, name):
+    found = read_records(written(tmp_path / name.lower()).rename(tmp_path / name), Columns())
+    assert found.texts == SEEN
+    assert found.labels == ("animal", "thing", "animal", "thing")
+    assert (found.names, found.units) == (("row 1", "row 2", "row 3", "row 4"), ())
+    assert repr(found) == "Records"
+
+
+def test_a_folder_of_class_folders_gives_them_too(tmp_path):
+    for number, row in enumerate(ROWS):
+        (tmp_path / str(row["label"])).mkdir(exist_ok=True)
+        (tmp_path / str(row["label"]) / f"{number}.txt").write_text(str(row["text"]), "utf-8")
+    (tmp_path / ".hidden").write_text("nothing")
+    found = read_records(tmp_path, Columns())
+    assert sorted(found.texts) == sorted(SEEN)
+    assert found.dataset(None).labels == ("animal", "thing")
+
+
+def test_a_dataset_of_texts_is_one_unit_each_or_as_the_column_says(tmp_path):
+    path = written(tmp_path / "t.csv")
+    alone = read_records(path, Columns()).dataset(None)
+    assert (alone.unit_name, alone.unit_of.tolist(), alone.unit_names) == ("text", [0, 1, 2, 3], ())
+    assert [len(each.images) for each in alone.privacy_units()] == [1] * 4
+    grouped = read_records(path, Columns(unit="patient")).dataset("patient")
+    assert (grouped.unit_name, grouped.unit_of.tolist()) == ("patient", [0, 1, 0, 2])
+    assert [each.name for each in grouped.privacy_units()] == ["p1", "p2", "p3"]
+    assert alone.digests == grouped.digests
+    assert len(set(alone.digests)) == 4
+
+
+def test_long_texts_are_read_and_the_process_s_limit_of_a_field_stays(tmp_path):
+    before, long = csv.field_size_limit(), "word " * 5_000
+    (tmp_path / "long.csv").write_text(f'text,label\n"{long * 10}",a\n"{long}",b\n')
+    with pytest.raises(DataError, match="row 1"):
+        read_records(tmp_path / "long.csv", Columns())
+    assert csv.field_size_limit() == before
+
+
+def test_other_columns_can_be_named(tmp_path):
+    rows = [{"note": row["text"], "kind": row["label"]} for row in ROWS]
+    assert read_records(written(tmp_path / "t.csv", rows), Columns("note", "kind")).texts == SEEN
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "complaint"),
+    [
+        (ROWS, Columns("body"), "has no column 'body': it has 'text', 'label', 'patient'; --text-column"),
+        ([*ROWS, {**ROWS[0], "text": " "}], Columns(), "row 5 has no text"),
+        ([*ROWS, {**ROWS[0], "text": "x", "label": ""}], Columns(), "row 5 has no label"),
+        ([*ROWS, {**ROWS[0], "text": "x", "patient": ""}], Columns(unit="patient"), "row 5 has no patient"),
+        ([*ROWS, {**ROWS[0], "text": "x " * 70_000}], Columns(), "row 5 has no text"),
+        ([ROWS[0]], Columns(), "has only one class, 'animal'"),
+        ([*ROWS, {**ROWS[0], "text": "x", "label": "a/b"}], Columns(), "cannot be used as a label"),
+        (ROWS, Columns(unit="pat/ient"), "has no column|says what a unit is"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_place(tmp_path, rows, columns, complaint):
+    with pytest.raises(DataError, match=complaint) as error:
+        read_records(written(tmp_path / "t.csv", rows), columns)
+    assert not any(word in str(error.value) for word in ("bird", "boat", "fever"))
+
+
+def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_path):
+    found = read_records(written(tmp_path / "t.csv", [*ROWS, {**ROWS[0], "text": "a bird "}]), Columns())
+    with pytest.raises(DataError, match="row 5 has the text of row 1: remove one"):
+        found.dataset(None)
+    assert len(found.dataset(None, unique=False)) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("t.csv", b"text,label\n\xff\xfe,a\n", "not in UTF-8"),
+        ("t.jsonl", b'{"text": "x", "label": "a"}\nnonsense\n', "cannot be read behind row 1"),
+        ("t.jsonl", b"[1]\n", "cannot be read"),
+        ("t.parquet", b"PAR1 is not all", "cannot be read"),
+        ("t.csv", b"text,label\n", "holds no texts"),
+        ("t.xlsx", b"", "no table that can be read"),
+    ],
+)
+def test_a_damaged_table_is_refused(tmp_path, name, content, complaint):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=complaint):
+        read_records(tmp_path / name, Columns())
+
+
+def test_a_stray_file_in_a_folder_is_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "1.pdf").write_bytes(b"%PDF")
+    with pytest.raises(DataError, match=r"a/1\.pdf is no \.txt file in a class folder"):
+        read_records(tmp_path, Columns())
+
+
+def test_without_pyarrow_the_cure_is_named(tmp_path, monkeypatch):
+    path = written(tmp_path / "t.parquet")
+    monkeypatch.setattr("pcevolve.private.records.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"pcevolve\[parquet\]"):
+        require_records(path, "--private ")
+
+
+def test_a_subsample_takes_units_of_each_class_and_leaves_the_others():
+    names = tuple(f"row {number}" for number in range(12))
+    labels = tuple("ab"[number % 2] for number in range(12))
+    everything = Records(names, tuple(f"text {number}" for number in range(12)), labels)
+    drawn, rest = everything.drawn(2, 5)
+    assert np.unique(drawn.labels, return_counts=True)[1].tolist() == [2, 2]
+    assert set(drawn.names) | set(rest.names) == set(names)
+    assert not set(drawn.names) & set(rest.names)
+    assert everything.drawn(2, 5) == (drawn, rest) != everything.drawn(2, 6)

@@ -1,0 +1,30 @@
+"""Plans in which something is said otherwise; for tests only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pcevolve.public.modalities import FLAT, Texts
+from pcevolve.public.plan import PublicPlan
+
+PART = frozenset({*FLAT, *Texts.model_fields} - {"kind"})
+"""Settings that are in a part of their own."""
+
+
+def field_of(plan: PublicPlan, name: str) -> object:
+    """A setting of a plan, or of the images that it asks for."""
+    return getattr(plan.modality if name in PART else plan, name)
+
+
+def changed(plan: PublicPlan, changes: Mapping[str, object]) -> PublicPlan:
+    """A plan that says something else, unchecked."""
+    return plan.model_copy(update=bent(plan, changes))
+
+
+def bent(plan: PublicPlan, changes: Mapping[str, object]) -> dict[str, object]:
+    """Changes of a plan as those of its own fields: what is said of images or texts is in a part of its own."""
+    part = {name: value for name, value in changes.items() if name in PART}
+    others = {name: value for name, value in changes.items() if name not in PART}
+    if not part:
+        return others
+    return {**others, "modality": plan.modality.model_copy(update=part)}

@@ -1,0 +1,266 @@
+"""Texts between real processes: the bundled language model behind the API, and private texts in a table."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import datasets
+import pytest
+
+from pcevolve.cli.main import main
+from pcevolve.run import demo
+from pcevolve.run.folder import RunFolder
+from pcevolve.transcript import RunReader
+from support.folders import events, receipts, released_files
+from support.forkserver import ForkServer
+from support.processes import Client, ServerProcess
+from support.tiny_writer import save_encoder
+
+CANARY = "Jane Canary-Doe"
+TEXTS = {
+    "ill": (
+        "fever and chills of the lungs",
+        "an acute inflammation of the skin",
+        "pain in the chest",
+        "a viral infection",
+    ),
+    "well": ("a loaf of white bread", "a dish of rice and fish", "sweet cake with fruit", "a soup of beans"),
+}
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Iterator[ServerProcess]:
+    process = ServerProcess(tmp_path_factory.mktemp("writer") / "log", forks, models=("text:bundled",))
+    process.start()
+    yield process
+    process.kill()
+
+
+@pytest.fixture
+def client(tmp_path: Path, writer: ServerProcess, forks: ForkServer) -> Client:
+    return Client(tmp_path, writer.address, forks)
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    path = tmp_path / "notes.csv"
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["patient", "text", "label"])
+        for label, texts in TEXTS.items():
+            rows.writerows(
+                [f"{CANARY} {label} {n}", f"{text} of {CANARY}", label] for n, text in enumerate(texts)
+            )
+    return path
+
+
+def asked(client: Client, private: Path, out: Path, **changes: object) -> list[object]:
+    """A small run with texts; the client's own options of images are left out."""
+    words = client.run_options(
+        private, out, **{"dialect": "chat", "domain": "note", "method": "pe", **changes}
+    )
+    place = words.index("--steps")
+    return [*words[:place], *words[place + 2 :]]
+
+
+def test_a_run_with_texts_sends_no_private_word_and_holds(client: Client, private: Path, tmp_path: Path):
+    out = tmp_path / "run"
+    done = client(*asked(client, private, out, unit_column="patient"))
+    assert done.returncode == 0, done.stderr
+    plan = RunReader.strict(out).require_plan()
+    assert (plan.modality.kind, plan.unit, plan.encoder) == ("text", "patient", "words")
+    shared = [
+        path for path in out.rglob("*") if path.is_file() and "private" not in path.relative_to(out).parts
+    ]
+    assert len(shared) > 20
+    everything = (
+        b"".join(path.read_bytes() for path in shared if path.name != "config.toml") + done.stderr.encode()
+    )
+    for word in ("Canary", "Jane", "chills", "loaf", "notes.csv"):
+        assert word.encode() not in everything, word
+    texts = sorted((out / "release").rglob("*.txt"))
+    assert len(texts) == 8
+    assert all(path.read_text("utf-8").strip() for path in texts)
+    card = (out / "release" / "README.md").read_text()
+    assert "8 synthetic texts in 2 classes" in card
+    assert "text-classification" in card
+    assert "No private text is in here" in card
+    assert json.loads(client("audit", out, "--json").stdout)["holds"]
+    assert client("audit", out, "--html").returncode == 0
+    page = (out / "wire.html").read_text()
+    assert "Texts sent back" in page
+    assert "image-to-image" not in page
+
+
+def test_killed_and_continued_it_ends_with_the_same_texts(client: Client, private: Path, tmp_path: Path):
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    assert client(*asked(client, private, whole, insecure_noise_seed=3)).returncode == 0
+    words = asked(client, private, run, insecure_noise_seed=3)
+    for point in sorted(random.sample(range(4, len(events(whole)) - 1), 2)):
+        process = client.start(*words, "--resume", run)
+        deadline = time.monotonic() + 120
+        log = run / "transcript" / "log.jsonl"
+        while process.poll() is None and time.monotonic() < deadline:
+            if log.exists() and log.read_bytes().count(b"\n") >= point:
+                break
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+    done = client(*words, "--resume", run)
+    assert done.returncode == 0, done.stderr
+    assert released_files(run) == released_files(whole)
+    assert receipts(run) == receipts(whole)
+    assert client("audit", run, "--allow-insecure").returncode == 0
+
+
+def test_the_dataset_is_exported_and_loaded_as_texts(client: Client, private: Path, tmp_path: Path):
+    out = tmp_path / "run"
+    assert client(*asked(client, private, out, method="random")).returncode == 0
+    for form in ("parquet", "webdataset"):
+        assert client("export", out, "--format", form).returncode == 0
+    table = datasets.load_dataset(
+        str(out / "release-parquet"), cache_dir=str(tmp_path / "cache"), split="train"
+    )
+    released = {path.read_text("utf-8").strip() for path in (out / "release").rglob("*.txt")}
+    assert set(table["text"]) == released
+    assert table.features["label"].names == ["ill", "well"]
+    assert json.loads(client("audit", out, "--json").stdout)["holds"]
+
+
+def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vote(
+    client: Client, private: Path, tmp_path: Path
+):
+    out = tmp_path / "run"
+    assert client(*asked(client, private, out)).returncode == 0
+    done = client("evaluate", out, "--test", private, "--private", private, "--mix", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [(row["judge"], row["voted"]) for row in found["judges"]] == [("ngrams", False), ("words", True)]
+    assert found["test_texts"] == 8
+    assert 0 <= found["longest_copied_words"] < 9
+    assert all(row["private"]["accuracy"]["mean"] > 0.8 for row in found["judges"])
+
+
+def test_the_released_means_classify_texts(client: Client, private: Path, tmp_path: Path):
+    out = tmp_path / "run"
+    assert client(*asked(client, private, out, method="dp-means", iterations=1)).returncode == 0
+    for name, text in (("ill", "an infection of the chest"), ("well", "white bread with fruit")):
+        (tmp_path / f"{name}.txt").write_text(text)
+    done = client("classify", out, tmp_path / "ill.txt", tmp_path / "well.txt")
+    assert done.returncode == 0, done.stderr
+    assert all(line.split("\t")[1] in ("ill", "well") for line in done.stdout.splitlines())
+    (tmp_path / "none.txt").write_bytes(b"\xff")
+    for path, complaint in ((tmp_path / "none.txt", "has no embedding"), (tmp_path, "cannot be read")):
+        done = client("classify", out, path)
+        assert done.returncode == 3
+        assert complaint in done.stderr
+
+
+def test_a_table_is_looked_at_before_a_run(client: Client, private: Path, tmp_path: Path):
+    done = client("check", private, "--shots", 4, "--unit-column", "patient")
+    assert done.returncode == 0, done.stderr
+    assert "Private texts in" in done.stdout
+    assert "--unit-column patient" in done.stdout
+    fat = client("check", private, "--shots", 40, "--json")
+    assert fat.returncode == 3
+    assert "the classes hold 4 units each" in json.loads(fat.stdout)["faults"][0]
+    private.write_text(private.read_text() + private.read_text().splitlines()[1] + "\n")
+    twins = client("check", private, "--shots", 4)
+    assert twins.returncode == 3
+    assert "has the text of row 1: remove one" in twins.stdout
+    assert "chills" not in twins.stdout + twins.stderr
+
+
+def test_listed_secrets_count_less_and_are_nowhere_to_be_seen(client: Client, private: Path, tmp_path: Path):
+    out, secrets = tmp_path / "run", tmp_path / "secrets.txt"
+    secrets.write_text("chills\nwhite bread\n")
+    own = {"method": "secpe", "secrets": secrets, "secret_size": 2}
+    done = client(*asked(client, private, out, **own))
+    assert done.returncode == 0, done.stderr
+    assert "0.001 where it was 1e-4" in " ".join(done.stderr.split())
+    manifest = json.loads((out / "release" / "manifest.json").read_text())
+    assert manifest["plan"]["secrecy"] == {"prior": 1e-4, "bound": 1e-3, "most": 2}
+    assert "guessed with at most 0.001 after it" in manifest["guarantee"]["statement"]
+    assert len(next(iter(receipts(out)))["events"]) == 1
+    shared = [
+        path for path in out.rglob("*") if path.is_file() and "private" not in path.relative_to(out).parts
+    ]
+    everything = b"".join(path.read_bytes() for path in shared if path.name != "config.toml")
+    assert b"chills" not in everything
+    assert b"white bread" not in everything
+    assert json.loads(client("audit", out, "--json").stdout)["holds"]
+
+
+def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
+    client: Client, private: Path, tmp_path: Path
+):
+    out, weights = tmp_path / "run", save_encoder(tmp_path / "encoder")
+    own = {"encoder": "transformer:somebody/tiny", "encoder_weights": weights}
+    done = client(*asked(client, private, out, **own))
+    assert done.returncode == 0, done.stderr
+    without = json.loads(client("audit", out, "--json").stdout)
+    assert any("encoder-weights" in each["unchecked"] for each in without["findings"] if each["unchecked"])
+    assert json.loads(client("audit", out, "--encoder-weights", weights, "--json").stdout)["holds"]
+    assert str(weights).encode() not in (out / "transcript" / "log.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"steps": 4}, "lacks steps"),
+        ({"encoder": "bundled"}, "does not embed texts"),
+        ({"private": "digits:3,5"}, "digits are images"),
+        ({"text_column": "body"}, "no column 'body'"),
+        ({"model": "gpt"}, "no model 'gpt': it offers bundled"),
+        ({"appearance": "matched"}, "--appearance: texts have none"),
+        ({"unit_map": "units.csv"}, "--unit-map is about images"),
+        ({"dialect": "getimg", "private": "terms"}, "--private terms are texts"),
+        (
+            {"dialect": "getimg", "unit_column": "patient", "private": "digits"},
+            "--unit-column is about texts",
+        ),
+        ({"shots": 40}, "about as many as --shots says"),
+        ({"method": "secpe"}, "say where it is with --secrets FILE"),
+        ({"secrets": "/dev/null"}, "holds no secrets"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_anything_is_spent(
+    client: Client, private: Path, tmp_path: Path, changes: dict[str, object], complaint: str
+):
+    out = tmp_path / "run"
+    words = asked(client, private, out)
+    more = [part for key, value in changes.items() for part in (f"--{key.replace('_', '-')}", value)]
+    done = client(*words, *more)
+    assert done.returncode in (2, 3), done.stderr
+    assert complaint in " ".join(done.stderr.split())
+    assert not (out / "private" / "ledger.sqlite").exists()
+
+
+def test_the_demonstration_with_texts_shows_what_evolution_adds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    small = {"candidates": 10, "initial": 40, "iterations": 1}
+    monkeypatch.setattr(demo, "TEXT_OPTIONS", {**demo.TEXT_OPTIONS, **small})
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", "--text", "--out", str(tmp_path / "demo"), "--json"])
+    assert ended.value.code == 0
+    summary = json.loads(RunFolder(tmp_path / "demo").result.read_text())
+    assert set(summary["accuracy"]) >= {"initial", "final", "random"}
+    assert len(list((tmp_path / "demo" / "release").rglob("*.txt"))) == 30
+
+
+def test_the_bench_of_texts_ends_in_a_line_of_json_and_goes_on_where_it_was(client: Client, tmp_path: Path):
+    words = ("bench", "text", "--smoke", "--seeds", 1, "--out", tmp_path / "bench")
+    done = client(*words)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert {"random", "aug-pe", "secpe", "shots"} <= set(found)
+    assert "| secpe | 1 |" in (tmp_path / "bench" / "text" / "text.md").read_text()
+    kept = (tmp_path / "bench" / "text" / "texts.jsonl").read_bytes()
+    assert client(*words).stdout == done.stdout
+    assert (tmp_path / "bench" / "text" / "texts.jsonl").read_bytes() == kept
