@@ -68,7 +68,7 @@ def _folder(*parts: str, every: int = 1) -> Callable[[Path, tuple[str, ...]], Pr
         if every == 1:
             found = load_folder(root.joinpath(*parts), unique=False)
             kept = [index for index, target in enumerate(found.targets) if found.labels[target] in names]
-            pairs = [(found.images[k], found.labels[found.targets[k]]) for k in kept]
+            pairs = [(found.items[k], found.labels[found.targets[k]]) for k in kept]
         else:
             files = [(each, name) for name in names for each in sorted(root.joinpath(*parts, name).iterdir())]
             pairs = [(_opened(path), name) for path, name in files if int(path.stem) % every == 0]

@@ -105,7 +105,7 @@ def trial(
 def figures(name: str, public: Seen, seeds: int) -> Iterator[dict[str, object]]:
     """The rows of one set."""
     records = whole(name)
-    seen = Seen.of([image for image in records.images if image is not None])
+    seen = Seen.of([image for image in records.items if image is not None])
     alone: dict[str, np.ndarray] = {}
     for views in ROWS:
         rows, frame = seen.joined(views, public), Frame.of(public.joined(views, public))

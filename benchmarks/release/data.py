@@ -48,7 +48,7 @@ def real_sets() -> dict[str, RealSet]:
     found = {"digits 3/5/8": RealSet(scans, targets, "handwritten digit", ("digit 3", "digit 5", "digit 8"))}
     for name in FOLDERS:
         records = whole(name)
-        images = [each for each in records.images if each is not None]
+        images = [each for each in records.items if each is not None]
         found[SETS[name].title] = RealSet(images, records.targets, SETS[name].domain, records.labels)
     return found
 

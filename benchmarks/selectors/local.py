@@ -110,9 +110,8 @@ class LocalGenerator:
         return found
 
     def _batch(self, strength: float | None, members: list[tuple]) -> None:
-        recipe = Recipe(
-            self.plan.width, self.plan.height, self.plan.steps, self.plan.guidance, strength=strength
-        )
+        asked = self.plan.images
+        recipe = Recipe(asked.width, asked.height, asked.steps, asked.guidance, strength=strength)
         tasks = [Task(recipe, prompt, "", seed, self._image(source)) for _, prompt, seed, source in members]
         pictures = self.model.create(tasks) if strength is None else self.model.vary(tasks)
         for (name, prompt, seed, source), picture in zip(members, pictures, strict=True):
@@ -121,7 +120,8 @@ class LocalGenerator:
             _write(self._shared(strength, prompt, seed, source), self.made[name])
 
     def _shared(self, strength: float | None, prompt: str, seed: int, source: str | None) -> Path:
-        text = f"{prompt}/{seed}/{self.plan.steps}/{self.plan.guidance}/{self.plan.width}"
+        asked = self.plan.images
+        text = f"{prompt}/{seed}/{asked.steps}/{asked.guidance}/{asked.width}"
         if source is not None:
             text += f"/{strength}/{hashlib.sha256(self.made[source]).hexdigest()}"
         return self.shared / hashlib.sha256(text.encode()).hexdigest()

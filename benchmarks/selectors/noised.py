@@ -39,7 +39,7 @@ def noised(private: PrivateDataset, budget: Budget, noise: Noise) -> list[Image.
     sides = SIDE * SIDE * 3
     sigma = float(smallest_noise_multiplier(budget, 1)) * sides**0.5
     found = []
-    for place, image in enumerate(private.images):
+    for place, image in enumerate(private.items):
         assert image is not None
         pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS)) / 255.0
         released = noise.gaussian(f"image {place}", pixels.ravel(), sigma).reshape(pixels.shape)

@@ -34,6 +34,7 @@ from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, UniformJudge
 from pcevolve.private.views import PrivateViews
+from pcevolve.public.modalities import Images
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors import SELECTORS
@@ -104,7 +105,7 @@ def held_out_records(world: str, shots: int, seed: int) -> PrivateDataset:
 @cache
 def held_out_features(world: str, shots: int, seed: int, voter: str, judge: str) -> np.ndarray:
     """Held-out real data as a judge sees them."""
-    return judges(voter)[judge](held_out_records(world, shots, seed).images)
+    return judges(voter)[judge](held_out_records(world, shots, seed).items)
 
 
 NO_CALLS: dict[str, object] = {"images": 0, "iterations": 0}
@@ -119,7 +120,7 @@ def measure(trial: Trial, shared: Path) -> dict[str, object]:
     extra: dict[str, object] = NO_CALLS
     pictures: list[Image.Image | None]
     if trial.method == "shots":
-        pictures, targets = list(private.images), list(private.targets)
+        pictures, targets = list(private.items), list(private.targets)
     elif trial.method == RANDOM_PHASE:
         painted, targets = random_phase(trial, private, SeededNoise(trial.seed))
         pictures = list(painted)
@@ -235,10 +236,7 @@ def planned(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         pool=method.pool,
         keep=method.keep,
         appearance=trial.appearance or method.appearance_for(budget, scope),
-        guidance=advice.guidance,
-        steps=advice.steps,
-        width=SIDE,
-        height=SIDE,
+        modality=Images(guidance=advice.guidance, steps=advice.steps, width=SIDE, height=SIDE),
         shots=trial.shots,
         epsilon=str(budget.epsilon),
         delta=trial.delta if method.delta else 0.0,

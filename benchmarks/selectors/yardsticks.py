@@ -98,7 +98,7 @@ def painted(released: np.ndarray, count: int, seed: Sequence[int]) -> list[Image
 
 def clipped_sums(private: PrivateDataset) -> np.ndarray:
     """Of each class, the sum of its images' offsets from the public centre, float64 ``(classes, RINGS + 1)``."""
-    offsets = spectra([each for each in private.images if each is not None]) - CENTRE
+    offsets = spectra([each for each in private.items if each is not None]) - CENTRE
     norms = np.linalg.norm(offsets, axis=1, keepdims=True)
     clipped = offsets * np.minimum(1.0, RADIUS / np.maximum(norms, 1e-12))
     return np.stack([clipped[private.targets == target].sum(axis=0) for target in range(len(private.labels))])
@@ -124,7 +124,7 @@ def nearest_mean(
     scene = Scene(
         private.labels, pools, 1, trial.shots, 1, 0, trial.seed, "replace-one", public=encoder.frame
     )
-    known = PrivateEmbeddings(encoder.embed(private.images), private.targets, np.arange(len(private.targets)))
+    known = PrivateEmbeddings(encoder.embed(private.items), private.targets, np.arange(len(private.targets)))
     events = with_centre(((Event("gaussian", str(multiplier)),),))[0]
     measured = Means().measure(known, scene, events, noise)
     points = projected(held_out, measured["centre"], measured["axes"])
