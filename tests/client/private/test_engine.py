@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -36,6 +39,34 @@ def test_batches_of_stored_images_are_embedded_as_all_at_once_in_memory_and_prog
     shown = [image if rendition is None else rendition.given_to(image) for image in data.items]
     assert np.array_equal(found, encoder.embed(shown))
     assert said == [(3, 10), (6, 10), (9, 10), (10, 10)]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """An encoder that shows numbers as they are."""
+
+    name: str = "numbers"
+    dimension: int = 1
+    frame: None = None
+
+    def embed(self, items: Sequence[float]) -> np.ndarray:
+        return np.array([[each] for each in items])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kept"),
+    [
+        ([0.5, 2.0**100, float("nan"), -0.0], np.float32),
+        ([0.5, 0.25, 0.1, 0.5], np.float64),
+        ([1e-60, 0.5, 0.25, 1], np.float64),
+        ([1e60, 0.5, 0.25, 1], np.float64),
+    ],
+)
+def test_embeddings_take_half_the_memory_where_that_changes_none(numbers, kept, monkeypatch):
+    monkeypatch.setattr(engines, "BATCH_IMAGES", 1)
+    rows = LocalEngine().embedded(numbers, Numbers(), None, lambda done, total: None)
+    assert rows.dtype == kept
+    assert np.array_equal(rows[:, 0], numbers, equal_nan=True)
 
 
 def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(monkeypatch):

@@ -160,6 +160,17 @@ def test_the_order_of_the_records_changes_nothing_bit_for_bit(name: str, case: C
     assert np.array_equal(score(shuffled, scene), score(case.records, scene))
 
 
+@pytest.mark.parametrize("name", SELECTORS)
+@given(case=CASES)
+def test_embeddings_that_float32_holds_are_measured_as_in_float64(name: str, case: Case):
+    narrow = replace(case.records, embeddings=case.records.embeddings.astype(np.float32))
+    wide = replace(narrow, embeddings=narrow.embeddings.astype(np.float64))
+    scene, events = case.scene(), (event_of(name, case.classes),)
+    one, other = (SELECTORS[name]().measure(each, scene, events, SeededNoise(3)) for each in (narrow, wide))
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[each], other[each]) for each in one)
+
+
 @pytest.mark.parametrize("name", [*UTILITIES, "votes", "votes-em"])
 @given(case=CASES)
 def test_candidates_are_scored_the_same_in_any_order(name: str, case: Case):

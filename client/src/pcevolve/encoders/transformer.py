@@ -46,7 +46,7 @@ class TransformerEncoder:
     frame: PublicFrame | None = None
 
     def embed(self, texts: Sequence[Text | None]) -> FloatArray:
-        """Return float64 ``(texts, dimension)``, rows of length 1; NaN where a text is None or has no token."""
+        """Return float64 ``(texts, dimension)`` that float32 holds, rows of length 1; NaN without a text or a token."""
         return np.array([self._one(each) for each in texts], dtype=np.float64).reshape(-1, self.dimension)
 
     @torch.inference_mode()
@@ -61,7 +61,7 @@ class TransformerEncoder:
         ).last_hidden_state
         mean = states[0].double().mean(dim=0)
         length = float(torch.linalg.vector_norm(mean))
-        embedding: FloatArray = (mean / length).cpu().numpy() if length else nothing
+        embedding: FloatArray = (mean / length).float().double().cpu().numpy() if length else nothing
         return embedding
 
 

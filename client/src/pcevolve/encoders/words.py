@@ -55,7 +55,7 @@ class WordEncoder:
         return int(self.vectors.shape[1])
 
     def embed(self, texts: Sequence[Text | None]) -> FloatArray:
-        """Return float64 ``(texts, dimension)``; a row is NaN where a text is None or has no word."""
+        """Return float64 ``(texts, dimension)`` that float32 holds; a row is NaN without a text or a word."""
         return np.array([self._one(each) for each in texts], dtype=np.float64).reshape(-1, self.dimension)
 
     def _one(self, text: Text | None) -> FloatArray:
@@ -64,7 +64,8 @@ class WordEncoder:
             place = self.places.get(word)
             found += self._unknown(word) if place is None else self.weights[place] * self.vectors[place]
         length = float(np.linalg.norm(found))
-        return found / length if length else np.full(self.dimension, np.nan)
+        found = found / length if length else np.full(self.dimension, np.nan)
+        return found.astype(np.float32).astype(np.float64)
 
     def _unknown(self, word: str) -> FloatArray:
         """A vector of signs that the word's digest says."""

@@ -18,7 +18,7 @@ from pcevolve.encoders import Encoder
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.private.telling import BATCH_IMAGES, Told
 from pcevolve.selectors.choosing import Rendition
-from pcevolve.selectors.distances import IntArray, nearest_of_some
+from pcevolve.selectors.distances import Embeddings, IntArray, are_single, nearest_of_some
 
 
 class Engine(Protocol):
@@ -37,8 +37,10 @@ class Engine(Protocol):
 
     def embedded(
         self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: Told
-    ) -> FloatArray:
-        """Embed private images in a rendition, float64 ``(images, d)``; a row is NaN where none can be had.
+    ) -> Embeddings:
+        """Embed private images in a rendition, ``(images, d)``; a row is NaN where none can be had.
+
+        In float64, or in float32 where that holds the same numbers, as it does for most encoders: half the memory.
 
         Raises:
             DataError: A file is no longer the image that was loaded.
@@ -46,7 +48,7 @@ class Engine(Protocol):
         ...
 
     def nearest(
-        self, points: FloatArray, places: IntArray, candidates: FloatArray, count: int = 1
+        self, points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1
     ) -> IntArray:
         """The nearest candidates of some private images; see ``selectors.distances.nearest_of_some``."""
         ...
@@ -62,17 +64,19 @@ class LocalEngine:
 
     def embedded(
         self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: Told
-    ) -> FloatArray:
+    ) -> Embeddings:
         """See ``Engine.embedded``."""
-        rows = np.empty((len(images), encoder.dimension))
+        rows: Embeddings = np.empty((len(images), encoder.dimension), dtype=np.float32)
         for start in range(0, len(images), BATCH_IMAGES):
             batch = slice(start, start + BATCH_IMAGES)
-            rows[batch] = encoder.embed(Shown(images[batch], rendition))
+            embedded = encoder.embed(Shown(images[batch], rendition))
+            rows = rows if are_single(embedded) else rows.astype(np.float64, copy=False)
+            rows[batch] = embedded
             told(min(start + BATCH_IMAGES, len(images)), len(images))
         return rows
 
     def nearest(
-        self, points: FloatArray, places: IntArray, candidates: FloatArray, count: int = 1
+        self, points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1
     ) -> IntArray:
         """See ``Engine.nearest``."""
         return nearest_of_some(points, places, candidates, count)

@@ -21,12 +21,14 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import TEXT
 from pcevolve.modality.texts.reading import MOST_BYTES, Text, plain, read
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.listing import MAX_IMAGES, refuse
+from pcevolve.private.listing import refuse
 from pcevolve.private.sources import require_folder
 from pcevolve.private.subsample import drawn_places
 from pcevolve.private.units import composed
 from pcevolve.public.labels import SYSTEM_FILES, label_fault, label_faults
 
+MOST_TEXTS = 4_000_000
+"""Half of as many as may be added up exactly, see ``selectors.scene.rounded_down``."""
 MOST_FILE_BYTES = 4 * 2**30
 OF_TEXTS = "of class folders of .txt files, or a .csv, .tsv, .jsonl or .parquet file"
 
@@ -149,8 +151,8 @@ def read_records(path: Path, columns: Columns, label: str | None = None) -> Reco
         fault = _fault(text, of_class, unit, columns)
         if fault:
             faults.append(f"{name} {fault}")
-        if len(names) == MAX_IMAGES:
-            raise DataError(f"{path} holds more than {MAX_IMAGES:,} texts: use a smaller dataset")
+        if len(names) == MOST_TEXTS:
+            raise DataError(f"{path} holds more than {MOST_TEXTS:,} texts: use a smaller dataset")
         names.append(name)
         texts.append(text or "")
         labels.append(of_class or "")

@@ -19,6 +19,7 @@ from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.telling import Told, nobody
 from pcevolve.selectors import PrivateEmbeddings
 from pcevolve.selectors.choosing import Rendition
+from pcevolve.selectors.distances import Embeddings
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +37,7 @@ class PrivateViews:
     encoder: Encoder
     engine: Engine = field(default_factory=LocalEngine)
     caps: FloatArray | None = None
-    _embedded: dict[Rendition, FloatArray] = field(default_factory=dict)
+    _embedded: dict[Rendition, Embeddings] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Nothing about the data."""
@@ -73,9 +74,9 @@ class PrivateViews:
         """Appearance of each private image, float64 ``(images, 6)``; private."""
         return appearances(self.data.items)
 
-    def _usable(self, rendition: Rendition, told: Told) -> FloatArray:
+    def _usable(self, rendition: Rendition, told: Told) -> Embeddings:
         embedded = self.engine.embedded(self.data.items, self.encoder, rendition, told)
-        if not np.isfinite(embedded).all():
+        if not np.isfinite([embedded.min(initial=0.0), embedded.max(initial=0.0)]).all():
             raise DataError(
                 f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"
             )

@@ -6,7 +6,7 @@ What these functions return is private until a mechanism has drawn from it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from pcevolve.dp.mechanisms import FloatArray
 
 IntArray = NDArray[np.int64]
-Search: TypeAlias = Callable[[FloatArray, IntArray, FloatArray, int], IntArray]
+Embeddings: TypeAlias = NDArray[np.floating[Any]]
+"""float64 ``(n, d)``, or float32 where that holds the same numbers; with float64 candidates no result differs."""
+Search: TypeAlias = Callable[[Embeddings, IntArray, FloatArray, int], IntArray]
 """See ``nearest_of_some``."""
 
 FEW_PRODUCTS = 2**22
@@ -23,12 +25,18 @@ BLOCK_ROWS = 2**13
 """Points that are copied and compared at a time: 640 MB of distances at 10,000 candidates of which none can be used."""
 
 
-def distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
+def are_single(values: FloatArray) -> bool:
+    """Whether float32 holds these numbers, which may be NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.array_equal(values.astype(np.float32), values, equal_nan=True)
+
+
+def distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
     """Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not."""
     return np.sqrt(squared_distances(points, candidates))
 
 
-def squared_distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
+def squared_distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
     """Squared Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not.
 
     Row by row: a point's distances are a function of that point and the candidates alone, bit for bit, which a
@@ -41,7 +49,7 @@ def squared_distances(points: FloatArray, candidates: FloatArray) -> FloatArray:
     return squared
 
 
-def nearest_candidates(points: FloatArray, candidates: FloatArray, count: int = 1) -> IntArray:
+def nearest_candidates(points: Embeddings, candidates: FloatArray, count: int = 1) -> IntArray:
     """The ``count`` nearest candidates of each point, int64 ``(points, count)``, the first of equally near ones first.
 
     Few points are compared one by one; many are screened first, which gives the same answer bit for bit.
@@ -51,14 +59,16 @@ def nearest_candidates(points: FloatArray, candidates: FloatArray, count: int = 
         return np.asarray(order[:, :count], dtype=np.int64)
     from pcevolve.selectors.nearest import nearest  # torch takes seconds to load
 
+    if points.dtype == np.float32 and are_single(candidates):
+        return nearest(points, candidates.astype(np.float32), count=count)
     return nearest(points, candidates, count=count)
 
 
-def nearest_of_some(points: FloatArray, places: IntArray, candidates: FloatArray, count: int = 1) -> IntArray:
+def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1) -> IntArray:
     """The nearest candidates of each of some points, in bounded memory beside the points.
 
     Args:
-        points: float64 ``(points, d)``.
+        points: ``(points, d)``.
         places: int64 ``(n,)``, rows of ``points``.
         candidates: float64 ``(candidates, d)``, at least ``count``.
         count: How many of them.

@@ -16,6 +16,7 @@ import numpy as np
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.selectors.coarse import coarse, is_coarse, power_below
+from pcevolve.selectors.distances import Embeddings
 
 CANDIDATES_SHARE = 1 / 3
 """What candidates count for beside public images: enough to see a domain that they show (decision 28)."""
@@ -111,7 +112,7 @@ class Frame:
             for theirs, ours, step in pairs
         )
 
-    def points(self, embeddings: FloatArray) -> FloatArray:
+    def points(self, embeddings: Embeddings) -> FloatArray:
         """Coordinates of embeddings, float64 ``(n, k)``."""
         return projected(embeddings, self.centre, self.axes)
 
@@ -124,7 +125,7 @@ class Frame:
         return np.maximum(deviation * self.trust(deviation), STEP * self.radius)
 
 
-def projected(embeddings: FloatArray, centre: FloatArray, axes: FloatArray) -> FloatArray:
+def projected(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> FloatArray:
     """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
     with np.errstate(invalid="ignore", over="ignore"):
         rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]

@@ -254,9 +254,11 @@ def has_fast_bfloat16() -> bool:
 
 def _settle(block: NDArray[Any], field: NDArray[Any], kept: NDArray[np.bool_], count: int) -> IntArray:
     """Nearest of the candidates kept, int64 ``(n, count)``."""
-    near: IntArray = np.empty((len(kept), count), dtype=np.int64)
+    first = kept.argmax(axis=1)
+    near: IntArray = np.repeat(first[:, None], count, axis=1)
+    doubtful = np.flatnonzero(np.count_nonzero(kept, axis=1) > 1)
     # Points with similar lists one after the other find the same candidates in the processor's cache.
-    for row in np.argsort(kept.argmax(axis=1), kind="stable"):
+    for row in doubtful[np.argsort(first[doubtful], kind="stable")]:
         columns = np.flatnonzero(kept[row])
         if len(columns) > count and block.dtype == field.dtype == np.float32:
             columns = columns[_close(block[row], field, columns, count)]

@@ -18,7 +18,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.public.settings import TAU
-from pcevolve.selectors.distances import Search, distances, nearest_of_some
+from pcevolve.selectors.distances import Embeddings, Search, distances, nearest_of_some
 from pcevolve.selectors.frame import Frame
 
 IntArray = NDArray[np.int64]
@@ -33,14 +33,14 @@ class PrivateEmbeddings:
     """Embeddings of the private images, with classes and units. Everything here is private, their number included.
 
     Attributes:
-        embeddings: Finite float64 ``(images, d)``.
+        embeddings: Finite ``(images, d)``.
         targets: int64 ``(images,)``: indices of their classes.
         units: int64 ``(images,)``: equal numbers are one privacy unit.
         search: Finds the nearest candidates of some of them; where, and on how many machines, changes no answer.
         caps: float64 ``(images,)`` in [0, 1]: what the secrets that each holds leave it of a vote; None for all of it.
     """
 
-    embeddings: FloatArray
+    embeddings: Embeddings
     targets: IntArray
     units: IntArray
     search: Search = nearest_of_some

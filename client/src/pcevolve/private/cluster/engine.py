@@ -20,7 +20,7 @@ from pcevolve.private.cluster.work import Embedding, embedded
 from pcevolve.private.stored import StoredImages, changed
 from pcevolve.private.telling import Told
 from pcevolve.selectors.choosing import Rendition
-from pcevolve.selectors.distances import IntArray, nearest_candidates
+from pcevolve.selectors.distances import Embeddings, IntArray, nearest_candidates
 
 TASK_IMAGES = 512
 TASK_BYTES = 16 * 2**20
@@ -51,7 +51,7 @@ class RayEngine:
 
     def embedded(
         self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: Told
-    ) -> FloatArray:
+    ) -> Embeddings:
         """See ``Engine.embedded``; every image is read where it is embedded."""
         if not isinstance(images, StoredImages):
             raise UsageError("--engine ray reads images from files: give --private a folder")
@@ -68,7 +68,7 @@ class RayEngine:
         return rows
 
     def nearest(
-        self, points: FloatArray, places: IntArray, candidates: FloatArray, count: int = 1
+        self, points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1
     ) -> IntArray:
         """See ``Engine.nearest``; each block of points is a task of its own."""
         import ray
