@@ -15,10 +15,10 @@ from hypothesis.extra import numpy as hnp
 from pcevolve.selectors.nearest import (
     ROW_BYTES,
     _alike,
-    _close,
     _float,
     _Screen,
     _Screening,
+    _shorten,
     has_fast_bfloat16,
     nearest,
 )
@@ -211,8 +211,12 @@ def test_float32_differences_never_rule_out_the_nearest(seed, scale, spread):
     record, field = record.astype(np.float32), np.array(rows, dtype=np.float32)
     for count in (1, 3):
         with np.errstate(over="ignore", invalid="ignore"):
-            kept = _close(record, field, np.arange(len(field)), count)
-        assert kept[brute_force(record[None], field, count)[0]].all()
+            kept = np.ones((2, len(field)), dtype=np.bool_)
+            kept[1, 7:] = False
+            _shorten(np.stack([record, record]), field, kept, count)
+        assert kept[0, brute_force(record[None], field, count)[0]].all()
+        assert kept[1, brute_force(record[None], field[:7], count)[0]].all()
+        assert not kept[1, 7:].any()
 
 
 def test_equals_are_decided_by_the_lowest_index():

@@ -25,8 +25,10 @@ BLOCK_ROWS = 2**13
 """Points that are copied and compared at a time: 640 MB of distances at 10,000 candidates of which none can be used."""
 
 
-def are_single(values: FloatArray) -> bool:
+def are_single(values: Embeddings) -> bool:
     """Whether float32 holds these numbers, which may be NaN."""
+    if values.dtype == np.float32:
+        return True
     with np.errstate(over="ignore", invalid="ignore"):
         return np.array_equal(values.astype(np.float32), values, equal_nan=True)
 
@@ -59,8 +61,8 @@ def nearest_candidates(points: Embeddings, candidates: FloatArray, count: int = 
         return np.asarray(order[:, :count], dtype=np.int64)
     from pcevolve.selectors.nearest import nearest  # torch takes seconds to load
 
-    if points.dtype == np.float32 and are_single(candidates):
-        return nearest(points, candidates.astype(np.float32), count=count)
+    if are_single(points) and are_single(candidates):
+        return nearest(points.astype(np.float32), candidates.astype(np.float32), count=count)
     return nearest(points, candidates, count=count)
 
 

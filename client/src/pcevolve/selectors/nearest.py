@@ -29,6 +29,7 @@ MEMORY_BYTES = 512 * 2**20
 
 ROW_BYTES = 24  # memory that a row of a block takes, at most, for each candidate and each dimension
 BATCH_DIFFERENCES = 256  # vectors held at a time: 2 MiB in float32 at 2048 dimensions
+BATCH_PAIRS = 2**13  # of points and candidates that are compared before what is left of them is looked at
 LONG_LIST = 1 / 64  # of the candidates; to settle so many costs about a fifth of scoring all in float32
 SMALLEST_GROUP = 4  # points with similar lists for which a centre of their own is worth its price
 BFLOAT16_PRODUCTS = 2**24  # multiplications below which rounding to bfloat16 saves nothing
@@ -76,7 +77,8 @@ def nearest(
     count = min(count, len(field))
     votes = np.empty((points.shape[0], count), dtype=np.int64)
     threads = torch.get_num_threads()
-    size = min(len(votes), max(1, memory_bytes // (threads * ROW_BYTES * (len(field) + field.shape[1]))))
+    share = -(-len(votes) // threads)
+    size = min(share, max(1, memory_bytes // (threads * ROW_BYTES * (len(field) + field.shape[1]))))
     screening = _Screening(field, size, count)
 
     def vote(rows: slice) -> None:
@@ -253,26 +255,24 @@ def has_fast_bfloat16() -> bool:
 
 
 def _settle(block: NDArray[Any], field: NDArray[Any], kept: NDArray[np.bool_], count: int) -> IntArray:
-    """Nearest of the candidates kept, int64 ``(n, count)``."""
+    """Nearest of the candidates kept, int64 ``(n, count)``; what float32 rules out is no longer kept."""
+    if block.dtype == field.dtype == np.float32:
+        _shorten(block, field, kept, count)
     first = kept.argmax(axis=1)
     near: IntArray = np.repeat(first[:, None], count, axis=1)
     doubtful = np.flatnonzero(np.count_nonzero(kept, axis=1) > 1)
     # Points with similar lists one after the other find the same candidates in the processor's cache.
     for row in doubtful[np.argsort(first[doubtful], kind="stable")]:
         columns = np.flatnonzero(kept[row])
-        if len(columns) > count and block.dtype == field.dtype == np.float32:
-            columns = columns[_close(block[row], field, columns, count)]
-        if len(columns) > 1:
-            order = _squared(block[row], field, columns, np.float64).argsort(kind="stable")
-            columns = columns[order[:count]]
-        near[row] = columns
+        order = _squared(block[row], field, columns).argsort(kind="stable")
+        near[row] = columns[order[:count]]
     return near
 
 
-def _close(
-    point: NDArray[np.float32], field: NDArray[np.float32], columns: IntArray, count: int = 1
-) -> NDArray[np.bool_]:
-    """Which of the candidates may be among the ``count`` nearest, by float32 differences.
+def _shorten(
+    block: NDArray[np.float32], field: NDArray[np.float32], kept: NDArray[np.bool_], count: int
+) -> None:
+    """Keep of each list what may be among the nearest by float32 differences, many points at a time.
 
     Their error is relative to the distance. With ``gamma`` as above a squared distance is right up to a factor
     ``1 + gamma``, for any order of summation, and up to ``d 2^-126`` where squares underflow;
@@ -280,21 +280,33 @@ def _close(
     is not above it.
     """
     width = field.shape[1]
-    squared = _squared(point, field, columns, np.float32)
-    threshold = (
-        np.partition(squared, count - 1)[count - 1] * (1 + 3 * (width + 8) * 2.0**-23) + width * 2.0**-124
-    )
-    return ~(squared > np.float32(threshold))
+    for rows in _batches(kept, count):
+        places, columns = np.nonzero(kept[rows])
+        squared = np.empty(len(places), dtype=np.float32)
+        for part in _blocks(len(places), BATCH_DIFFERENCES):
+            difference = field[columns[part]]
+            difference -= block[rows[places[part]]]
+            squared[part] = np.einsum("ij,ij->i", difference, difference)
+        last = np.searchsorted(places, np.arange(len(rows))) + count - 1
+        threshold = squared[np.lexsort((squared, places))[last]]
+        threshold = threshold * (1 + 3 * (width + 8) * 2.0**-23) + width * 2.0**-124
+        kept[rows[places], columns] = ~(squared > threshold.astype(np.float32)[places])
 
 
-def _squared(point: NDArray[Any], field: NDArray[Any], columns: IntArray, kind: type) -> NDArray[Any]:
+def _batches(kept: NDArray[np.bool_], count: int) -> Iterator[IntArray]:
+    """Points whose lists are longer than need be, in batches of about as many candidates."""
+    lengths = np.count_nonzero(kept, axis=1)
+    long = np.flatnonzero(lengths > count)
+    long = long[np.argsort(kept[long].argmax(axis=1), kind="stable")]
+    batch = np.cumsum(lengths[long]) // BATCH_PAIRS
+    return iter(np.split(long, np.flatnonzero(np.diff(batch)) + 1)) if len(long) else iter(())
+
+
+def _squared(point: NDArray[Any], field: NDArray[Any], columns: IntArray) -> FloatArray:
     """Squared distances ``(k,)`` of a point to candidates, each computed in one way whatever the others."""
-    squared: NDArray[Any] = np.empty(len(columns), dtype=kind)
+    squared = np.empty(len(columns))
     for part in _blocks(len(columns), BATCH_DIFFERENCES):
-        difference: NDArray[Any] = field[columns[part]].astype(kind, copy=False)
+        difference = field[columns[part]].astype(np.float64, copy=False)
         difference -= point
-        if kind is np.float32:
-            squared[part] = (difference[:, None, :] @ difference[:, :, None])[:, 0, 0]
-        else:
-            squared[part] = np.square(difference, out=difference).sum(axis=1)
+        squared[part] = np.square(difference, out=difference).sum(axis=1)
     return squared
