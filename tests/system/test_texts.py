@@ -6,6 +6,7 @@ import csv
 import json
 import random
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -196,6 +197,28 @@ def test_listed_secrets_count_less_and_are_nowhere_to_be_seen(client: Client, pr
     assert json.loads(client("audit", out, "--json").stdout)["holds"]
 
 
+def test_secrets_by_column_and_over_runs_are_told_before_anything_is_spent(
+    client: Client, private: Path, tmp_path: Path
+):
+    ledger = {"ledger": tmp_path / "ledger.sqlite"}
+    own = {"method": "secpe", "secret_column": "patient", "secret_size": 1, "lifetime_epsilon": 40, **ledger}
+    assert client(*asked(client, private, tmp_path / "one", **own)).returncode == 0
+    again = client(*asked(client, private, tmp_path / "two", **own))
+    assert again.returncode == 0, again.stderr
+    said = " ".join(again.stderr.split())
+    assert "0.001 where it was 1e-4" in said
+    assert "secrets, all runs guessed with a probability of at most" in said
+    assert "0.0023 where it was 1e-4" in said
+    shown = json.loads(client("budget", "show", "--ledger", ledger["ledger"], "--json").stdout)
+    assert [round(row["secret_mu"], 4) for row in shown] == [0.6288, 0.6288]
+    config = tmp_path / "two" / "config.toml"
+    assert tomllib.loads(config.read_text())["secret_columns"] == ["patient"]
+    everything = [path for path in (tmp_path / "two").rglob("*") if path.is_file() and path != config]
+    shared = [path for path in everything if "private" not in path.relative_to(tmp_path / "two").parts]
+    assert not any(b"patient" in path.read_bytes() for path in shared)
+    assert json.loads(client("audit", tmp_path / "two", "--json").stdout)["holds"]
+
+
 def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
     client: Client, private: Path, tmp_path: Path
 ):
@@ -225,8 +248,10 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
             "--unit-column is about texts",
         ),
         ({"shots": 40}, "about as many as --shots says"),
-        ({"method": "secpe"}, "say where it is with --secrets FILE"),
+        ({"method": "secpe"}, "say which with --secrets FILE, --secret-column or --detect-secrets"),
         ({"secrets": "/dev/null"}, "holds no secrets"),
+        ({"method": "secpe", "secret_column": "ward"}, "no column 'ward'"),
+        ({"method": "dp-means", "secret_column": "patient"}, "means nothing to method 'dp-means'"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_anything_is_spent(

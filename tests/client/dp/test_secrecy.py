@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from pcevolve.dp.secrecy import most_success, secret_budget, secret_share
+from pcevolve.dp.secrecy import most_success, most_success_of, secret_budget, secret_share
 from pcevolve.dp.sensitivity import histogram_sensitivity
+from pcevolve.privacy import FREE, Event
 from pcevolve.selectors.scene import PrivateEmbeddings
 from support.examples import is_nightly
 
@@ -51,6 +53,29 @@ def test_another_value_of_a_secret_moves_the_counts_by_no_more_than_the_budget(
     assert np.linalg.norm(after - before) / sigma <= budget * (1 + 1e-9)
     worst = math.sqrt(2) * holders * share / sigma
     assert share == 1.0 or worst == pytest.approx(budget)
+
+
+def test_several_releases_say_what_their_events_allow():
+    eta = Fraction(secret_budget(PRIOR, 10 * PRIOR))
+    assert most_success_of([], PRIOR) == pytest.approx(PRIOR)
+    assert most_success_of([FREE, Event("gaussian", str(1 / eta))], PRIOR) == pytest.approx(10 * PRIOR)
+    four = Event("gaussian", str(1 / eta), 4)
+    assert most_success_of([four], PRIOR) == pytest.approx(most_success(2 * float(eta), PRIOR))
+
+
+@pytest.mark.parametrize("prior", [1e-6, 1e-4, 1e-2, 0.3])
+def test_a_bound_on_draws_is_that_of_pure_privacy_or_better(prior):
+    draws = [Event("exponential", "1/2", 3)]
+    assert prior < most_success_of(draws, prior) <= math.exp(1.5) * prior * (1 + 1e-3)
+    assert most_success_of([Event("exponential", "900")], prior) == 1.0
+
+
+@pytest.mark.parametrize("prior", [1e-6, 1e-4, 1e-2])
+def test_where_the_form_is_closed_the_general_bound_is_not_below_it_and_near(prior):
+    noise = Event("gaussian", "2", 3)
+    exact = most_success_of([noise], prior)
+    general = most_success_of([noise, Event("exponential", "1/1000000")], prior)
+    assert exact <= general <= 1.35 * exact
 
 
 def test_what_a_record_may_count_does_not_depend_on_others():

@@ -68,6 +68,18 @@ def test_a_dataset_of_texts_is_one_unit_each_or_as_the_column_says(tmp_path):
     assert len(set(alone.digests)) == 4
 
 
+def test_columns_of_secrets_are_read_with_the_texts_and_go_where_they_go(tmp_path):
+    rows = [
+        {**row, "ward": ward} for row, ward in zip(ROWS, (" A\u0308  1", "", "a\u0308 1", "b"), strict=True)
+    ]
+    found = read_records(written(tmp_path / "t.csv", rows), Columns(secrets=("ward",)))
+    assert found.marks == (("\u00e4 1",), ("",), ("\u00e4 1",), ("b",))
+    assert found.some([3, 0]).marks == (("b",), ("\u00e4 1",))
+    assert found.dataset(None).subset([1, 3]).marks == (("",), ("b",))
+    with pytest.raises(DataError, match=r"no column 'bed'.*--secret-column"):
+        read_records(tmp_path / "t.csv", Columns(secrets=("bed",)))
+
+
 def test_long_texts_are_read_and_the_process_s_limit_of_a_field_stays(tmp_path):
     before, long = csv.field_size_limit(), "word " * 5_000
     (tmp_path / "long.csv").write_text(f'text,label\n"{long * 10}",a\n"{long}",b\n')

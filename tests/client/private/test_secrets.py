@@ -1,39 +1,157 @@
-"""A list of secrets: read without repeating one, matched in the normal form, and bounded by a public number."""
+"""Secrets: read without repeating one, found in the normal form or by column or form, bounded by a public number."""
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pcevolve.dp.secrecy import secret_budget
 from pcevolve.errors import DataError
-from pcevolve.private.secrets import capped, read_secrets
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.detection import found_in
+from pcevolve.private.secrets import Secret, Sources, capped, holders, read_secrets
 
-TEXTS = ("Jane Doe has a fever", "jane  doe again", "nobody", "M\u00fcller came")
+ETA = secret_budget(1e-4, 1e-3)
+TEXTS = ("Jane Doe has a fever", "jane doe again", "nobody", "M\u00fcller came")
+
+
+def dataset(*texts: str, marks: tuple[tuple[str, ...], ...] = ()) -> PrivateDataset:
+    digests = tuple(hashlib.sha256(text.encode()).digest() for text in texts)
+    names = tuple(f"row {number + 1}" for number in range(len(texts)))
+    return PrivateDataset(("a",), texts, np.zeros(len(texts), int), digests, names=names, marks=marks)
+
+
+def listed(*letters: str) -> Sources:
+    return Sources(tuple(Secret(each, ETA) for each in letters), (), False, ETA)
+
+
+def by_budget(budget: float) -> float:
+    """A share that shows which budget it is of."""
+    return budget / 2
 
 
 def test_secrets_are_found_whatever_the_case(tmp_path):
     path = tmp_path / "secrets.txt"
     path.write_text("JANE  Doe\n\nMu\u0308ller\nJane Doe\n", "utf-8")
-    secrets = read_secrets(path)
-    assert secrets == ["jane doe", "m\u00fcller"]
-    texts = ("jane doe has a fever", "jane doe again", "nobody", "m\u00fcller came")
-    assert capped(secrets, texts, 2, 0.25).tolist() == [0.25, 0.25, 1.0, 0.25]
+    secrets = read_secrets(path, ETA)
+    assert [each.letters for each in secrets] == ["jane doe", "m\u00fcller"]
+    found = capped(Sources(secrets, (), False, ETA), dataset(*TEXTS), 2, lambda _: 0.25)
+    assert found.tolist() == [0.25, 0.25, 1.0, 0.25]
+
+
+def test_a_secret_may_have_a_prior_and_a_bound_of_its_own_and_a_text_counts_what_its_strictest_allows(
+    tmp_path,
+):
+    path = tmp_path / "secrets.txt"
+    path.write_text("jane doe\nfever\t1e-4\t2e-4\nJANE DOE\t1e-3\t2e-3\n")
+    secrets = read_secrets(path, ETA)
+    fever, jane = secret_budget(1e-4, 2e-4), secret_budget(1e-3, 2e-3)
+    assert {each.letters: each.budget for each in secrets} == {"jane doe": jane, "fever": fever}
+    found = capped(Sources(secrets, (), False, ETA), dataset(*TEXTS), 2, by_budget)
+    assert found.tolist() == [fever / 2, jane / 2, 1.0, 1.0]
+
+
+def test_a_bound_above_the_one_that_is_promised_of_all_is_refused(tmp_path):
+    path = tmp_path / "secrets.txt"
+    path.write_text("nobody\njane doe\t1e-4\t2e-3\n")
+    with pytest.raises(DataError, match="line 2 allows more than --secret-prior and --secret-bound") as error:
+        read_secrets(path, ETA)
+    assert "jane" not in str(error.value)
+
+
+def test_every_value_of_a_column_is_a_secret_of_the_texts_that_have_it():
+    marks = (("jane doe", "berlin"), ("jane doe", ""), ("", ""), ("john", ""))
+    sources = Sources((), ("patient", "town"), False, ETA)
+    found = capped(sources, dataset(*TEXTS, marks=marks), 2, by_budget)
+    assert found.tolist() == [ETA / 2, ETA / 2, 1.0, ETA / 2]
+    with pytest.raises(DataError, match="the value of column 'patient' in row 1 stands in 2 texts") as error:
+        capped(sources, dataset(*TEXTS, marks=marks), 1, by_budget)
+    assert "jane" not in str(error.value)
+
+
+def test_what_is_detected_is_a_secret_of_all_texts_that_have_it():
+    texts = ("call +49 30 1234567", "again: +49 30 1234567.", "call me", "born 1.2.1970")
+    sources = Sources((), (), True, ETA)
+    assert capped(sources, dataset(*texts), 2, by_budget).tolist() == [ETA / 2, ETA / 2, 1.0, ETA / 2]
+    with pytest.raises(DataError, match="something detected in row 1 stands in 2 texts") as error:
+        capped(sources, dataset(*texts), 1, by_budget)
+    assert "1234567" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("mail Jane.Doe+x@Example.co.uk, please", {"jane.doe+x@example.co.uk"}),
+        ("see https://a.b/c?d=1.", {"https://a.b/c?d=1"}),
+        ("host 10.0.0.12 fell", {"10.0.0.12"}),
+        ("DE89 3704 0044 0532 0130 00", {"de89 3704 0044 0532 0130 00"}),
+        ("on 2024-05-17 and 17/5/24", {"2024-05-17", "17/5/24"}),
+        (
+            "on 17 May 2024, May 17th, 2024, 3. M\u00e4rz 2021",
+            {"17 may 2024", "may 17th, 2024", "3. m\u00e4rz 2021"},
+        ),
+        ("(030) 123-4567 or +1 555 0100", {"030) 123-4567", "+1 555 0100"}),
+        ("patient 0012345, case KH-2024-77a", {"0012345", "kh-2024-77a"}),
+        ("grade 3 of 4, 12 mg, 20.5 degrees, covid19 in 1999", {"covid19"}),
+        ("nothing of the kind", set()),
+    ],
+)
+def test_forms_that_are_detected(text, found):
+    assert found_in(text) == found
+
+
+@given(
+    st.lists(st.text("abcäß", min_size=3, max_size=5), min_size=1, max_size=20, unique=True),
+    st.lists(st.text("abcäß ", max_size=12), max_size=20),
+)
+def test_texts_that_hold_secrets_are_those_that_contain_them(secrets, texts):
+    expected = [[place for place, text in enumerate(texts) if secret in text] for secret in secrets]
+    assert holders(secrets, texts) == expected
 
 
 def test_a_secret_in_more_texts_than_was_said_is_refused_by_its_place():
     with pytest.raises(
         DataError, match="secret 2 of --secrets stands in 2 texts, and --secret-size says 1"
     ) as error:
-        capped(["nobody", "jane"], TEXTS, 1, 0.5)
+        capped(listed("nobody", "jane"), dataset(*TEXTS), 1, by_budget)
     assert "jane" not in str(error.value)
+
+
+def test_a_declaration_is_recognised_by_what_it_says_alone():
+    one = listed("jane", "john")
+    assert one.digest == listed("john", "jane").digest
+    others = [
+        listed("jane"),
+        replace(one, columns=("patient",)),
+        replace(one, detected=True),
+        replace(one, budget=1.0),
+        replace(one, listed=(Secret("jane", 0.1), *one.listed[1:])),
+    ]
+    assert len({one.digest, *(each.digest for each in others)}) == len(others) + 1
+    assert repr(one) == "Sources"
+    assert "jane" not in repr(one.listed[0])
 
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [(b"", "holds no secrets"), (b"ab\n", "line 1 has fewer than 3"), (b"\xff", "cannot be read")],
+    [
+        (b"", "holds no secrets"),
+        (b"ab\n", "line 1 has fewer than 3"),
+        (b"\xff", "cannot be read"),
+        (b"jane\t1e-4\n", "line 1 is not of the form"),
+        (b"jane\tdoe\t3\n", "line 1 is not of the form"),
+        (b"nobody\njane\t0.5\t0.1\n", "line 2 is not of the form"),
+    ],
 )
 def test_a_list_that_cannot_be_used_is_refused(tmp_path, content, complaint):
     (tmp_path / "s").write_bytes(content)
-    with pytest.raises(DataError, match=complaint):
-        read_secrets(tmp_path / "s")
+    with pytest.raises(DataError, match=complaint) as error:
+        read_secrets(tmp_path / "s", ETA)
+    assert "jane" not in str(error.value)
     with pytest.raises(DataError, match="cannot be read"):
-        read_secrets(tmp_path / "nowhere")
+        read_secrets(tmp_path / "nowhere", ETA)

@@ -119,8 +119,8 @@ def _opened(path: Path | None) -> Iterator[Ledger]:
 
 
 def _as_json(row: RunRow | HistoryRow) -> dict[str, Any]:
-    """A row for JSON, which has no infinity: an unbounded ε is null."""
-    return {**asdict(row), "epsilon": row.epsilon if math.isfinite(row.epsilon) else None}
+    """A row for JSON, which has no infinity: an unbounded loss is null."""
+    return {name: None if value == math.inf else value for name, value in asdict(row).items()}
 
 
 def _cells(row: RunRow) -> tuple[str, str, str, str]:
@@ -132,6 +132,8 @@ def _cells(row: RunRow) -> tuple[str, str, str, str]:
     spent = f"epsilon {loss(row.epsilon)}\nat delta {row.delta:g}\n{row.relation}\n{row.draws} accesses\n{row.noise}"
     if row.forgets_insecure:
         spent += "\nforgets INSECURE runs"
+    if row.secret_mu is not None:
+        spent += f"\nmu {row.secret_mu:.3g} of each secret"
     return (
         _date(row.began)[: len("2026-01-01 12:00")].replace(" ", "\n"),
         f"{name}\nid {row.run_id[:8]}",

@@ -8,11 +8,14 @@ arXiv 2510.10990, for its use). So a secret has a budget of μ, which the record
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
+import numpy as np
 from scipy.special import ndtr, ndtri
 
+from pcevolve.dp.accountants import epsilon, merged
 from pcevolve.dp.sensitivity import histogram_sensitivity
-from pcevolve.privacy import Relation
+from pcevolve.privacy import Event, Relation
 
 _DOWN = 1 - 2**-40
 """More than what is rounded here can be rounded up by."""
@@ -36,6 +39,28 @@ def secret_budget(prior: float, bound: float) -> float:
 def most_success(mu: float, prior: float) -> float:
     """r: the largest probability with which a secret is guessed after a μ-GDP release, by its prior."""
     return float(ndtr(ndtri(prior) + mu))
+
+
+def most_success_of(events: Iterable[Event], prior: float) -> float:
+    """r: the largest probability with which a secret is guessed after accesses that are what the events say for it.
+
+    The release's hockey-stick divergences bound every attack: of outcomes that have probability ``prior`` without the
+    secret at most ``e^ε prior + δ`` have it with it, for every ε with its δ. Gaussian events alone have a closed form.
+
+    Args:
+        events: What was done, each on as many units as change with the secret's value.
+        prior: p, in (0, 1).
+
+    Returns:
+        In [prior, 1], not below the truth but for rounding.
+    """
+    spent = merged(events)
+    if all(event.mechanism == "gaussian" for event in spent):
+        mu = math.sqrt(float(sum(event.count / event.value**2 for event in spent)))
+        return most_success(mu, prior)
+    deltas = prior * np.logspace(-4, math.log10(1 / prior), 40)
+    losses = ((epsilon(spent, float(delta)), float(delta)) for delta in deltas[:-1])
+    return min(1.0, *(math.exp(min(loss, 700.0)) * prior + delta for loss, delta in losses))
 
 
 def secret_share(budget: float, holders: int, multiplier: float, relation: Relation) -> float:

@@ -18,7 +18,9 @@ from typing import Self
 from pcevolve.dp.accountants import epsilon, merged, within
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.ledger.entries import Enrolment, Entries
+from pcevolve.ledger.listed import borne
 from pcevolve.ledger.others import Burden, OtherRuns
+from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import loss, upwards
 from pcevolve.public.plan import Earlier
@@ -187,6 +189,17 @@ class Account:
             delta = self.limits.lifetime.delta
             return max(epsilon(each.others, delta) for each in concerned.burdens(()))
 
+    def borne_by_secrets(self) -> tuple[Event, ...] | None:
+        """What other runs on the same data did to one secret of this run's owner; None where an INSECURE one did.
+
+        Raises:
+            LedgerError: A run has entries but was never enrolled.
+        """
+        if self.run.terms.secrets is None:
+            return ()
+        with self.entries.store.reading():
+            return borne(self._others, self.run.terms.secrets)
+
     def earlier(self) -> Earlier:
         """What the same provider has seen of other runs with noise, on whatever data: ``OtherRuns.earlier``."""
         with self.entries.store.reading():
@@ -219,7 +232,7 @@ class Account:
         over = [each for each in concerned.burdens(own + new) if not within(each.others + each.own, limit)]
         if over:
             worst = max(over, key=lambda each: epsilon(each.others + each.own, limit.delta))
-            raise BudgetError(_over_lifetime(worst, limit))
+            raise BudgetError(_over_lifetime(worst, limit, self.run.unit))
 
     @cached_property
     def _others(self) -> OtherRuns:
@@ -248,13 +261,14 @@ def _over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> 
     )
 
 
-def _over_lifetime(worst: Burden, limit: Budget) -> str:
+def _over_lifetime(worst: Burden, limit: Budget, unit: str) -> str:
+    kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
     total = epsilon(worst.others + worst.own, limit.delta)
     if math.isinf(total):
         return _unbounded(limit)
     before = loss(epsilon(worst.others, limit.delta))
     return (
-        f"earlier runs already spent epsilon={before} on these data, for the one {worst.kind} that is worst off, "
+        f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, "
         f"whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it "
         f"{upwards(total)}. Use the dataset that is already paid for, or raise the limit knowingly with "
         f"--lifetime-epsilon {upwards(total)}"

@@ -21,6 +21,21 @@ ENROLMENT = ""  # name of a run's first row; a query's key is never empty
 
 
 @dataclass(frozen=True)
+class Listed:
+    """Secrets that the owner declared, and what is promised of each.
+
+    Attributes:
+        fingerprint: Of the declaration, with the ledger's key, in hexadecimal digits.
+        most: Texts that one of them stands in, at most.
+        budget: η: every release of the run is η-GDP for its value.
+    """
+
+    fingerprint: str
+    most: int
+    budget: float
+
+
+@dataclass(frozen=True)
 class Terms:
     """How a run uses the data, besides its budget; public, and fixed when it begins.
 
@@ -29,12 +44,14 @@ class Terms:
         secure: Whether its noise comes from the operating system's CSPRNG; if not, the run is INSECURE.
         unit_size: Most images that one privacy unit may have, as declared; None if nobody did.
         forgets_insecure: Whether INSECURE runs on the same data are left out of what they bear.
+        secrets: What is promised of secrets; None if nothing is.
     """
 
     provider: str = ""
     secure: bool = True
     unit_size: int | None = None
     forgets_insecure: bool = False
+    secrets: Listed | None = None
 
 
 @dataclass(frozen=True)
@@ -194,7 +211,7 @@ def _encoded(content: dict[str, Any]) -> bytes:
 def _enrolment(row: Row) -> Enrolment:
     try:
         values = json.loads(row.content)
-        budget, terms = Budget(Fraction(values["epsilon"]), values["delta"]), Terms(**values["terms"])
+        budget, terms = Budget(Fraction(values["epsilon"]), values["delta"]), _terms(values["terms"])
         units = _units(row.private, values["images"], values["names"])
         origin = Origin(**values.get("origin", {}))  # rows of earlier versions have none
         return Enrolment(
@@ -202,6 +219,11 @@ def _enrolment(row: Row) -> Enrolment:
         )
     except (ValueError, KeyError, TypeError) as error:
         raise _unreadable(row) from error
+
+
+def _terms(values: dict[str, Any]) -> Terms:
+    listed = values.get("secrets")  # rows of earlier versions have none
+    return Terms(**{**values, "secrets": listed and Listed(**listed)})
 
 
 def _units(prints: bytes, images: int, names: int) -> Units:

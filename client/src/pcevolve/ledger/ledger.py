@@ -52,6 +52,7 @@ class RunRow:
         draws: Accesses to the private data.
         epsilon: What it spent, at its own δ; inf for an INSECURE run that looked at private data.
         delta: The run's δ.
+        secret_mu: μ, what it said of each secret that its owner declared; None where none was.
     """
 
     run_id: str
@@ -69,6 +70,7 @@ class RunRow:
     draws: int
     epsilon: float
     delta: float
+    secret_mu: float | None
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,10 @@ class Ledger:
         account = Account(self._entries, enrolment, limits)
         account.recognise()
         return account
+
+    def fingerprint(self, digest: bytes) -> str:
+        """What the ledger knows of a digest: hexadecimal digits that mean nothing without its key."""
+        return self._store.key.fingerprint(digest).hex()
 
     def runs(self) -> list[RunRow]:
         """Every run and what it has spent, oldest first."""
@@ -209,6 +215,7 @@ class Ledger:
             draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
             epsilon=_loss(run, events),
             delta=run.budget.delta,
+            secret_mu=_secret_mu(run, events),
         )
 
     def _history(self, run: Enrolment) -> list[HistoryRow]:
@@ -256,6 +263,14 @@ def _loss(
     if not run.terms.secure and merged(events):
         return math.inf
     return measure(events, run.budget.delta)
+
+
+def _secret_mu(run: Enrolment, events: Sequence[Event]) -> float | None:
+    """μ of a run's events on one of its secrets; inf where seeded noise was put on private data."""
+    if run.terms.secrets is None:
+        return None
+    looked = sum(event.count for event in merged(events))
+    return math.inf if looked and not run.terms.secure else run.terms.secrets.budget * math.sqrt(looked)
 
 
 def _provable(value: float) -> float | None:

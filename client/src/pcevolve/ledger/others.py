@@ -75,7 +75,7 @@ class OtherRuns:
     def concerned(self) -> Concerned:
         """Find the subjects that this run concerns, and the other runs that touch them and count."""
         enrolled = self.enrolled()
-        counted = [run for run in enrolled if self._counts(run)]
+        counted = [run for run in enrolled if self.counts(run)]
         parties = {run.run_id: self.entries.party(run) for run in enrolled}
         promising = [parties[run.run_id] for run in counted]
         reach = Reach.of(self._party, promising, list(parties.values()))
@@ -98,7 +98,7 @@ class OtherRuns:
         """Whether a run has looked at its private data, and so has promised something."""
         return not all(event.free for event in self.entries.events(run.run_id))
 
-    def _counts(self, run: Enrolment) -> bool:
+    def counts(self, run: Enrolment) -> bool:
         """Whether a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
         left_out = self.run.terms.forgets_insecure or not self.run.terms.secure
         return self._pays(run) and (run.terms.secure or not left_out)

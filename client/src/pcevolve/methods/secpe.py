@@ -29,5 +29,7 @@ METHOD = Method(
     initial=4,
     pool="all",
     keep="selected",
-    own=frozenset({"secrets", "secret_prior", "secret_bound", "secret_size"}),
+    own=frozenset(
+        {"secrets", "secret_columns", "detect_secrets", "secret_prior", "secret_bound", "secret_size"}
+    ),
 )

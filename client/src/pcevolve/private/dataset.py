@@ -20,6 +20,7 @@ from pcevolve.modality.images.files import RejectedImageError, pixel_count, read
 from pcevolve.modality.medium import Item
 from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, refuse, short
 from pcevolve.private.stored import StoredImages
+from pcevolve.private.subsample import chosen
 from pcevolve.private.telling import BATCH_IMAGES, Told, nobody
 
 IntArray = NDArray[np.int64]
@@ -41,6 +42,7 @@ class PrivateDataset:
         unit_name: What a unit is; public.
         unit_names: What the owner calls each unit, by its number in ``unit_of``; empty for units that are one image.
         names: Path of each image's file inside the folder it was read from; empty for data without files.
+        marks: Values of each text in the owner's columns of secrets; empty where there are none.
     """
 
     labels: tuple[str, ...]
@@ -51,6 +53,7 @@ class PrivateDataset:
     unit_name: str = IMAGE
     unit_names: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    marks: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.items) == len(self.targets) == len(self.digests):
@@ -88,16 +91,17 @@ class PrivateDataset:
 
     def subset(self, indices: Iterable[int]) -> PrivateDataset:
         """Return the images at ``indices``, in that order, with the same labels."""
-        chosen = [int(index) for index in indices]
+        places = [int(index) for index in indices]
         return PrivateDataset(
             labels=self.labels,
-            items=_some(self.items, chosen),
-            targets=self.targets[chosen],
-            digests=tuple(self.digests[index] for index in chosen),
-            unit_of=self.unit_of[chosen],
+            items=_some(self.items, places),
+            targets=self.targets[places],
+            digests=chosen(self.digests, places),
+            unit_of=self.unit_of[places],
             unit_name=self.unit_name,
             unit_names=self.unit_names,
-            names=tuple(self.names[index] for index in chosen) if self.names else (),
+            names=chosen(self.names, places),
+            marks=chosen(self.marks, places),
         )
 
     def split(self, shots: int, seed: int) -> tuple[PrivateDataset, PrivateDataset]:

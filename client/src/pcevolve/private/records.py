@@ -23,7 +23,7 @@ from pcevolve.modality.texts.reading import MOST_BYTES, Text, plain, read
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import refuse
 from pcevolve.private.sources import require_folder
-from pcevolve.private.subsample import drawn_places
+from pcevolve.private.subsample import chosen, drawn_places
 from pcevolve.private.units import composed
 from pcevolve.public.labels import SYSTEM_FILES, label_fault, label_faults
 
@@ -41,11 +41,18 @@ class Columns:
         text: Of the texts.
         label: Of their classes.
         unit: Of what belongs together, such as a patient; None where each text is a unit.
+        secrets: In which every value is a secret.
     """
 
     text: str = "text"
     label: str = "label"
     unit: str | None = None
+    secrets: tuple[str, ...] = ()
+
+    def wanted(self, labelled: bool) -> list[str]:
+        """All of them that a table must have."""
+        label, unit = ([self.label] if labelled else []), ([self.unit] if self.unit else [])
+        return [self.text, *label, *unit, *self.secrets]
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,12 +64,14 @@ class Records:
         texts: In their normal form.
         labels: Of each.
         units: What the owner calls each one's unit; empty where each text is a unit.
+        marks: Of each, its values in the columns of secrets; empty where there are none.
     """
 
     names: tuple[str, ...]
     texts: tuple[Text, ...]
     labels: tuple[str, ...]
     units: tuple[str, ...] = ()
+    marks: tuple[tuple[str, ...], ...] = ()
 
     def __repr__(self) -> str:
         return "Records"
@@ -70,10 +79,11 @@ class Records:
     def some(self, places: Sequence[int]) -> Records:
         """The texts at some places, in that order."""
         return Records(
-            *(
-                tuple(each[place] for place in places) if each else ()
-                for each in (self.names, self.texts, self.labels, self.units)
-            )
+            names=chosen(self.names, places),
+            texts=chosen(self.texts, places),
+            labels=chosen(self.labels, places),
+            units=chosen(self.units, places),
+            marks=chosen(self.marks, places),
         )
 
     def drawn(self, count: int, seed: int) -> tuple[Records, Records]:
@@ -113,6 +123,7 @@ class Records:
             unit_name=kind or TEXT,
             unit_names=tuple(map(str, names)),
             names=self.names,
+            marks=self.marks,
         )
 
 
@@ -146,8 +157,9 @@ def read_records(path: Path, columns: Columns, label: str | None = None) -> Reco
     texts: list[Text] = []
     labels: list[str] = []
     units: list[str] = []
+    marks: list[tuple[str, ...]] = []
     faults: list[str] = []
-    for name, text, of_class, unit in rows:
+    for name, text, of_class, unit, held in rows:
         fault = _fault(text, of_class, unit, columns)
         if fault:
             faults.append(f"{name} {fault}")
@@ -157,6 +169,7 @@ def read_records(path: Path, columns: Columns, label: str | None = None) -> Reco
         texts.append(text or "")
         labels.append(of_class or "")
         units.append(unit or "")
+        marks.append(held)
     refuse(faults)
     if not names:
         raise DataError(f"{path} holds no texts")
@@ -164,11 +177,17 @@ def read_records(path: Path, columns: Columns, label: str | None = None) -> Reco
     refuse([f"{fault}; rename it" for fault in label_faults(found)])
     if len(found) == 1 and label is None:
         raise DataError(f"{path} has only one class, {found[0]!r}: at least two are needed, or --unlabelled")
-    return Records(tuple(names), tuple(texts), tuple(labels), tuple(units) if columns.unit else ())
+    return Records(
+        tuple(names),
+        tuple(texts),
+        tuple(labels),
+        tuple(units) if columns.unit else (),
+        tuple(marks) if columns.secrets else (),
+    )
 
 
-_Row = tuple[str, Text | None, str | None, str | None]
-"""Where it stands, its text, its label and its unit; None for what is missing."""
+_Row = tuple[str, Text | None, str | None, str | None, tuple[str, ...]]
+"""Where it stands, its text, its label and its unit, None for what is missing; and its secrets by column."""
 
 
 def _fault(text: Text | None, label: str | None, unit: str | None, columns: Columns) -> str:
@@ -186,14 +205,15 @@ def _table(path: Path, columns: Columns, label: str | None) -> Iterator[_Row]:
         raise DataError(f"--unit-column {columns.unit!r} says what a unit is: name the column in plain words")
     if path.stat().st_size > MOST_FILE_BYTES:
         raise DataError(f"{path} is larger than {MOST_FILE_BYTES >> 30} GiB: use a smaller dataset")
-    wanted = [columns.text, *([] if label else [columns.label]), *([columns.unit] if columns.unit else [])]
+    wanted = columns.wanted(labelled=label is None)
     number = 0
     try:
         for number, row in enumerate(_reader(path)(path, wanted), 1):
             text, unit = row.get(columns.text), row.get(columns.unit or "")
             said = plain(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
             named = None if unit is None else composed(str(unit))
-            yield f"row {number}", said, label or _label(row.get(columns.label)), named
+            held = tuple(_small(row.get(each)) for each in columns.secrets)
+            yield f"row {number}", said, label or _label(row.get(columns.label)), named, held
     except DataError:
         raise
     except (OSError, ValueError, csv.Error) as error:
@@ -203,6 +223,11 @@ def _table(path: Path, columns: Columns, label: str | None) -> Iterator[_Row]:
 
 def _label(value: object) -> str | None:
     return None if value is None or str(value).strip() == "" else str(value).strip()
+
+
+def _small(value: object) -> str:
+    """A secret's value, whatever its case and form; empty where there is none."""
+    return "" if value is None else plain(str(value)).casefold()
 
 
 def _reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mapping[str, Any]]]:
@@ -264,8 +289,8 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
     if missing:
         offers = ", ".join(map(repr, there[:10])) or "none"
         raise DataError(
-            f"{path} has no column {missing[0]!r}: it has {offers}; --text-column, --label-column and --unit-column "
-            "name them"
+            f"{path} has no column {missing[0]!r}: it has {offers}; --text-column, --label-column, --unit-column "
+            "and --secret-column name them"
         )
 
 
@@ -285,7 +310,7 @@ def _folder(path: Path, label: str | None) -> Iterator[_Row]:
     for each in seen:
         name = each.relative_to(path).as_posix()
         with each.open("rb") as file:
-            yield name, read(file.read(MOST_BYTES + 1)), label or each.parent.name, None
+            yield name, read(file.read(MOST_BYTES + 1)), label or each.parent.name, None, ()
 
 
 def _is_hidden(name: Path) -> bool:

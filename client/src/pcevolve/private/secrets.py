@@ -1,65 +1,213 @@
-"""The owner's list of secrets, and which private texts hold them. All of it is private."""
+"""The owner's secrets, and which private texts hold them. All of it is private.
+
+A secret is a line of a list, a value in a column, or what a detector finds. Who holds it is settled before anything is
+released; a spelling that is on no list is protected as every text is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.dp.secrecy import secret_budget
 from pcevolve.errors import DataError
-from pcevolve.modality.texts.reading import Text, plain
+from pcevolve.modality.texts.reading import plain
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.detection import found_in
 
 SHORTEST = 3
 """Characters of a secret."""
 MOST = 100_000
+FORM = "a secret a line, or a secret, its prior and its bound with tabs between them"
 
 
-def read_secrets(path: Path) -> list[str]:
-    """Read secrets, one a line, in the normal form of texts and small letters.
+@dataclass(frozen=True, repr=False)
+class Secret:
+    """A secret by its letters.
+
+    Attributes:
+        letters: In the normal form of texts and small letters.
+        budget: η; see ``dp.secrecy.secret_budget``.
+    """
+
+    letters: str
+    budget: float
+
+
+@dataclass(frozen=True, repr=False)
+class Held:
+    """A secret that texts hold.
+
+    Attributes:
+        name: Where the owner finds it; nothing of it.
+        budget: η.
+        places: Of these texts.
+    """
+
+    name: str
+    budget: float
+    places: Sequence[int]
+
+
+@dataclass(frozen=True, repr=False)
+class Sources:
+    """What the owner declares secret.
+
+    Attributes:
+        listed: Secrets by their letters.
+        columns: Columns of the table in which every value is a secret.
+        detected: Whether what looks like a number, a date or an address is one.
+        budget: η of each that has none of its own.
+    """
+
+    listed: tuple[Secret, ...]
+    columns: tuple[str, ...]
+    detected: bool
+    budget: float
+
+    def __repr__(self) -> str:
+        """Nothing about the secrets."""
+        return "Sources"
+
+    @property
+    def digest(self) -> bytes:
+        """The same for the same declaration, for the ledger's keyed fingerprints alone."""
+        listed = sorted((each.letters, each.budget) for each in self.listed)
+        said = [listed, sorted(self.columns), self.detected, self.budget]
+        return hashlib.sha256(b"secrets\n" + json.dumps(said).encode()).digest()
+
+    def held(self, data: PrivateDataset) -> Iterator[Held]:
+        """Every secret that texts hold."""
+        small = [text.casefold() for text in data.items] if self.listed else []
+        found = holders([each.letters for each in self.listed], small)
+        for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
+            yield Held(f"secret {number} of --secrets", secret.budget, places)
+        for at, column in enumerate(self.columns):
+            for places in _alike([{each[at]} - {""} for each in data.marks]):
+                name = f"the value of column {column!r} in {_place(data, places)}"
+                yield Held(name, self.budget, places)
+        if self.detected:
+            for places in _alike([found_in(text) for text in data.items]):
+                yield Held(f"something detected in {_place(data, places)}", self.budget, places)
+
+
+def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
+    """Read secrets, one a line, in the normal form of texts and small letters; some with a prior and a bound.
+
+    Args:
+        path: Of the list.
+        budget: η of those that say nothing; others may only have a smaller one, because it is public as the largest.
 
     Raises:
-        DataError: The file cannot be read, or holds no secrets, too many, or one that is too short; none is repeated.
+        DataError: The file cannot be read, or holds no secrets, too many, or one that is too short or asks for less
+            than is promised of all; none is repeated.
     """
     try:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise DataError(
-            f"--secrets {path} cannot be read: give a text file in UTF-8, a secret a line"
-        ) from None
-    short = [number for number, line in enumerate(lines, 1) if line.strip() and len(plain(line)) < SHORTEST]
-    if short:
-        raise DataError(f"--secrets {path}: line {short[0]} has fewer than {SHORTEST} characters")
-    found = list(dict.fromkeys(plain(line).casefold() for line in lines if line.strip()))
+        raise DataError(f"--secrets {path} cannot be read: give a text file in UTF-8, {FORM}") from None
+    found: dict[str, float] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            secret = _secret(line, f"--secrets {path}: line {number}", budget)
+            found[secret.letters] = min(secret.budget, found.get(secret.letters, budget))
     if not found or len(found) > MOST:
         raise DataError(f"--secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
-    return found
+    return tuple(Secret(letters, own) for letters, own in found.items())
 
 
-def capped(secrets: Sequence[str], texts: Sequence[Text], most: int, share: float) -> NDArray[np.float64]:
-    """What each text may count, in units of a whole vote: ``share`` where it holds a secret, else all of it.
+def capped(sources: Sources, data: PrivateDataset, most: int, share: Callable[[float], float]) -> FloatArray:
+    """What each text may count, in units of a whole vote: all of it, or the least share of a secret that it holds.
+
+    A text's share depends on the budgets of its own secrets alone. Where one of them has another value, the list names
+    that one with the same budget, so the share is the same.
 
     Args:
-        secrets: As ``read_secrets`` gives them.
-        texts: All private texts.
+        sources: What is secret.
+        data: All private texts.
         most: Most texts that one secret may stand in; public.
-        share: See ``dp.secrecy.secret_share``.
+        share: Of a secret with this η; see ``dp.secrecy.secret_share``.
 
     Returns:
         float64 ``(texts,)``.
 
     Raises:
-        DataError: A secret stands in more texts; it is named by its place in the list alone.
+        DataError: A secret stands in more texts; it is named by its place alone.
     """
-    small = [text.casefold() for text in texts]
-    found = np.ones(len(texts))
-    for number, secret in enumerate(secrets, 1):
-        places = [place for place, text in enumerate(small) if secret in text]
-        if len(places) > most:
+    found = np.ones(len(data))
+    for secret in sources.held(data):
+        if len(secret.places) > most:
             raise DataError(
-                f"secret {number} of --secrets stands in {len(places)} texts, and --secret-size says {most}: say a "
-                "larger number, which is public, or leave texts out"
+                f"{secret.name} stands in {len(secret.places)} texts, and --secret-size says {most}: say a larger "
+                "number, which is public, or leave texts out"
             )
-        found[places] = share
+        own = list(secret.places)
+        found[own] = np.minimum(found[own], share(secret.budget))
     return found
+
+
+def holders(secrets: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
+    """Of each secret, the places of the texts that contain it.
+
+    Every secret is looked for under three letters of it, those that the fewest others have.
+    """
+    grams = Counter(gram for secret in secrets for gram in _grams(secret))
+    known: Mapping[str, list[int]] = defaultdict(list)
+    for number, secret in enumerate(secrets):
+        known[min(_grams(secret), key=lambda gram: (grams[gram], gram))].append(number)
+    found: list[list[int]] = [[] for _ in secrets]
+    for place, text in enumerate(texts):
+        for gram in known.keys() & _grams(text):
+            for number in known[gram]:
+                if secrets[number] in text:
+                    found[number].append(place)
+    return found
+
+
+def _grams(text: str) -> set[str]:
+    return {text[start : start + SHORTEST] for start in range(len(text) - SHORTEST + 1)}
+
+
+def _alike(values: Sequence[set[str]]) -> Iterable[list[int]]:
+    """Places of the texts with each value."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, own in enumerate(values):
+        for value in own:
+            places[value].append(place)
+    return places.values()
+
+
+def _place(data: PrivateDataset, places: Sequence[int]) -> str:
+    return data.names[places[0]] if data.names else f"text {places[0] + 1}"
+
+
+def _secret(line: str, where: str, budget: float) -> Secret:
+    """One line of a list.
+
+    Raises:
+        DataError: It cannot be used; nothing of it is repeated.
+    """
+    letters, *numbers = line.split("\t")
+    small = plain(letters).casefold()
+    if len(small) < SHORTEST:
+        raise DataError(f"{where} has fewer than {SHORTEST} characters")
+    if not numbers:
+        return Secret(small, budget)
+    try:
+        prior, bound = map(float, numbers)
+        own = secret_budget(prior, bound)
+    except ValueError:
+        raise DataError(f"{where} is not of the form: {FORM}, with 0 < prior <= bound < 1") from None
+    if own > budget:
+        raise DataError(
+            f"{where} allows more than --secret-prior and --secret-bound, which are promised of every secret: raise "
+            "--secret-bound, or leave the line's numbers out"
+        )
+    return Secret(small, own)

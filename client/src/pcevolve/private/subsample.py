@@ -11,9 +11,11 @@ from __future__ import annotations
 import hmac
 import unicodedata
 from collections.abc import Sequence
+from typing import TypeVar
 
 from pcevolve.private.listing import Listing
 
+Value = TypeVar("Value")
 SEED_BYTES = 8
 
 
@@ -62,6 +64,11 @@ def drawn_places(
         [place for place, pair in places if pair in drawn],
         [place for place, (unit, _) in places if unit not in taken],
     )
+
+
+def chosen(values: tuple[Value, ...], places: Sequence[int]) -> tuple[Value, ...]:
+    """What is known of some images or texts; nothing where nothing is known of any."""
+    return tuple(values[place] for place in places) if values else ()
 
 
 def _turn(unit: str, seed: int) -> bytes:

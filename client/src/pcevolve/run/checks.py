@@ -33,7 +33,14 @@ from pcevolve.run.settings import REST, RunSettings, ledger_volume
 
 OF_IMAGES_ALONE = ("unit_map", "engine")
 """Options that no run with texts has, beside those that its dialect lacks."""
-OF_TEXTS_ALONE = ("text_column", "label_column", "unit_column", "secrets")
+OF_TEXTS_ALONE = (
+    "text_column",
+    "label_column",
+    "unit_column",
+    "secrets",
+    "secret_columns",
+    "detect_secrets",
+)
 
 if TYPE_CHECKING:
     from pcevolve.egress.in_process import Generator
@@ -233,17 +240,19 @@ def _check_texts(settings: RunSettings) -> None:
             "--private digits are images, and this API writes texts: give a table or a folder of texts"
         )
     from pcevolve.private.records import require_records  # NumPy takes a moment to import
-    from pcevolve.private.secrets import read_secrets
+    from pcevolve.run.secrecy import declared, has_secrets, promised
 
+    if has_secrets(settings):
+        declared(settings, promised(settings))
     if isinstance(source, TermsSource):
-        if settings.subsample or settings.unit_column or settings.unlabelled:
+        if settings.subsample or settings.unit_column or settings.unlabelled or settings.secret_columns:
             raise UsageError(
-                "--subsample, --unlabelled and --unit-column are for your own texts, not for the terms"
+                "--subsample, --unlabelled, --unit-column and --secret-column are for your own texts, not for the terms"
             )
         return
     require_records(source.path, "--private ")
-    if settings.secrets is not None:
-        read_secrets(settings.secrets)
+    if settings.secret_columns and source.path.is_dir():
+        raise UsageError("--secret-column names a column of a table, and --private is a folder")
     if settings.encoder_weights is not None and not Path(settings.encoder_weights).is_dir():
         raise UsageError(f"--encoder-weights {settings.encoder_weights}: no such directory")
     if settings.test not in (None, REST):
@@ -253,7 +262,7 @@ def _check_texts(settings: RunSettings) -> None:
 def _check_images(settings: RunSettings) -> None:
     """Refuse paths of images that lead nowhere, and options that are about texts."""
     for name in OF_TEXTS_ALONE:
-        if getattr(settings, name) is not None:
+        if getattr(settings, name) not in (None, False, ()):
             raise UsageError(f"{flag(name, RunSettings)} is about texts, and this API makes images")
     source = parse_source(settings.private)
     if isinstance(source, TermsSource):

@@ -8,7 +8,6 @@ from functools import cached_property
 
 from pcevolve import methods
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
-from pcevolve.dp.secrecy import secret_budget, secret_share
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
 )
@@ -24,7 +23,6 @@ from pcevolve.privacy import Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, UniformJudge
-from pcevolve.private.secrets import capped, read_secrets
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
@@ -32,6 +30,7 @@ from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.private_data import read_data
+from pcevolve.run.secrecy import caps, declared
 from pcevolve.run.settings import RunSettings
 from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.choosing import Chooser
@@ -190,15 +189,11 @@ class Components:
         Raises:
             DataError: A secret stands in more texts than the plan says.
         """
-        if plan.secrecy is None or self.settings.secrets is None:
+        if plan.secrecy is None:
             return None
-        if self._capped:
-            return self._capped[0]
-        budget = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
-        multiplier = float(first_selection(events)[-1].value)
-        share = secret_share(budget, plan.secrecy.most, multiplier, plan.relation)
-        secrets = read_secrets(self.settings.secrets)
-        self._capped.append(capped(secrets, self.data.items, plan.secrecy.most, share))
+        if not self._capped:
+            event, sources = first_selection(events)[-1], declared(self.settings, plan.secrecy)
+            self._capped.append(caps(sources, self.data, plan.secrecy, event, plan.relation))
         return self._capped[0]
 
 

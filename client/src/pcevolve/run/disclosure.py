@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Self
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.dp.secrecy import most_success, secret_budget
+from pcevolve.dp.secrecy import most_success, most_success_of, secret_budget
 from pcevolve.ledger.ledger import Account
+from pcevolve.ledger.listed import told
 from pcevolve.methods.lift import uniform_lift
 from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.privacy import Event
@@ -94,8 +95,13 @@ def _secrets(plan: PublicPlan) -> dict[str, str]:
     if plan.secrecy is None:
         return {}
     mu = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
-    curve = ", ".join(f"{most_success(mu, 10.0**-k):.2g} where it was 1e-{k}" for k in range(6, 0, -1))
-    return {"listed secrets": f"guessed with a probability of at most {curve}; by this release alone"}
+    return {"listed secrets": f"{guessed(lambda prior: most_success(mu, prior))}; by this release alone"}
+
+
+def guessed(success: Callable[[float], float]) -> str:
+    """A curve of success over what whoever guesses knew beforehand, in words."""
+    curve = ", ".join(f"{success(10.0**-k):.2g} where it was 1e-{k}" for k in range(6, 0, -1))
+    return f"guessed with a probability of at most {curve}"
 
 
 def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
@@ -158,7 +164,21 @@ def _known(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[
         "ledger": f"{account.ledger}{new if account.is_first else ''}",
         "spent before on these data": _before(account) if events else "no matter: this run spends nothing",
         **({"all releases": together} if together else {}),
+        **_over_runs(account),
     }
+
+
+def _over_runs(account: Account) -> dict[str, str]:
+    """How often listed secrets can be guessed after this release and all others on the same data."""
+    listed, borne = account.run.terms.secrets, account.borne_by_secrets()
+    if listed is None or borne == ():
+        return {}
+    if borne is None:
+        return {
+            "secrets, all runs": "an INSECURE run used these data: nothing bounds what all runs together say"
+        }
+    curve = guessed(lambda prior: most_success_of([*borne, told(listed)], prior))
+    return {"secrets, all runs": f"{curve}; runs with other secrets declared count in full"}
 
 
 def _before(account: Account) -> str:

@@ -20,9 +20,10 @@ from pcevolve.public.plan import (
     Earlier,
     PublicPlan,
 )
-from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE, Secrecy
+from pcevolve.public.secrecy import Secrecy
 from pcevolve.run.components import Components
 from pcevolve.run.prompting import prompts_for
+from pcevolve.run.secrecy import has_secrets, promised
 from pcevolve.run.settings import (
     USUAL_ADAPTER_SCALE,
     USUAL_GUIDANCE,
@@ -148,16 +149,12 @@ def _secrecy(settings: RunSettings, method: Method) -> Secrecy | None:
     """
     if "secrets" not in method.own:
         return None
-    if settings.secrets is None:
+    if not has_secrets(settings):
         raise UsageError(
-            f"--method {method.name} protects the secrets of a list: say where it is with --secrets FILE"
+            f"--method {method.name} protects secrets: say which with --secrets FILE, --secret-column or "
+            "--detect-secrets"
         )
-    values = {
-        "prior": settings.secret_prior or USUAL_PRIOR,
-        "bound": settings.secret_bound or USUAL_BOUND,
-        "most": settings.secret_size or USUAL_SIZE,
-    }
-    return checked(Secrecy, values)
+    return promised(settings)
 
 
 def _require_own(settings: RunSettings, method: Method) -> None:
@@ -167,7 +164,7 @@ def _require_own(settings: RunSettings, method: Method) -> None:
         UsageError: There is one; it says whose it is.
     """
     for name in sorted(frozenset.union(*(each.own for each in METHODS.values())) - method.own):
-        if getattr(settings, name) not in (None, False):
+        if getattr(settings, name) not in (None, False, ()):
             owners = ", ".join(each.name for each in METHODS.values() if name in each.own)
             raise UsageError(
                 f"{flag(name, RunSettings)} means nothing to method '{method.name}': it is an option of {owners}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.creation import require_volume
+from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
 from pcevolve.private.telling import Told, nobody
 from pcevolve.providers.dialect import ModelSize
@@ -18,6 +19,7 @@ from pcevolve.run.checks import require_ledger
 from pcevolve.run.components import Components
 from pcevolve.run.disclosure import PrivateNotes
 from pcevolve.run.planning import resolved_plan
+from pcevolve.run.secrecy import declared
 from pcevolve.run.settings import RunSettings, ledger_volume
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Opened
@@ -81,10 +83,20 @@ def prepared(components: Components, ledger: Ledger, transcript: Transcript, tol
 
 def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Account:
     """The run's view of the ledger; nothing is on record of it yet."""
-    terms = Terms(plan.api, plan.secure, plan.unit_size, plan.forgets_insecure)
+    terms = Terms(
+        plan.api, plan.secure, plan.unit_size, plan.forgets_insecure, _listed(components, plan, ledger)
+    )
     units = components.data.privacy_units()
     origin = Origin(str(components.settings.out.absolute()), plan.domain)
     return ledger.account(plan.run_id, units, plan.relation, components.limits, plan.unit, terms, origin)
+
+
+def _listed(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
+    """What the owner declared secret, as the ledger knows it."""
+    if plan.secrecy is None:
+        return None
+    sources = declared(components.settings, plan.secrecy)
+    return Listed(ledger.fingerprint(sources.digest), plan.secrecy.most, sources.budget)
 
 
 def _run_id(transcript: Transcript) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -43,7 +44,7 @@ def own_texts(settings: RunSettings, source: FolderSource) -> tuple[PrivateDatas
         DataError: They cannot be used.
         UsageError: The options do not go together.
     """
-    columns = columns_of(settings)
+    columns = replace(columns_of(settings), secrets=settings.secret_columns)
     found = read_records(source.path, columns, settings.domain if settings.unlabelled else None)
     rest: Records | None = None
     if settings.subsample is not None:

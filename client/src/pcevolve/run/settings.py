@@ -143,10 +143,26 @@ class RunSettings(BaseModel):
     secrets: Annotated[
         AbsolutePath | None,
         Field(
-            description="Text file with secrets in the private texts, one a line, for secpe; it stays private."
+            description="Text file with secrets in the private texts, one a line, for secpe; stays private. A prior "
+            "and a bound of its own may follow each, with tabs between."
         ),
         Setting(Panel.PRIVACY),
     ] = None
+    secret_columns: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Column of a table in which every value is a secret of the texts that have it, for secpe; once "
+            "for each."
+        ),
+        Setting(Panel.PRIVACY, flag="--secret-column"),
+    ] = ()
+    detect_secrets: Annotated[
+        bool,
+        Field(
+            description="Take what looks like a number, a code, a date or an address in a text for a secret, for secpe."
+        ),
+        Setting(Panel.PRIVACY),
+    ] = False
     secret_prior: Annotated[
         float | None,
         Field(
