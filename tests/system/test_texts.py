@@ -144,7 +144,20 @@ def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vo
     assert [(row["judge"], row["voted"]) for row in found["judges"]] == [("ngrams", False), ("words", True)]
     assert found["test_texts"] == 8
     assert 0 <= found["longest_copied_words"] < 9
+    shares = found["next_word"]
+    assert shares.keys() == {"dataset", "private", "both"}  # no control lies beside the run
+    assert shares["private"] > 0.8 > shares["dataset"]
     assert all(row["private"]["accuracy"]["mean"] > 0.8 for row in found["judges"])
+
+
+def test_a_run_s_own_columns_are_those_of_its_evaluation(client: Client, private: Path, tmp_path: Path):
+    out, table = tmp_path / "run", tmp_path / "named.csv"
+    table.write_text(private.read_text().replace("patient,text,label", "patient,note,kind", 1))
+    own = {"text_column": "note", "label_column": "kind"}
+    assert client(*asked(client, table, out, **own)).returncode == 0
+    done = client("evaluate", out, "--test", table, "--judge", "ngrams", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["test_texts"] == 8
 
 
 def test_the_released_means_classify_texts(client: Client, private: Path, tmp_path: Path):

@@ -77,6 +77,9 @@ def _show(found: dict[str, Any]) -> None:
     )
     if "longest_copied_words" in found:
         console.print(f"longest run of words in common with a private text: {found['longest_copied_words']}")
+    if "next_word" in found:
+        said = ", ".join(f"{name} {share:.1%}" for name, share in found["next_word"].items())
+        console.print(f"next word of held-out texts guessed by a small language model of: {said}")
     if all(row["voted"] for row in found["judges"]):
         other = "cnn" if kind == "image" else "ngrams"
         console.print(f"every judge here voted, which flatters what it selected: add --judge {other}")
@@ -110,6 +113,8 @@ def _said(row: dict[str, Any]) -> list[str]:
             f"{name} {value:.3g}" for name, value in distances.items() if isinstance(value, float)
         )
         lines.append(f"{row['judge']}: {shown}{few}")
+    if row.get("mauve") is not None:
+        lines.append(f"{row['judge']}: MAUVE {row['mauve']:.3f}, comparable only at equal sizes")
     if memory := row.get("memorisation"):
         copies = ", ".join(memory["copies"]) or "none"
         lines.append(

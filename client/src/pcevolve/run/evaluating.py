@@ -17,16 +17,21 @@ from pcevolve.evaluation.accuracy import SEEDS
 from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.copies import longest_copied_span
 from pcevolve.evaluation.heads import Training
+from pcevolve.evaluation.mauve import mauve
 from pcevolve.evaluation.memorisation import memorisation
+from pcevolve.evaluation.next_word import next_word_accuracy
 from pcevolve.evaluation.private_file import write_private, write_private_bytes
 from pcevolve.evaluation.verdicts import Verdict
 from pcevolve.methods import method
 from pcevolve.modality.images.confusion import confusion_png
+from pcevolve.private.records import Columns
 from pcevolve.private.telling import Told, nobody
 from pcevolve.public.modalities import Kind
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.judges import CNN, NGRAMS, Features, Judge, judges_of
 from pcevolve.run.labelled import Labelled, control_of, owners
+from pcevolve.run.private_texts import columns_of
+from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import RunReader
 
 
@@ -66,12 +71,18 @@ def evaluated(root: Path, question: Question, told: Told = nobody) -> dict[str, 
     """
     plan = RunReader.strict(root).require_plan()
     control = control_of(root, question.control)
-    test = owners(question.test, plan, "--test")
-    private = None if question.private is None else owners(question.private, plan, "--private")
     kind = plan.modality.kind
+    columns = _columns(RunFolder(root)) if kind == "text" else None
+    test = owners(question.test, plan, "--test", columns)
+    private = None if question.private is None else owners(question.private, plan, "--private", columns)
     looks = method(plan.method).selector is not None
     judges = judges_of(question.judges, plan.encoder if looks else None, question.device, kind)
     return Evaluation(root, plan.labels, judges, test, private, control, question.mix, told, kind).measured()
+
+
+def _columns(folder: RunFolder) -> Columns | None:
+    """Where the run's own table had what; None for a folder that somebody else sent."""
+    return columns_of(RunSettings.load(folder.config)) if folder.config.exists() else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,6 +142,7 @@ class Evaluation:
             "chance": 1 / len(self.labels),
             f"test_{self.kind}s": len(self.test.images),
             **self._copied(sets["dataset"]),
+            **self._next_words(sets),
             "judges": rows,
         }
         write_private(RunFolder(self.root).judgement, found)
@@ -142,6 +154,14 @@ class Evaluation:
             return {}
         words, place = longest_copied_span(dataset.images, self.private.images)
         return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}
+
+    def _next_words(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
+        """How often a language model of each set guesses the next word of held-out texts."""
+        if self.kind == "image":
+            return {}
+        own = {name: each for name, each in sets.items() if name != "random" or self.control is not None}
+        tested = self.test.images
+        return {"next_word": {name: next_word_accuracy(each.images, tested) for name, each in own.items()}}
 
     def _sets(self) -> Iterable[tuple[str, Labelled]]:
         """What classifiers are trained on, by name."""
@@ -180,6 +200,8 @@ class Evaluation:
         made = seen["dataset"]
         close = closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))
         found: dict[str, object] = {"distances": close.to_json()}
+        if self.kind == "text":
+            found["mauve"] = mauve(_embeddings(made), _embeddings(real))
         if self.private is not None:
             found["memorisation"] = self._memorised(made, judge.look(self.private.images), real)
         return found

@@ -70,13 +70,14 @@ class Labelled:
         return Labelled(self.images, np.random.default_rng(seed).permutation(self.targets), self.names)
 
 
-def owners(text: str, plan: PublicPlan, option: str) -> Labelled:
+def owners(text: str, plan: PublicPlan, option: str, columns: Columns | None = None) -> Labelled:
     """The owner's images that an option names, under the run's labels.
 
     Args:
         text: A folder with one subfolder of images per class, or ``digits:...`` as a run takes it.
         plan: The run's.
         option: ``--private`` or ``--test``; of digits, it says whether the shots are meant or the others.
+        columns: Of a table of texts; None for those that tables usually have.
 
     Raises:
         DataError: The images cannot be used.
@@ -84,7 +85,7 @@ def owners(text: str, plan: PublicPlan, option: str) -> Labelled:
     """
     source = parse_source(text)
     if plan.modality.kind == "text":
-        data = _texts(source, plan, option)
+        data = _texts(source, plan, option, columns or Columns())
     elif isinstance(source, TermsSource):
         raise UsageError(f"{option} {text}: these are texts, and the run is of images")
     elif isinstance(source, DigitsSource):
@@ -102,9 +103,9 @@ def owners(text: str, plan: PublicPlan, option: str) -> Labelled:
 
 
 def _texts(
-    source: FolderSource | DigitsSource | TermsSource, plan: PublicPlan, option: str
+    source: FolderSource | DigitsSource | TermsSource, plan: PublicPlan, option: str, columns: Columns
 ) -> PrivateDataset:
-    """The owner's texts; columns of a table have the names that they have unless a run says otherwise."""
+    """The owner's texts."""
     if isinstance(source, DigitsSource):
         raise UsageError(f"{option} digits: these are images, and the run is of texts")
     if isinstance(source, TermsSource):
@@ -112,7 +113,7 @@ def _texts(
 
         shots, rest = load_terms(plan.shots, source.names, SPLIT_SEED)
         return shots if option == "--private" else rest
-    return read_records(source.path, Columns()).dataset(None, unique=False)
+    return read_records(source.path, columns).dataset(None, unique=False)
 
 
 def control_of(root: Path, given: Path | None) -> Path | None:
