@@ -2,8 +2,8 @@
 
     .venv/bin/python -m benchmarks.texts --seeds 10
 
-The table of ``pcevolve bench text``, with its rows and in words, in docs/results/texts.{md,jsonl}. It continues where
-it was cut off.
+The tables of ``pcevolve bench text`` and ``text-secrets``, with their rows and in words, in docs/results.
+It continues where it was cut off.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from pcevolve.bench.text_studies import STUDIES
 from pcevolve.bench.texts import TextBench, tables
 
 HEADER = """# Texts
@@ -32,20 +33,37 @@ On the first set some settings were tried (rounds, first texts, shares of blanks
 """
 
 
+SECRETS = """# Secrets in texts
+
+Written by `python -m benchmarks.texts --study text-secrets`, which is `pcevolve bench text-secrets`: as in
+[texts.md](texts.md), with ninety private texts per class, each of which has a secret that it shares with two others
+(M = 3): nobody's vote is whole. `secpe, r/p = 2`: a secret that somebody guesses with p = 1e-4 beforehand is guessed
+with at most 2e-4 afterwards. `aug-pe, r/p = 2`: the same promise without a list, by group privacy: at the ε at which
+three texts together have the same μ. `none secret`: ε = 10 alone. K is the number of first candidates per class, which
+are the cells; 60 where nothing is said. `next word`: how often a small language model counted from the dataset guesses
+the next word of held-out texts; it never voted. `seconds` are of whole runs on two cores, the provider's among them.
+
+"""
+HEADERS = {"text": HEADER, "text-secrets": SECRETS}
+FILES = {"text": "texts", "text-secrets": "text-secrets"}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--study", choices=STUDIES, default="text")
+    parser.add_argument("--seeds", type=int)
     parser.add_argument("--work", type=Path, default=Path("runs/bench-texts"))
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     given = parser.parse_args(arguments)
-    rows = TextBench(given.work, seeds=range(given.seeds)).made(
-        lambda done, all_of_them: print(done, all_of_them)
+    study = STUDIES[given.study]
+    rows = TextBench(study, given.work, seeds=given.seeds).made(
+        lambda done, all_of_them: print(done, all_of_them, flush=True)
     )
-    (given.out / "texts.md").write_text(HEADER + tables(rows))
-    shutil.copyfile(given.work / "texts.jsonl", given.out / "texts.jsonl")
+    (given.out / f"{FILES[study.name]}.md").write_text(HEADERS[study.name] + tables(study, rows))
+    shutil.copyfile(given.work / f"{study.name}.jsonl", given.out / f"{FILES[study.name]}.jsonl")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,21 @@
-"""``pcevolve bench text``: methods on real texts with the bundled language model, beside controls and the shots."""
+"""``pcevolve bench text`` and its like: methods on real texts with the bundled language model, beside the shots."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from rich.console import Console
 
+from pcevolve.bench.text_studies import Study
 from pcevolve.run.checks import checked
 from pcevolve.run.evaluating import Question, evaluated
 from pcevolve.run.execution import execute
@@ -24,26 +26,8 @@ from pcevolve.run.settings import RunSettings
 Row = dict[str, Any]
 Told = Callable[[int, int], None]
 
-NAME: Final = "text"
-WORLDS: Final = {
-    "disease, drug, body part": ("disease", "drug", "body part"),
-    "bird, fish, food": ("bird", "fish", "food"),
-    "garment, musical instrument, vehicle, weapon": ("garment", "musical instrument", "vehicle", "weapon"),
-}
-"""Private classes; on the first some settings were tried, the others were looked at once."""
-METHODS: Final[Mapping[str, Mapping[str, object]]] = {
-    "t2i": {"method": "t2i"},
-    "random": {"method": "random", "iterations": 5, "initial": 160},
-    "aug-pe": {"method": "aug-pe", "iterations": 4, "initial": 160},
-    "pe": {"method": "pe", "iterations": 5, "initial": 160},
-    "secpe": {"method": "secpe", "iterations": 4, "initial": 160, "secret_size": 30},
-    "dp-means": {"method": "dp-means"},
-    "dp-means, 2 rounds": {"method": "dp-means", "iterations": 2},
-}
-SMALL: Final = ("random", "aug-pe", "secpe")
-SECRETS: Final = ("lung", "wing", "wood")
-"""Words that are taken for secrets: texts that hold one count less."""
-SHOTS, CANDIDATES, SEEDS = 10, 40, 10
+SHOWN: Final = ("ngrams dataset", "ngrams both", "words dataset", "next word")
+CANDIDATES: Final = 40
 
 
 @dataclass(frozen=True)
@@ -51,31 +35,21 @@ class TextBench:
     """What is measured.
 
     Attributes:
+        study: What it is about.
         out: Folder of the rows and of the page.
-        worlds: Of ``WORLDS``, by name.
-        methods: Of ``METHODS``, by name.
-        seeds: Of each.
-        sizes: Changes to the options of all runs.
+        small: Whether it is only to be seen that everything works.
+        seeds: Of each row; None for the study's own.
     """
 
+    study: Study
     out: Path
-    worlds: tuple[str, ...] = tuple(WORLDS)
-    methods: tuple[str, ...] = tuple(METHODS)
-    seeds: range = range(SEEDS)
-    sizes: Mapping[str, object] | None = None
-
-    @classmethod
-    def of(cls, out: Path, smoke: bool, seeds: int | None) -> TextBench:
-        """All of it, or a small part, to see that everything works."""
-        if not smoke:
-            return cls(out, seeds=range(seeds or SEEDS))
-        sizes = {"candidates": 10, "initial": 40, "iterations": 1}
-        return cls(out, tuple(WORLDS)[:1], SMALL, range(seeds or 2), sizes)
+    small: bool = False
+    seeds: int | None = None
 
     def made(self, told: Told) -> list[Row]:
         """Measure what is missing, keep each row, and write the page."""
         self.out.mkdir(parents=True, exist_ok=True)
-        kept = self.out / "texts.jsonl"
+        kept = self.out / f"{self._stem}.jsonl"
         rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
         wanted = list(self._wanted())
         missing = [each for each in wanted if not any(_of(row) == each for row in rows)]
@@ -87,90 +61,116 @@ class TextBench:
                         file.write(json.dumps(rows[-1]) + "\n")
                     told(len(wanted) - len(missing) + number, len(wanted))
         mine = [row for row in rows if _of(row) in set(wanted)]
-        (self.out / "text.md").write_text(tables(mine))
+        (self.out / f"{self._stem}.md").write_text(tables(self.study, mine))
         return mine
 
+    @property
+    def _stem(self) -> str:
+        """Of the files: small runs are no part of the whole table."""
+        return f"{self.study.name}-smoke" if self.small else self.study.name
+
     def _wanted(self) -> Iterator[tuple[str, int, str]]:
-        for seed in self.seeds:
-            for world in self.worlds:
-                for name in self.methods:
+        worlds, methods = list(self.study.worlds), list(self.study.methods)
+        for seed in range(self.seeds or (2 if self.small else self.study.seeds)):
+            for world in worlds[:1] if self.small else worlds:
+                for name in self.study.small if self.small else methods:
                     yield world, seed, name
 
     def _measured(self, world: str, seed: int, name: str, api: str) -> Row:
         """One run, and what judges say of it."""
-        private = "terms:" + ",".join(
-            f"{kind}=type {chr(ord('A') + place)}" for place, kind in enumerate(WORLDS[world])
-        )
         folder = Path(tempfile.mkdtemp(prefix="pcevolve-text-"))
         try:
-            settings = RunSettings.of(self._options(name, private, folder, api, seed))
+            data = self.study.data(world, folder)
+            settings = RunSettings.of(
+                {**self._options(folder, api, seed), **self.study.options_of(name, folder), **self._sizes()}
+                | {"private": data["private"]}
+            )
+            started = time.monotonic()
             outcome = execute(checked(settings), Audience(Console(quiet=True)))
-            found = evaluated(settings.out, Question(private, private, mix=True))
+            seconds = time.monotonic() - started
+            found = evaluated(settings.out, Question(data["test"], data["private"], mix=True))
         finally:
             shutil.rmtree(folder)
-        row: Row = {"world": world, "seed": seed, "method": name, "requests": outcome.summary["requests"]}
-        judges: Any = found["judges"]
+        next_word, judges = cast("tuple[dict[str, float], Any]", (found["next_word"], found["judges"]))
+        row: Row = {
+            "world": world,
+            "seed": seed,
+            "method": name,
+            "requests": outcome.summary["requests"],
+            "seconds": round(seconds, 1),
+            "next word": next_word["dataset"],
+            "next word private": next_word["private"],
+        }
         for verdict in judges:
             for what in ("dataset", "private", "both"):
                 row[f"{verdict['judge']} {what}"] = verdict[what]["accuracy"]["mean"]
         return row
 
-    def _options(self, name: str, private: str, folder: Path, api: str, seed: int) -> dict[str, Any]:
-        given = {
-            "private": private,
+    def _options(self, folder: Path, api: str, seed: int) -> dict[str, Any]:
+        return {
             "domain": "definition",
             "dialect": "chat",
             "model": "bundled-text",
             "api": api,
             "out": folder / "run",
             "ledger": folder / "ledger.sqlite",
-            "shots": SHOTS,
             "candidates": CANDIDATES,
             "tokens": 40,
             "seed": seed,
             "pad_selection": 0.0,
             "yes": True,
-            **METHODS[name],
-            **(self.sizes or {}),
         }
-        if name == "secpe":
-            given["secrets"] = folder / "secrets.txt"
-            (folder / "secrets.txt").write_text("\n".join(SECRETS) + "\n")
-        return given
+
+    def _sizes(self) -> dict[str, int]:
+        return {"candidates": 10, "initial": 40, "iterations": 1} if self.small else {}
 
 
-def as_json(rows: Sequence[Row]) -> dict[str, object]:
+def as_json(study: Study, rows: Sequence[Row]) -> dict[str, object]:
     """Mean accuracy of each method by the judge that did not vote, for programs."""
-    own = {name: [row["ngrams dataset"] for row in rows if row["method"] == name] for name in METHODS}
+    own = {name: [row["ngrams dataset"] for row in rows if row["method"] == name] for name in study.methods}
     figures = {name: round(float(np.mean(values)), 4) for name, values in own.items() if values}
     shots = float(np.mean([row["ngrams private"] for row in rows]))
-    return {"bench": NAME, "judge": "ngrams", **figures, "shots": round(shots, 4), "rows": len(rows)}
+    return {"bench": study.name, "judge": "ngrams", **figures, "shots": round(shots, 4), "rows": len(rows)}
 
 
-def tables(rows: Sequence[Row]) -> str:
+def tables(study: Study, rows: Sequence[Row]) -> str:
     """A Markdown table for each world."""
     parts = []
-    for world in WORLDS:
+    for world, kinds in study.worlds.items():
         groups: dict[str, list[Row]] = defaultdict(list)
         for row in rows:
             if row["world"] == world:
                 groups[row["method"]].append(row)
         if groups:
-            title = f"{world[0].upper()}{world[1:]} ({100 / len(WORLDS[world]):.0f} % is luck)"
-            parts.append(f"## {title}\n\n{_table(groups)}")
+            title = f"{world[0].upper()}{world[1:]} ({100 / len(kinds):.0f} % is luck)"
+            parts.append(f"## {title}\n\n{_table(study, groups)}")
     return "\n".join(parts)
 
 
-def _table(groups: Mapping[str, Sequence[Row]]) -> str:
-    heads = ("method", "seeds", "requests", "ngrams", "ngrams, with shots", "words: **voted**")
+def _table(study: Study, groups: Mapping[str, Sequence[Row]]) -> str:
+    heads = (
+        "method",
+        "seeds",
+        "requests",
+        "seconds",
+        "ngrams",
+        "ngrams, with shots",
+        "words: **voted**",
+        "next word",
+    )
     lines = [heads, ("---",) * len(heads)]
-    for name in (name for name in METHODS if groups.get(name)):
+    for name in (name for name in study.methods if groups.get(name)):
         own = groups[name]
-        cells = [_cell(own, figure) for figure in ("ngrams dataset", "ngrams both", "words dataset")]
-        lines.append((name, str(len(own)), str(own[0]["requests"]), cells[0], cells[1], cells[2]))
+        cells = [_cell(own, figure) for figure in SHOWN]
+        lines.append((name, str(len(own)), str(own[0]["requests"]), _seconds(own), *cells))
     every = [row for own in groups.values() for row in own]
-    lines.append(("shots", "–", "–", _cell(every, "ngrams private"), "–", _cell(every, "words private")))
+    private = [_cell(every, f"{judge} private") for judge in ("ngrams", "words", "next word")]
+    lines.append(("shots", "–", "–", "–", private[0], "–", *private[1:]))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _seconds(rows: Sequence[Row]) -> str:
+    return f"{np.median([row['seconds'] for row in rows]):.0f}"
 
 
 def _cell(rows: Sequence[Row], figure: str) -> str:

@@ -86,8 +86,8 @@ def bench(
             "a table makes dozens of runs on the same images, whose guarantees add up to none: say --public-data if "
             "they are public"
         )
-    if name == TEXT:
-        _texts(out.absolute(), smoke, seeds)
+    if name.startswith(TEXT):
+        _texts(name, out.absolute(), smoke, seeds)
         return
     from pcevolve.bench.making import Wanted, made  # torch takes seconds to load
     from pcevolve.run.long_work import told_of
@@ -118,22 +118,28 @@ def bench(
         raise typer.Exit(1)
 
 
-def _texts(out: Path, smoke: bool, seeds: int | None) -> None:
-    """The table of texts, which has a provider and data of its own."""
+def _texts(name: str, out: Path, smoke: bool, seeds: int | None) -> None:
+    """A table of texts, which has a provider and data of its own."""
+    from pcevolve.bench.text_studies import STUDIES
     from pcevolve.bench.texts import TextBench, as_json, tables
     from pcevolve.run.long_work import told_of
     from pcevolve.run.progress import error_console
 
-    console = error_console()
-    with told_of(console, "bench text") as told:
-        rows = TextBench.of(out / "text", smoke, seeds).made(told)
-    console.print(tables(rows))
-    typer.echo(json.dumps(as_json(rows)))
+    if name not in STUDIES:
+        raise UsageError(f"there is no table {name!r}: pcevolve bench --list names them")
+    console, study = error_console(), STUDIES[name]
+    with told_of(console, f"bench {name}") as told:
+        rows = TextBench(study, out / name, smoke, seeds).made(told)
+    console.print(tables(study, rows))
+    typer.echo(json.dumps(as_json(study, rows)))
 
 
 def _list() -> None:
+    from pcevolve.bench.text_studies import STUDIES
+
     shown = Shown("name", "what it shows", "after")
     for each in TABLES.values():
         shown.add_row(each.name, each.title, each.source)
-    shown.add_row(TEXT, "methods on real texts, with the bundled language model", "SecPE, in miniature")
+    for study in STUDIES.values():
+        shown.add_row(study.name, study.title, "SecPE, in miniature")
     Console().print(shown)
