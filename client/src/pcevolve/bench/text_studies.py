@@ -131,7 +131,7 @@ STUDIES: Final[Mapping[str, Study]] = {
                 "random": {"method": "random"},
                 "secpe, none secret": {"method": "secpe"},
                 **{f"secpe, r/p = {ratio}": _secpe(ratio) for ratio in RATIOS},
-                **{f"secpe, r/p = 10, K = {cells}": _secpe(10, initial=cells) for cells in (20, 160)},
+                **{f"secpe, r/p = 10, K = {cells}": _secpe(10, initial=cells) for cells in (80, 320)},
                 "aug-pe, none secret": {"method": "aug-pe"},
                 **{
                     f"aug-pe, r/p = {ratio}": {"method": "aug-pe", "epsilon": equal_epsilon(ratio)}
@@ -140,9 +140,9 @@ STUDIES: Final[Mapping[str, Study]] = {
             },
             small=("random", "secpe, r/p = 10", "aug-pe, r/p = 10"),
             shots=90,
-            seeds=5,
+            seeds=4,
             wards=True,
-            options={"iterations": 3, "initial": 60, "delta": DELTA},
+            options={"iterations": 3, "initial": 160, "delta": DELTA},
         ),
     )
 }

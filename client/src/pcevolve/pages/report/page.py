@@ -20,6 +20,7 @@ from pcevolve.pages import base_style, compiled, inline, own_file, size
 from pcevolve.pages.report.asking import settings_of
 from pcevolve.pages.report.brief import Brief
 from pcevolve.pages.report.curves import AccuracyPoint, curves, percent, spent
+from pcevolve.pages.report.protection import Protection
 from pcevolve.pages.report.sheets import ROWS, contact_sheets, evenly
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.pages.report.traffic import TrafficTable
@@ -119,6 +120,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "version": pcevolve.__version__,
         "framed": any(tile.receipt for sheet in sheets for row in sheet.rows for tile in row.tiles),
         "charts": curves(run, traffic, accuracy),
+        "protection": Protection.of(plan.secrecy) if plan.secrecy and plan.secure else None,
         "spent": spent(run),
         "traffic": traffic,
         "accuracy": accuracy,

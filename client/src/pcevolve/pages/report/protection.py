@@ -1,0 +1,73 @@
+"""The protection curve of declared secrets: what a guess is worth after the run, by what it was worth before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import log10
+
+from pcevolve.dp.secrecy import most_success, secret_budget
+from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
+from pcevolve.public.secrecy import Secrecy
+
+DECADES = 6
+"""From a guess that is right in one of a million cases."""
+STEPS = 8
+"""Points of a curve in a decade."""
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Both axes are logarithmic, in SVG units.
+
+    Attributes:
+        secrecy: What is promised.
+        guess: The line of somebody who did not see the run.
+        after: The curve of somebody who did, at most.
+        across: Ticks of the horizontal axis: place and power of ten.
+        up: Those of the vertical one.
+        rows: For a table: prior and bound.
+        mark: Where the promise lies.
+    """
+
+    secrecy: Secrecy
+    guess: str
+    after: str
+    across: tuple[tuple[float, int], ...]
+    up: tuple[tuple[float, int], ...]
+    rows: tuple[tuple[float, float], ...]
+    mark: tuple[float, float]
+
+    @classmethod
+    def of(cls, secrecy: Secrecy) -> Protection:
+        """Draw it."""
+        mu = secret_budget(secrecy.prior, secrecy.bound)
+        powers = [-place / STEPS for place in range(DECADES * STEPS, 0, -1)]
+        bounds = {power: most_success(mu, 10.0**power) for power in powers}
+        whole = range(-DECADES, 1)
+        return cls(
+            secrecy=secrecy,
+            guess=_path((10.0**power, 10.0**power) for power in powers),
+            after=_path((10.0**power, bound) for power, bound in bounds.items()),
+            across=tuple((_x(10.0**power), power) for power in whole),
+            up=tuple((_y(10.0**power), power) for power in whole),
+            rows=tuple((10.0**power, most_success(mu, 10.0**power)) for power in whole[:-1]),
+            mark=(_x(secrecy.prior), _y(secrecy.bound)),
+        )
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{_x(prior)},{_y(bound)}" for prior, bound in points)
+
+
+def _x(prior: float) -> float:
+    return round(LEFT + (WIDTH - LEFT - RIGHT) * _share(prior), 1)
+
+
+def _y(bound: float) -> float:
+    return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * _share(bound), 1)
+
+
+def _share(probability: float) -> float:
+    """Of the axis's length; what is rarer than its beginning lies there."""
+    return max(0.0, 1 + log10(probability) / DECADES)
