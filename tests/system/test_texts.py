@@ -230,6 +230,9 @@ def test_secrets_by_column_and_over_runs_are_told_before_anything_is_spent(
     shared = [path for path in everything if "private" not in path.relative_to(tmp_path / "two").parts]
     assert not any(b"patient" in path.read_bytes() for path in shared)
     assert json.loads(client("audit", tmp_path / "two", "--json").stdout)["holds"]
+    page = (tmp_path / "two" / "report.html").read_text("utf-8")
+    assert "Declared secrets" in page
+    assert "promised: 0.001 where it was 0.0001" in page
 
 
 def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
@@ -292,13 +295,25 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
     assert len(list((tmp_path / "demo" / "release").rglob("*.txt"))) == 30
 
 
-def test_the_bench_of_texts_ends_in_a_line_of_json_and_goes_on_where_it_was(client: Client, tmp_path: Path):
-    words = ("bench", "text", "--smoke", "--seeds", 1, "--out", tmp_path / "bench")
+@pytest.mark.parametrize(
+    ("table", "own"), [("text", "secpe"), ("text-secrets", "secpe, r/p = 10")], ids=["methods", "secrets"]
+)
+def test_a_bench_of_texts_ends_in_a_line_of_json_and_goes_on_where_it_was(
+    client: Client, tmp_path: Path, table: str, own: str
+):
+    words = ("bench", table, "--smoke", "--seeds", 1, "--out", tmp_path / "bench")
     done = client(*words)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert {"random", "aug-pe", "secpe", "shots"} <= set(found)
-    assert "| secpe | 1 |" in (tmp_path / "bench" / "text" / "text.md").read_text()
-    kept = (tmp_path / "bench" / "text" / "texts.jsonl").read_bytes()
+    assert {"random", own, own.replace("secpe", "aug-pe"), "shots"} <= set(found)
+    folder = tmp_path / "bench" / table
+    assert f"| {own} | 1 |" in (folder / f"{table}-smoke.md").read_text()
+    kept = (folder / f"{table}-smoke.jsonl").read_bytes()
     assert client(*words).stdout == done.stdout
-    assert (tmp_path / "bench" / "text" / "texts.jsonl").read_bytes() == kept
+    assert (folder / f"{table}-smoke.jsonl").read_bytes() == kept
+
+
+def test_a_bench_that_there_is_not_is_refused(client: Client):
+    done = client("bench", "text-nothing")
+    assert done.returncode == 2
+    assert "there is no table 'text-nothing'" in done.stderr

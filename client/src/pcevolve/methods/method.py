@@ -40,9 +40,9 @@ COUNTED = (
     "Gaussian noise on a histogram of the same sensitivity"
 )
 SECRETS = (
-    "beside that, a secret on the owner's list that somebody guesses with a probability of {prior:g} before this "
-    "release is guessed with at most {bound:g} after it, by whatever attack, if it stands in at most {most} texts: "
-    "these count no more together; what other releases say of it adds to that"
+    "beside that, a secret that its owner declared and that somebody guesses with a probability of {prior:g} before "
+    "this release is guessed with at most {bound:g} after it, by whatever attack, if it stands in at most {most} "
+    "texts: these count no more together; what other releases say of it adds to that"
 )
 COMPOSED = (
     "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; with "
