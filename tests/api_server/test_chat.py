@@ -65,6 +65,35 @@ def test_openais_client_chats(http):
     assert [each.id for each in client.models.list()] == ["tiny"]
 
 
+def test_openais_client_reads_a_stream(http):
+    client = openai.OpenAI(base_url="http://127.0.0.1/v1", api_key="any", http_client=http)
+    ask = {"model": "tiny", "messages": ASK["messages"], "n": 2, "seed": 5, "max_tokens": 12}
+    whole = client.chat.completions.create(**ask)
+    chunks = list(client.chat.completions.create(**ask, stream=True, stream_options={"include_usage": True}))
+    texts, ends = ["", ""], {}
+    for choice in (each for chunk in chunks for each in chunk.choices):
+        texts[choice.index] += choice.delta.content or ""
+        ends |= {choice.index: choice.finish_reason} if choice.finish_reason else {}
+    assert texts == [each.message.content for each in whole.choices]
+    assert ends == {each.index: each.finish_reason for each in whole.choices}
+    assert {chunk.object for chunk in chunks} == {"chat.completion.chunk"}
+    assert [chunk.usage for chunk in chunks if chunk.usage] == [whole.usage]
+    alone = list(client.chat.completions.create(**ask, stream=True))
+    assert not any(chunk.usage for chunk in alone)
+
+
+def test_a_stream_is_data_without_names_and_says_when_it_ends(http):
+    cut = [{"role": "user", "content": "x" * 100}]
+    answer = posted(http, stream=True, messages=cut)
+    assert answer.headers["Content-Type"].startswith("text/event-stream")
+    lines = [line for line in answer.text.splitlines() if line]
+    assert all(line.startswith(("data: {", ": ")) for line in lines[:-1])
+    assert lines[-1] == "data: [DONE]"
+    assert f": {100 - (CONTEXT - 12)} tokens of the prompt were cut" in lines
+    asked = posted(http, stream=True, model="nobody")
+    assert asked.status_code == 404
+
+
 def test_completion_k_takes_the_seed_after_k(http):
     assert said(posted(http, n=2)) == [said(posted(http, seed=seed))[0] for seed in (5, 6)]
     assert said(posted(http, seed=None)) != said(posted(http, seed=None))
@@ -116,7 +145,8 @@ def test_a_server_without_the_kind_says_so(http, fake):
         ({"temperature": -1}, "temperature: Input should be greater than or equal to 0"),
         ({"stop": ["a"] * 5}, "stop"),
         ({"stop": ""}, "stop"),
-        ({"stream": True}, "stream: Input should be False"),
+        ({"stream": 1}, "stream: Input should be a valid boolean"),
+        ({"stream_options": {"include_obfuscation": True}}, "Extra inputs are not permitted"),
         ({"tools": []}, "tools: Extra inputs are not permitted"),
     ],
 )

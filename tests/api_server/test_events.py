@@ -13,6 +13,7 @@ from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.progress import Progress, shown
 from pcevolve_server.rendering import Answer
 from pcevolve_server.settings import Key
+from pcevolve_server.spelling import Events
 from pcevolve_server.waiting import Chunk, Waiting
 from pcevolve_shared import wire
 
@@ -158,7 +159,7 @@ class Caller:
         return b"".join(message.get("body", b"") for message in self.got).decode()
 
     async def hear(self, work, **settings):
-        stream = EventStream(Request(self.scope, self.receive, self.send), work, **settings)
+        stream = EventStream(Request(self.scope, self.receive, self.send), work, Events(), **settings)
         await stream(self.scope, self.receive, self.send)
 
 

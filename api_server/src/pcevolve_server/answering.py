@@ -1,9 +1,8 @@
 """How an answer reaches its caller, at once or with progress before it; nobody's images take a place in the queue."""
 
 import asyncio
-import json
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -14,12 +13,12 @@ from pcevolve_server.errors import AbandonedError, GenerationError, RequestError
 from pcevolve_server.middleware import error_response, request_id_of
 from pcevolve_server.progress import Progress
 from pcevolve_server.rendering import Answer
+from pcevolve_server.spelling import HEARTBEAT, Events, Spelling
 
 logger = logging.getLogger(__name__)
 
 CUT_TOKENS_HEADER: Final = "X-Prompt-Tokens-Cut"
 EVENTS: Final = "text/event-stream"
-HEARTBEAT: Final = b": still here\n\n"
 
 _HEARTBEAT_SECONDS = 15.0
 _LEAST_SECONDS = 0.1
@@ -29,14 +28,19 @@ Work = Callable[[Progress | None], Coroutine[Any, Any, Answer]]
 """Makes the answer, and tells whoever looks on."""
 
 
-async def answered(request: Request, work: Work) -> Response:
+async def answered(request: Request, work: Work, spelling: Spelling | None = None) -> Response:
     """Return the answer as the caller asked for it, and give up when the caller does.
+
+    Args:
+        request: The caller's.
+        work: Makes the answer.
+        spelling: Of events, where the request itself asks for them; None to go by what the caller accepts.
 
     Raises:
         RequestError: Before anything was sent.
     """
-    if asks_for_events(request):
-        return EventStream(request, work)
+    if spelling is not None or asks_for_events(request):
+        return EventStream(request, work, spelling or Events())
     task = asyncio.ensure_future(work(None))
     gone = asyncio.ensure_future(request.receive())
     try:
@@ -64,24 +68,28 @@ def asks_for_events(request: Request) -> bool:
 
 
 class EventStream(Response):
-    """Server-sent events: news of the request, and at last ``done`` with the plain answer, or ``error``.
+    """Server-sent events: news of the request, and at last the answer, or what went wrong.
 
     A request that is refused before it waits for the model is answered as if no events were asked for.
     """
 
     media_type = EVENTS
 
-    def __init__(self, request: Request, work: Work, heartbeat_seconds: float = _HEARTBEAT_SECONDS) -> None:
+    def __init__(
+        self, request: Request, work: Work, spelling: Spelling, heartbeat_seconds: float = _HEARTBEAT_SECONDS
+    ) -> None:
         """Begin nothing yet.
 
         Args:
             request: Whose caller looks on.
             work: Makes the answer.
+            spelling: Of the events.
             heartbeat_seconds: Without news; then a comment is sent, so that nothing in between thinks it dead.
         """
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["Content-Length"]
-        self._request, self._work, self._heartbeat_seconds = request, work, heartbeat_seconds
+        self._request, self._work, self._spelling = request, work, spelling
+        self._heartbeat_seconds = heartbeat_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Do the work and send what there is to tell of it."""
@@ -122,15 +130,15 @@ class EventStream(Response):
             if gone.done() and not task.done():
                 raise _abandoned()
             if progress.changed.is_set():
-                yield _event(*progress.news())
+                yield self._spelling.news(*progress.news())
                 await _first({task, gone}, _LEAST_SECONDS)
             elif not task.done():
                 yield HEARTBEAT
         answer = task.result()
         if answer.cut_tokens:
             _log_cut(self._request, answer)
-            yield _event("cut", {"tokens": answer.cut_tokens})
-        yield _spelled("done", answer.body)
+            yield self._spelling.cut(answer.cut_tokens)
+        yield self._spelling.done(answer)
 
     def _failure(self, error: Exception) -> bytes:
         """The event that ends the stream instead of an answer."""
@@ -138,16 +146,7 @@ class EventStream(Response):
             error if isinstance(error, RequestError) else GenerationError("internal error", code="internal")
         )
         self._request.scope["state"]["status"] = told.status
-        return _spelled("error", bytes(error_response(request_id_of(self._request), told).body).decode())
-
-
-def _event(name: str, facts: Mapping[str, int]) -> bytes:
-    return _spelled(name, json.dumps(facts))
-
-
-def _spelled(name: str, line: str) -> bytes:
-    """An event; its data are JSON, which has no line breaks."""
-    return f"event: {name}\ndata: {line}\n\n".encode()
+        return self._spelling.failed(bytes(error_response(request_id_of(self._request), told).body).decode())
 
 
 async def _first(waited_for: set[asyncio.Future[Any]], seconds: float) -> None:

@@ -20,6 +20,7 @@ from pcevolve_server.metrics import Metrics
 from pcevolve_server.middleware import caller_of
 from pcevolve_server.rendering import Linking, Spelling, native, native_links
 from pcevolve_server.service import Service
+from pcevolve_server.spelling import Chunks
 from pcevolve_shared import wire
 from pcevolve_shared.chat import ChatRequest, ChatResponse
 from pcevolve_shared.wire import (
@@ -148,7 +149,9 @@ async def openai_edits(request: Request, service: ServiceDep) -> Response:
 @_chat.post(wire.CHAT, response_model=ChatResponse, responses=_ANSWERS)
 async def chat(request: Request, body: ChatRequest, chats: Annotated[Chats, Depends(_chats)]) -> Response:
     """Let a language model answer, asked as OpenAI's Chat Completions API is."""
-    return await answered(request, partial(chats.complete, body, caller_of(request)))
+    usage = body.stream_options is not None and bool(body.stream_options.include_usage)
+    spelling = Chunks(usage) if body.stream else None
+    return await answered(request, partial(chats.complete, body, caller_of(request)), spelling)
 
 
 @router.get(

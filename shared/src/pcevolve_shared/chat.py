@@ -28,6 +28,12 @@ def _said(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     return messages
 
 
+class StreamOptions(WireModel):
+    """What a stream tells besides."""
+
+    include_usage: bool | None = None
+
+
 class ChatRequest(WireModel):
     """``POST`` :data:`~pcevolve_shared.wire.CHAT`."""
 
@@ -50,7 +56,13 @@ class ChatRequest(WireModel):
     seed: Annotated[
         wire.Seed | None, Field(description="Completion k takes (seed + k) mod 2**32. Absent: drawn.")
     ] = None
-    stream: Annotated[Literal[False] | None, Field(description="Answers come whole.")] = None
+    stream: Annotated[
+        bool | None,
+        Field(
+            description="Chunks as server-sent events. Texts are written in company, so each comes in one."
+        ),
+    ] = None
+    stream_options: StreamOptions | None = None
     user: Annotated[str | None, Field(max_length=limits.MAX_NAME_CHARS, description="Ignored.")] = None
 
     @property
@@ -96,3 +108,47 @@ class ChatResponse(WireModel):
     model: wire.Name
     choices: Annotated[tuple[Choice, ...], Field(min_length=1, max_length=limits.MAX_COMPLETIONS)]
     usage: Usage
+
+
+class Delta(WireModel):
+    """What a chunk adds to a completion."""
+
+    role: Literal["assistant"] | None = None
+    content: str | None = None
+
+
+class ChunkChoice(WireModel):
+    """A completion, as far as a chunk goes."""
+
+    index: _Count
+    delta: Delta
+    finish_reason: Finish | None = None
+
+
+class ChatChunk(WireModel):
+    """A part of a stream; one without choices has the usage."""
+
+    id: wire.Name
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
+    created: _Count
+    model: wire.Name
+    choices: Annotated[tuple[ChunkChoice, ...], Field(max_length=limits.MAX_COMPLETIONS)]
+    usage: Usage | None = None
+
+    @classmethod
+    def of(cls, whole: ChatResponse, with_usage: bool) -> tuple["ChatChunk", ...]:
+        """A whole answer as a stream has it: each completion, its end, and the usage if that was asked for."""
+
+        def chunk(choices: tuple[ChunkChoice, ...], usage: Usage | None = None) -> ChatChunk:
+            return cls(id=whole.id, created=whole.created, model=whole.model, choices=choices, usage=usage)
+
+        parts = [
+            part
+            for each in whole.choices
+            for part in (
+                ChunkChoice(index=each.index, delta=Delta(role="assistant", content=each.message.content)),
+                ChunkChoice(index=each.index, delta=Delta(), finish_reason=each.finish_reason),
+            )
+        ]
+        ending = (chunk((), whole.usage),) if with_usage else ()
+        return (*(chunk((part,)) for part in parts), *ending)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from pcevolve.dp.accountants import epsilon
-from pcevolve.dp.secrecy import secret_budget
-from pcevolve.privacy import Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.terms import load_terms
 from pcevolve.run.private_data import SPLIT_SEED
+from pcevolve.run.secrecy import equal_epsilon
 
 Options = Mapping[str, object]
 
@@ -83,12 +80,6 @@ class Study:
         return {**given, "secrets": listed}
 
 
-def equal_epsilon(ratio: float) -> str:
-    """ε at which a method without secrets keeps any secret of ``HOLDERS`` texts as ``secpe`` does, by group privacy."""
-    multiplier = HOLDERS / Fraction(secret_budget(PRIOR, ratio * PRIOR))
-    return f"{epsilon([Event('gaussian', str(multiplier))], DELTA):.6f}"
-
-
 def _secpe(ratio: float, **more: object) -> Options:
     return {"method": "secpe", "secret_bound": ratio * PRIOR, "secret_size": HOLDERS, **more}
 
@@ -134,7 +125,10 @@ STUDIES: Final[Mapping[str, Study]] = {
                 **{f"secpe, r/p = 10, K = {cells}": _secpe(10, initial=cells) for cells in (80, 320)},
                 "aug-pe, none secret": {"method": "aug-pe"},
                 **{
-                    f"aug-pe, r/p = {ratio}": {"method": "aug-pe", "epsilon": equal_epsilon(ratio)}
+                    f"aug-pe, r/p = {ratio}": {
+                        "method": "aug-pe",
+                        "epsilon": equal_epsilon(PRIOR, ratio * PRIOR, HOLDERS, DELTA),
+                    }
                     for ratio in RATIOS
                 },
             },

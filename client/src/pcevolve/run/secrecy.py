@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
+from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.dp.secrecy import secret_budget, secret_share
 from pcevolve.errors import UsageError
@@ -47,6 +49,15 @@ def declared(settings: RunSettings, promise: Secrecy) -> Sources:
         raise UsageError("--secret-column names one column each time, and none twice")
     listed = () if settings.secrets is None else read_secrets(settings.secrets, budget)
     return Sources(listed, columns, settings.detect_secrets, budget)
+
+
+def equal_epsilon(prior: float, bound: float, most: int, delta: float) -> str:
+    """ε at which a run without declared secrets keeps ``bound`` for any secret, by group privacy, as options take it.
+
+    Under replace-one, where ``most`` texts change together.
+    """
+    budget = Fraction(secret_budget(prior, bound))
+    return f"{epsilon([Event('gaussian', str(most / budget))], delta):.6f}"
 
 
 def caps(
