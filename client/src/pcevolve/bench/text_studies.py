@@ -23,7 +23,8 @@ WORLDS: Final = {
 """Private classes; on the first some settings were tried, the others were looked at once."""
 SECRET_WORDS: Final = ("lung", "wing", "wood")
 """Words that are taken for secrets: texts that hold one count less."""
-COLUMN: Final = "ward"
+ALL, FEW = "ward", "rare ward"
+"""Columns of secrets: of every private text, and of one in ten."""
 HOLDERS: Final = 3
 """Texts that one secret of the column stands in."""
 PRIOR: Final = 1e-4
@@ -42,7 +43,7 @@ class Study:
         small: Rows that ``--smoke`` makes.
         shots: Private texts per class.
         seeds: Runs of each row.
-        wards: Whether every private text has a secret, which it shares with two others.
+        wards: Whether private texts have secrets, which three share.
         options: Of all rows.
     """
 
@@ -73,23 +74,26 @@ class Study:
         given = {**self.options, **self.methods[name], "shots": self.shots}
         if given["method"] != "secpe":
             return given
-        if self.wards and given.get("secret_bound"):
-            return {**given, "secret_columns": (COLUMN,)}
+        if given.get("secret_columns"):
+            return given
         listed = folder / "secrets.txt"
         listed.write_text("\n".join(SECRET_WORDS if not self.wards else ["no text holds this"]) + "\n")
         return {**given, "secrets": listed}
 
 
 def _secpe(ratio: float, **more: object) -> Options:
-    return {"method": "secpe", "secret_bound": ratio * PRIOR, "secret_size": HOLDERS, **more}
+    promise = {"secret_bound": ratio * PRIOR, "secret_size": HOLDERS, "secret_columns": (ALL,)}
+    return {"method": "secpe", **promise, **more}
 
 
 def _written(path: Path, data: PrivateDataset) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
-        rows.writerow(["text", "label", COLUMN])
+        rows.writerow(["text", "label", ALL, FEW])
         for place, text in enumerate(data.items):
-            rows.writerow([text, data.labels[data.targets[place]], f"ward {place // HOLDERS}"])
+            ward = place // HOLDERS
+            few = "" if ward % 10 else f"ward {ward}"
+            rows.writerow([text, data.labels[data.targets[place]], f"ward {ward}", few])
     return path
 
 
@@ -122,6 +126,10 @@ STUDIES: Final[Mapping[str, Study]] = {
                 "random": {"method": "random"},
                 "secpe, none secret": {"method": "secpe"},
                 **{f"secpe, r/p = {ratio}": _secpe(ratio) for ratio in RATIOS},
+                **{
+                    f"secpe, r/p = {ratio}, one text in ten": _secpe(ratio, secret_columns=(FEW,))
+                    for ratio in RATIOS
+                },
                 **{f"secpe, r/p = 10, K = {cells}": _secpe(10, initial=cells) for cells in (80, 320)},
                 "aug-pe, none secret": {"method": "aug-pe"},
                 **{
