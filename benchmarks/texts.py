@@ -38,7 +38,7 @@ SECRETS = """# Secrets in texts
 Written by `python -m benchmarks.texts --study text-secrets`, which is `pcevolve bench text-secrets`: as in
 [texts.md](texts.md), with ninety private texts per class, each of which has a secret that it shares with two others
 (M = 3), so that nobody's vote is whole; or one text in ten has one. `secpe, r/p = 2`: a secret that somebody guesses
-with p = 1e-4 beforehand is guessed with at most 2e-4 afterwards. `aug-pe, r/p = 2`: the same promise for whatever may be
+with p = 1e-4 beforehand is guessed with at most 2e-4 afterwards. `aug-pe, r/p = 2`: the same for whatever may be
 secret in any text, without a list, by group privacy: at the ε at which three texts together have the same μ. `none
 secret`: ε = 10 alone. K is the number of first candidates per class, which are the cells; 160 where nothing is said.
 `next word`: how often a small language model counted from the dataset guesses the next word of held-out texts; it never

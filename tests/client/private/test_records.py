@@ -12,7 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.private.records import Columns, Records, read_records, require_records
+from pcevolve.private.records import Records, read_records, require_records
+from pcevolve.private.tables import Columns
 
 ROWS = [
     {"text": "a  bird", "label": "animal", "patient": "p1"},
@@ -143,9 +144,19 @@ def test_a_stray_file_in_a_folder_is_refused(tmp_path):
         read_records(tmp_path, Columns())
 
 
+def test_a_folder_or_a_table_is_asked_for_before_anything_is_read(tmp_path):
+    require_records(tmp_path, "--private ")
+    require_records(written(tmp_path / "t.csv"), "--private ")
+    with pytest.raises(DataError, match=r"--private .*nowhere"):
+        require_records(tmp_path / "nowhere", "--private ")
+    (tmp_path / "t.txt").write_text("a text")
+    with pytest.raises(DataError, match="no table that can be read"):
+        require_records(tmp_path / "t.txt", "--private ")
+
+
 def test_without_pyarrow_the_cure_is_named(tmp_path, monkeypatch):
     path = written(tmp_path / "t.parquet")
-    monkeypatch.setattr("pcevolve.private.records.find_spec", lambda name: None)
+    monkeypatch.setattr("pcevolve.private.tables.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pcevolve\[parquet\]"):
         require_records(path, "--private ")
 

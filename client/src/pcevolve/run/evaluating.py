@@ -24,7 +24,7 @@ from pcevolve.evaluation.private_file import write_private, write_private_bytes
 from pcevolve.evaluation.verdicts import Verdict
 from pcevolve.methods import method
 from pcevolve.modality.images.confusion import confusion_png
-from pcevolve.private.records import Columns
+from pcevolve.private.tables import Columns
 from pcevolve.private.telling import Told, nobody
 from pcevolve.public.modalities import Kind
 from pcevolve.run.folder import RunFolder

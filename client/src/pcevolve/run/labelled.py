@@ -13,8 +13,9 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Item
 from pcevolve.private.dataset import PrivateDataset, load_folder
-from pcevolve.private.records import Columns, read_records
+from pcevolve.private.records import read_records
 from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
+from pcevolve.private.tables import Columns
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.private_data import SPLIT_SEED

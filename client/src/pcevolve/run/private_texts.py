@@ -8,8 +8,9 @@ from typing import Protocol
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.records import Columns, Records, read_records
+from pcevolve.private.records import Records, read_records
 from pcevolve.private.sources import FolderSource
+from pcevolve.private.tables import Columns
 from pcevolve.run.settings import REST, RunSettings
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pcevolve.errors import DataError
-from pcevolve.private.records import Columns, Records, read_records
+from pcevolve.private.records import Records, read_records
+from pcevolve.private.tables import Columns
 from pcevolve.run.inspection import Checkup, InspectedFolder, shot_faults
 from pcevolve.run.private_texts import columns_of
 from pcevolve.run.shots import Shots
