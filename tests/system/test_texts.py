@@ -210,6 +210,21 @@ def test_listed_secrets_count_less_and_are_nowhere_to_be_seen(client: Client, pr
     assert json.loads(client("audit", out, "--json").stdout)["holds"]
 
 
+def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, private: Path, tmp_path: Path):
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"{CANARY}\t1e-4\t2e-4\nchills\n")
+    own = {"method": "secpe", "secrets": listed, "secret_size": 8, "secret_prior": 1e-3, "secret_bound": 1e-3}
+    words = [*asked(client, private, tmp_path / "run", **own), "--detect-secrets"]
+    refused = client(*words)
+    assert refused.returncode == 3
+    assert "line 1 allows more than --secret-prior" in " ".join(refused.stderr.split())
+    listed.write_text(f"{CANARY}\nchills\n")
+    done = client(*words)
+    assert done.returncode == 0, done.stderr
+    assert "0.001 where it was 1e-3" in " ".join(done.stderr.split())
+    assert json.loads(client("audit", tmp_path / "run", "--json").stdout)["holds"]
+
+
 def test_secrets_by_column_and_over_runs_are_told_before_anything_is_spent(
     client: Client, private: Path, tmp_path: Path
 ):

@@ -51,6 +51,13 @@ def test_a_run_with_the_same_secrets_adds_their_budget_whatever_data_it_was_on(p
     assert most_success_of([*borne, told(MINE)], 1e-4) == pytest.approx(most_success(mu, 1e-4))
 
 
+def test_a_promise_that_nothing_is_learned_adds_nothing(path):
+    nothing = Listed(MINE.fingerprint, 3, 0.0)
+    spend(path, "same", secrets=nothing)
+    borne = asking(path, secrets=nothing).borne_by_secrets()
+    assert most_success_of([*borne, told(nothing)], 1e-4) == pytest.approx(1e-4)
+
+
 @pytest.mark.parametrize(("relation", "changes"), [("replace-one", 3), ("add-remove", 6)])
 @pytest.mark.parametrize("terms", [{}, {"secrets": OTHER}])
 def test_a_run_with_others_or_none_counts_as_one_on_a_group(path, terms, relation, changes):

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from pcevolve.ledger.entries import Enrolment, Listed
 from pcevolve.ledger.others import OtherRuns
-from pcevolve.privacy import Event
+from pcevolve.privacy import FREE, Event
 
 
 def borne(others: OtherRuns, mine: Listed) -> tuple[Event, ...] | None:
@@ -50,5 +50,7 @@ def on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
 
 
 def told(listed: Listed, count: int = 1) -> Event:
-    """What a release under a promise is to one secret."""
+    """What a release under a promise is to one secret; nothing where nothing may be learned."""
+    if listed.budget == 0:
+        return FREE
     return Event("gaussian", str(1 / Fraction(listed.budget)), count)

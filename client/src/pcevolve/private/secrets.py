@@ -78,9 +78,8 @@ class Sources:
 
     @property
     def digest(self) -> bytes:
-        """The same for the same declaration, for the ledger's keyed fingerprints alone."""
-        listed = sorted((each.letters, each.budget) for each in self.listed)
-        said = [listed, sorted(self.columns), self.detected, self.budget]
+        """The same for the same secrets, whatever their budgets, for the ledger's keyed fingerprints alone."""
+        said = [sorted(each.letters for each in self.listed), sorted(self.columns), self.detected]
         return hashlib.sha256(b"secrets\n" + json.dumps(said).encode()).digest()
 
     def held(self, data: PrivateDataset) -> Iterator[Held]:
