@@ -89,10 +89,17 @@ def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorResponse} for status in statuses}
 
 
+_NAMED: dict[str, Any] = {"type": "string"}
+# Before OpenAPI 3.2 the schema of server-sent events is that of one event.
+_EVENT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"event": _NAMED, "data": _NAMED},
+    "required": ["data"],
+}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The answer; or, to a caller who accepts them, events: progress, then the same or an error.",
-        "content": {EVENTS: {"schema": {"type": "string"}}},
+        "description": "The answer; or, if asked for, events: progress, then the same or an error.",
+        "content": {EVENTS: {"schema": _EVENT}},
     },
     **_failures(401, 404, 408, 413, 422, 429, 500, 503),
 }
