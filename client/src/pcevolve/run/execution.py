@@ -149,7 +149,7 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
             pace,
             meter,
         )
-        with told_of(console, "embedding private images") as embedding:
+        with told_of(console, f"embedding private {components.dialect.makes}s") as embedding:
             ready = prepared(components, ledger, transcript, embedding)
         account, draft = ready.account, ready.draft
         greeting = gate.hello(draft.run_id)
