@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
 from PIL import Image
 
+from pcevolve.evolve import Ask
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import Candidate, Prototype, PublicEcho
+from pcevolve.public.release import Candidate
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.loading import load
 from pcevolve_server.generator import Recipe, Task
@@ -63,15 +65,13 @@ class LocalGenerator:
     wordings: dict[str, int] = field(default_factory=dict)
     _waiting: list[tuple[str, str, int, str | None, float | None]] = field(default_factory=list)
 
-    def create(self, call: Call) -> tuple[Candidate, ...]:
-        """Name new candidates; they are made once somebody looks."""
-        return self._named(call, None)
-
-    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
-        """Name variations of a candidate; they are made once somebody looks."""
-        if not self.plan.varies_prompts:
-            return self._named(call, source.candidate)
-        return self._named(replace(call, wording=self.wordings[source.candidate.id]), None)
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        """Name candidates; they are made once somebody looks."""
+        for call, source in asks:
+            if source is None or not self.plan.varies_prompts:
+                yield self._named(call, None if source is None else source.candidate)
+            else:
+                yield self._named(replace(call, wording=self.wordings[source.candidate.id]), None)
 
     def received(self, digest: str) -> bytes:
         """A picture; here candidates' ids stand for their digests."""

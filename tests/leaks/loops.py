@@ -22,6 +22,7 @@ from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho
 from pcevolve.run import execution
 from pcevolve.transcript.bodies import Bodies
+from support.in_turn import InTurn
 
 Given = tuple[Call, Source]
 Bend = Callable[["Bent", Call, Source], Given]
@@ -34,7 +35,7 @@ def data_of(judge: PacedJudge) -> PrivateDataset:
 
 
 @dataclass(frozen=True)
-class Bent:
+class Bent(InTurn):
     """A generator that changes what passes it on its way to the gate.
 
     Attributes:

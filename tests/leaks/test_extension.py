@@ -20,6 +20,7 @@ from pcevolve.public.plan import Call, Extension, PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, PublicEcho, Receipt
 from pcevolve.transcript import RunReader, Transcript
 from support.extended import OnRecord, reopened
+from support.in_turn import InTurn
 from support.provider import FakeProvider
 from support.runs import Silent, SmallRun, small_plan
 
@@ -35,7 +36,7 @@ class _ReachedError(Exception):
 
 
 @dataclass
-class Begun:
+class Begun(InTurn):
     """A gate that has begun an extension, and all that somebody in the client holds who wants to misuse it."""
 
     gate: Gate

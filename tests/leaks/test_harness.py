@@ -13,6 +13,7 @@ from leaks.families import timing
 from leaks.world import World
 from pcevolve.egress import gate, policy
 from pcevolve.egress.gate import Gate
+from pcevolve.egress.lanes import Ready
 from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.retry import Patience
 from pcevolve.evolve import Pool
@@ -45,22 +46,24 @@ CHANGED = {
 class LeakyGate(Gate):
     """Sends whatever it is told to, as if it had a reason to leave."""
 
-    def _answer(self, call: Call, source: Source) -> tuple[()]:
+    def _begun(self, ask: tuple[Call, Source]) -> Ready[tuple[()]]:
+        call, source = ask
         plan = self._transcript.plan()
         image = None if source is None else self._transcript.bodies.file(source.candidate.digest)
         request = self._dialect.encode(plan, call, image)
         self._post(call.slot, self._address.outgoing(request), self._patience)
-        return ()
+        return Ready(())
 
 
 class ChattyGate(Gate):
     """Sends what more there is in a call."""
 
-    def _answer(self, call: Call, source: Source) -> tuple[()]:
+    def _begun(self, ask: tuple[Call, Source]) -> Ready[tuple[()]]:
+        call, source = ask
         request = self._policy.request_for(call, source)
         more = str(vars(call).get("user", "")).encode()
         self._post(call.slot, dataclasses.replace(request, body=request.body + more), self._patience)
-        return ()
+        return Ready(())
 
 
 def first_of(family: str) -> Attempt:

@@ -7,7 +7,7 @@ headers into a request and hand it in: there is no parameter any more that would
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -25,6 +25,7 @@ from pcevolve.public.usefulness import Assessment
 CARRIERS = (bytes, bytearray, memoryview, WireRequest, Outgoing, Incoming, object, Any)
 """Types whose values could be somebody's own bytes."""
 ENTRANCES = {
+    "answers": {"asks": Sequence[tuple[Call, Prototype | PublicEcho | None]]},
     "create": {"call": Call},
     "vary": {"call": Call, "source": Prototype | PublicEcho},
     "hello": {"run_id": str},
@@ -84,14 +85,13 @@ def test_an_extension_is_two_numbers():
     }
 
 
-@pytest.mark.parametrize("method", ["create", "vary", "hello", "balance", "record_receipt"])
+@pytest.mark.parametrize("method", ["answers", "create", "vary", "hello", "balance", "record_receipt"])
 def test_no_value_that_the_gate_is_handed_can_hold_bytes_or_a_request(method: str):
     assert carriers(Gate, method) == []
 
 
-@pytest.mark.parametrize("method", ["create", "vary"])
-def test_the_gate_takes_what_a_generator_takes(method: str):
-    assert entrances(Gate)[method] == entrances(Generator)[method]
+def test_the_gate_takes_what_a_generator_takes():
+    assert entrances(Gate)["answers"] == entrances(Generator)["answers"]
 
 
 @pytest.mark.parametrize("spoken", sorted(DIALECTS))
@@ -127,6 +127,10 @@ class TakesPrompt(Gate):
     def create(self, call: Call, prompt: Prompt) -> tuple[()]: ...
 
 
+class TakesParcels(Gate):
+    def answers(self, asks: Sequence[tuple[Call, bytes]]) -> Iterator[tuple[()]]: ...
+
+
 class TakesMore(Gate):
     def send(self, words: str) -> None: ...
 
@@ -138,6 +142,7 @@ class TakesMore(Gate):
         (TakesImage, "vary"),
         (TakesParcel, "create"),
         (TakesAnything, "vary"),
+        (TakesParcels, "answers"),
     ],
 )
 def test_a_gate_that_takes_bytes_is_found_out(leaky: type[Gate], method: str):
@@ -146,7 +151,7 @@ def test_a_gate_that_takes_bytes_is_found_out(leaky: type[Gate], method: str):
 
 
 @pytest.mark.parametrize(
-    "leaky", [TakesRequest, TakesImage, TakesParcel, TakesAnything, TakesPrompt, TakesMore]
+    "leaky", [TakesRequest, TakesImage, TakesParcel, TakesAnything, TakesParcels, TakesPrompt, TakesMore]
 )
 def test_a_gate_with_another_entrance_is_found_out(leaky: type[Gate]):
     """Not counted: these tests must be able to fail."""

@@ -17,6 +17,7 @@ from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.plan import Call
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
+from support.in_turn import InTurn
 from support.provider import FakeProvider, ok
 from support.runs import ADDRESS, Silent, SmallRun, small_plan
 
@@ -53,7 +54,7 @@ class _ReachedError(Exception):
 
 
 @dataclass
-class _Until:
+class _Until(InTurn):
     """Lets the honest loop through to the gate and the judge, up to a moment."""
 
     world: World

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
+from threading import RLock
 from types import ModuleType, SimpleNamespace
 from urllib.parse import urlsplit
 
@@ -35,6 +36,7 @@ class Recorded:
         self.provider = provider
         self.meddle = meddle
         self.stopped = 0
+        self.recording = RLock()  # mitmproxy has one thread
         self.recorder = _script().Recorder()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PCEVOLVE_AUDITOR_CAPTURE", str(capture))
@@ -47,10 +49,11 @@ class Recorded:
         if trouble == "unsent":
             raise ConnectionTroubleError("connection refused or no such host")
         flow = self._flow(request)
-        self.recorder.requestheaders(flow)
-        if trouble == "broken":
-            raise self._lost(flow)
-        self.recorder.request(flow)
+        with self.recording:
+            self.recorder.requestheaders(flow)
+            if trouble == "broken":
+                raise self._lost(flow)
+            self.recorder.request(flow)
         if trouble == "refused":
             self._lost(flow)
             return Incoming(502, (("Server", "mitmproxy"),), b"no API")
@@ -60,7 +63,8 @@ class Recorded:
         flow.response = SimpleNamespace(
             status_code=answer.status, headers=_headers(answer.headers), raw_content=answer.body
         )
-        self.recorder.response(flow)
+        with self.recording:
+            self.recorder.response(flow)
         if trouble == "unanswered":
             raise ConnectionTroubleError("the answer took too long")
         return answer
@@ -71,7 +75,8 @@ class Recorded:
 
     def _lost(self, flow: SimpleNamespace) -> ConnectionTroubleError:
         flow.error = SimpleNamespace(msg="Client disconnected.")
-        self.recorder.error(flow)
+        with self.recording:
+            self.recorder.error(flow)
         return ConnectionTroubleError("the connection broke")
 
     def _flow(self, request: Outgoing) -> SimpleNamespace:

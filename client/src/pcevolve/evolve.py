@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from pcevolve.public.class_sizes import in_proportion
 from pcevolve.public.plan import Call, PublicPlan
@@ -44,32 +44,22 @@ class Evolved:
     pools: Mapping[int, Pool]
 
 
+Ask: TypeAlias = tuple[Call, Prototype | PublicEcho | None]
+"""A call of the plan, and what it varies, with the reason why that may be sent back: a receipt chose it, or the plan
+itself names it; nothing for text-to-image."""
+
+
 class Generator(Protocol):
     """The untrusted generative model behind an API (RANDOM_API and VARIATION_API of the papers).
 
     Nobody hands it a prompt or an image: both follow from the public plan and from what the provider had sent.
     """
 
-    def create(self, call: Call) -> tuple[Candidate, ...]:
-        """Text-to-image: ``call.count`` new candidates.
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        """What the calls of one round bring, in their order: ``call.count`` new candidates each.
 
         Args:
-            call: A call of the plan.
-
-        Returns:
-            The candidates, in the order of the answer.
-        """
-        ...
-
-    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
-        """Image-to-image: ``call.count`` variations of one candidate.
-
-        Args:
-            call: A call of the plan.
-            source: The candidate, and why it may be sent back: a receipt chose it, or the plan itself names it.
-
-        Returns:
-            The variations, in the order of the answer; their parent is the source.
+            asks: Calls that do not depend on each other's answers, so that several may be under way at once.
         """
         ...
 
@@ -144,9 +134,9 @@ class _Evolution:
     def _populate(self, iteration: int) -> None:
         """Make a population, and look ahead on it."""
         self.populations.append(self._made(self.plan.round(iteration)))
-        for call in self.plan.lookaheads(iteration):
+        for call, made in self._answered(self.plan.lookaheads(iteration)):
             source = call.source or ""
-            self.views[source] = self.views.get(source, ()) + self._answer(call)
+            self.views[source] = self.views.get(source, ()) + made
 
     def _release(self, iteration: int) -> Receipt:
         """Let the private side choose from the pool."""
@@ -175,16 +165,17 @@ class _Evolution:
 
     def _made(self, calls: Iterable[Call]) -> Population:
         made: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())
-        for call in calls:
-            made[call.label] += self._answer(call)
+        for call, brought in self._answered(calls):
+            made[call.label] += brought
         return made
 
-    def _answer(self, call: Call) -> tuple[Candidate, ...]:
-        source = self._source(call)
-        made = self.generator.create(call) if source is None else self.generator.vary(call, source)
-        self.known.update((each.id, each) for each in made)
-        self.watcher.generated(call)
-        return made
+    def _answered(self, calls: Iterable[Call]) -> Iterator[tuple[Call, tuple[Candidate, ...]]]:
+        """Calls of one round, and what they bring."""
+        asks = [(call, self._source(call)) for call in calls]
+        for (call, _), made in zip(asks, self.generator.answers(asks), strict=True):
+            self.known.update((each.id, each) for each in made)
+            self.watcher.generated(call)
+            yield call, made
 
     def _source(self, call: Call) -> Prototype | PublicEcho | None:
         """What a call varies, found by id, never by position in a listing."""

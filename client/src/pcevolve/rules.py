@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 from pcevolve.public.plan import Call, PublicPlan, Purpose
@@ -116,23 +117,33 @@ class RunState:
 
     Attributes:
         plan: The public plan.
-        answered: How many of the plan's calls are answered, counted from the first without a gap.
     """
 
     plan: PublicPlan
-    answered: int = field(default=0, init=False)
+    _calls: tuple[Call, ...] = field(init=False, repr=False)
     _places: dict[str, int] = field(init=False, repr=False)
+    _before: tuple[int, ...] = field(init=False, repr=False)
+    _answered: set[str] = field(default_factory=set, init=False, repr=False)
+    _first: int = field(default=0, init=False, repr=False)
+    _begun: int = field(default=0, init=False, repr=False)
     _outputs: dict[str, _Output] = field(default_factory=dict, init=False, repr=False)
     _receipts: dict[int, Receipt] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Number the calls of the plan."""
-        self._places = {slot: place for place, slot in enumerate(self.plan.calls)}
+        self._calls = tuple(self.plan.calls.values())
+        self._places = {call.slot: place for place, call in enumerate(self._calls)}
+        self._before = tuple(accumulate((call.count for call in self._calls), initial=0))
+
+    @property
+    def answered(self) -> int:
+        """How many of the plan's calls were answered in their turn."""
+        return len(self._answered)
 
     @property
     def complete(self) -> bool:
         """Whether every call of the plan is answered."""
-        return self.answered == len(self._places)
+        return self.answered == len(self._calls)
 
     def note_outputs(self, slot: str, digests: Sequence[str]) -> None:
         """Take note of what the answer to a call brought.
@@ -147,7 +158,7 @@ class RunState:
         call = self.plan.calls.get(slot)
         if call is None:
             return
-        due = self._places[slot] == self.answered
+        due = self._is_due(call)
         wording = self._wording_of(call)
         for index, digest in enumerate(digests):
             output = _Output(call.label, call.iteration, digest, wording)
@@ -155,11 +166,18 @@ class RunState:
                 self._outputs[call.output(index)] = output
             else:
                 self._outputs.setdefault(call.output(index), output)
-        self.answered += due
+        if due:
+            self._answered.add(slot)
+        while not self.complete and self._calls[self._first].slot in self._answered:
+            self._first += 1
 
     def note_receipt(self, receipt: Receipt) -> None:
         """Take note of a receipt; of two for one iteration, which no honest record has, the later counts."""
         self._receipts[receipt.iteration] = receipt
+
+    def note_leaving(self, call: Call) -> None:
+        """Take note that a call of the plan leaves; calls leave in the plan's order, whichever is answered first."""
+        self._begun = max(self._begun, self._places[call.slot] + 1)
 
     def wording(self, candidate: str) -> int | None:
         """By which of its class's prompts an image was made; None of an image's variation, and of what is not known."""
@@ -170,7 +188,7 @@ class RunState:
         """Which bytes a call may carry now.
 
         Args:
-            call: Any; it has to be the very call that the plan has under its slot, and the next one to be answered.
+            call: Any; it has to be the very call that the plan has under its slot, and one whose turn it is.
 
         Returns:
             No image, one image with its reason, or its prompt, or a refusal.
@@ -178,18 +196,31 @@ class RunState:
         return self.turn_of(call) or self.image_of(call)
 
     def turn_of(self, call: Call) -> Refusal | None:
-        """Why a call may not leave now, whatever it carries; None if it is its turn."""
+        """Why a call may not leave now, whatever it carries; None if it is its turn.
+
+        It is the turn of the first call that has no answer, and with it of those behind it of the same round that ask
+        for no more than the plan's ``at_once`` together: what any of them carries was settled before the first left.
+        In which order they leave for the first time says nothing, for it is the plan's.
+        """
         if self.plan.calls.get(call.slot) != call:
             return Refusal("is not in the public plan")
         if self.has_answer(call):
             return Refusal("is asked again after it was answered")
-        if self._places[call.slot] > self.answered:
-            return Refusal("is out of order")
-        return None
+        return None if self._is_due(call) else Refusal("is out of order")
 
     def has_answer(self, call: Call) -> bool:
         """Whether a call of the plan was answered in its turn; it never leaves again."""
-        return self.plan.calls.get(call.slot) == call and self._places[call.slot] < self.answered
+        return self.plan.calls.get(call.slot) == call and call.slot in self._answered
+
+    def _is_due(self, call: Call) -> bool:
+        """Whether a call of the plan may be under way now."""
+        if call.slot in self._answered:
+            return False
+        place, first = self._places[call.slot], self._calls[self._first]
+        of_its_round = (call.iteration, call.purpose) == (first.iteration, first.purpose)
+        asked = self._before[place + 1] - self._before[self._first]
+        in_order = place <= max(self._begun, self._first)
+        return place == self._first or (of_its_round and in_order and asked <= self.plan.at_once)
 
     def image_of(self, call: Call) -> Verdict:
         """Which image a call carries, whether or not it is its turn: all there is to ask about a record of the past."""

@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,7 +36,9 @@ ANSWERS = "every answer on record is the one that came"
 def audited(root: Path, meddle: Callable[[Outgoing], str] = lambda request: "", **plan: object) -> Path:
     """A finished run with its capture beside it."""
     root.mkdir(parents=True, exist_ok=True)
-    provider = Recorded(FakeProvider(), root / "capture.jsonl", ADDRESS.key or "", meddle)
+    pause = 0.02 if plan.get("at_once") else 0
+    api = FakeProvider(lambda request: time.sleep(pause))
+    provider = Recorded(api, root / "capture.jsonl", ADDRESS.key or "", meddle)
     run = SmallRun.open(root, small_plan(**plan), provider)
     run.finish()
     run.close()
@@ -95,6 +98,35 @@ def test_an_honest_capture_holds_and_every_exchange_is_looked_at(finished: Path)
     assert requests > 5
 
 
+TROUBLES = ["unsent", "broken", "unpassed", "unanswered", "refused"]
+
+
+@pytest.mark.parametrize("trouble", ["", *TROUBLES])
+def test_what_is_under_way_at_once_may_reach_the_recorder_in_any_order(tmp_path: Path, trouble: str):
+    turns = iter([""] * 5 + ["", trouble, "", "", "", "", ""] * 3)
+    root = audited(tmp_path, lambda request: next(turns, ""), candidates=6, initial=6, batch=1, at_once=4)
+    assert faults(root) == {}
+    in_the_capture(root, lambda numbers: [numbers[0], *reversed(numbers[1:5]), *numbers[5:]])
+    assert faults(root) == {}
+
+
+def test_what_was_not_under_way_at_once_may_not(tmp_path: Path):
+    root = audited(tmp_path, candidates=6, initial=6, batch=1, at_once=4)
+    in_the_capture(root, lambda numbers: [*numbers[:3], numbers[10], *numbers[3:10], *numbers[11:]])
+    assert "at another place in the order" in " ".join(faults(root)[UNRECORDED])
+
+
+def in_the_capture(root: Path, order: Callable[[list[int]], list[int]]) -> None:
+    """Number the flows of a capture anew, in another order."""
+
+    def change(lines: list[Line]) -> list[Line]:
+        numbers = sorted({line["flow"] for line in lines if "flow" in line})
+        place = {number: number_ for number_, number in zip(numbers, order(numbers), strict=True)}
+        return [{**line, "flow": place[line["flow"]]} if "flow" in line else line for line in lines]
+
+    rewrite(root, change)
+
+
 def test_the_recorder_shares_no_code_with_the_client():
     assert not re.search(r"^\s*(from|import) pcevolve", SCRIPT.read_text(), re.MULTILINE)
 
@@ -113,9 +145,6 @@ def test_what_cannot_be_written_down_is_not_passed_on(tmp_path: Path):
         recorded.send(ADDRESS.outgoing(WireRequest("GET", "/v1/models")))
     assert recorded.stopped == 1
     assert recorded.provider.requests == []
-
-
-TROUBLES = ["unsent", "broken", "unpassed", "unanswered", "refused"]
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)

@@ -125,10 +125,11 @@ def test_the_connections_to_image_hosts_are_closed_too(tmp_path):
     )
     plan = plan.model_copy(update={"image_hosts": (host.host,)})
     run = SmallRun.open(tmp_path, plan, transport, address=address)
-    pool = transport._http._pool
     *calls, last = run.plan.calls.values()
     for call in calls:
         exchanged(run, call)
+    (own,) = transport._all
+    pool = own.http._pool
     assert len(pool.connections) == 2
     exchanged(run, last)
     assert pool.connections == []

@@ -15,18 +15,20 @@ from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.log import Transcript, read
 from support.examples import examples
 from support.provider import FakeProvider, png
-from support.runs import SmallRun
+from support.runs import SmallRun, small_plan
 
 
-def test_a_run_killed_at_any_line_continues_to_the_same_releases_and_images(tmp_path):
-    reference = SmallRun.open(tmp_path / "a")
+@pytest.mark.parametrize("at_once", [1, 5])
+def test_a_run_killed_at_any_line_continues_to_the_same_releases_and_images(tmp_path, at_once):
+    plan = small_plan(at_once=at_once)
+    reference = SmallRun.open(tmp_path / "a", plan)
     expected = reference.finish()
     receipts = reference.account.receipts()
     lines = (tmp_path / "a" / "transcript" / "log.jsonl").read_bytes().splitlines(keepends=True)
     for cut in range(2, len(lines)):
         log = tmp_path / "a" / "transcript" / "log.jsonl"
         log.write_bytes(b"".join(lines[:cut]) + lines[cut][: len(lines[cut]) // 2])
-        again = SmallRun.open(tmp_path / "a")
+        again = SmallRun.open(tmp_path / "a", plan)
         assert again.evolve() == expected
         assert again.account.receipts() == receipts
         again.close()

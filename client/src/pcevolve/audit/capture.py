@@ -1,8 +1,9 @@
 """Reconciles a transcript with what an independent recorder between client and API saw.
 
-Nothing was sent that is not recorded, and nothing recorded that was not sent. Requests are compared in order and in
-full: method, target, version, each header with its spelling and place, and the SHA-256 of the exact body; so are the
-answers. That the transcript's stored bodies have their SHA-256 is the audit's own check.
+Nothing was sent that is not recorded, and nothing recorded that was not sent. Requests are compared in order (those
+that were under way at once, as the plan allows, may reach a recorder in any) and in full: method, target, version, each
+header with its spelling and place, and the SHA-256 of the exact body; so are the answers. That the transcript's stored
+bodies have their SHA-256 is the audit's own check.
 
 Only these differences are no faults:
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from itertools import groupby, zip_longest
+from itertools import groupby, takewhile, zip_longest
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -28,7 +29,7 @@ from urllib.parse import urlsplit
 from pcevolve.audit.flows import Answer, Flow, Request, read_flows
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import Attempt, RunReader
-from pcevolve.transcript.records import Header, Sent
+from pcevolve.transcript.records import Answered, Failed, Header, Sent
 
 RECORDERS_OWN: Final = frozenset({400, 413, 502})
 
@@ -41,21 +42,29 @@ class Recorded:
         where: For messages: its slot and line.
         host: Where it went, with its port if that is not the scheme's.
         request: What was sent.
+        line: Of the transcript, from 1.
+        over: Line where something had come of it; none where the record does not say.
         answer: What came back; None when the attempt failed or was cut off.
     """
 
     where: str
     host: str
     request: Request
+    line: int
+    over: int | None
     answer: Answer | None = None
 
     @classmethod
-    def of(cls, attempt: Attempt) -> Recorded:
+    def of(cls, attempt: Attempt, over: int | None) -> Recorded:
         """Put an attempt beside what a recorder may have seen."""
         sent, came = attempt.sent, attempt.answer
         where = f"request {sent.slot} (line {attempt.line})"
         answer = None if came is None else Answer(came.status, came.headers, came.body.sha256)
-        return cls(where, urlsplit(sent.url).netloc, _request(sent), answer)
+        return cls(where, urlsplit(sent.url).netloc, _request(sent), attempt.line, over, answer)
+
+    def met(self, later: Recorded) -> bool:
+        """Whether it was still under way when a later one was sent."""
+        return self.over is None or later.line < self.over
 
 
 def reconcile(run: RunReader, capture: Path) -> list[Finding]:
@@ -65,10 +74,13 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
         TranscriptError: The capture cannot be read, or is damaged.
     """
     flows, torn = read_flows(capture)
-    everything = [Recorded.of(each) for each in run.traffic.attempts]
+    ends = dict(_ends(run))
+    everything = [Recorded.of(each, ends.get(each.line)) for each in run.traffic.attempts]
     attempts = [each for each in everything if each.host == urlsplit(run.opened.api).netloc]
     told = _Comparison()
-    for ours, theirs in _aligned(attempts, _completed(flows, attempts)):
+    at_once = 1 if run.plan is None else run.plan.at_once
+    seen = _completed(flows, attempts, at_once)
+    for ours, theirs in _aligned(attempts, seen if at_once == 1 else _in_order(seen, attempts)):
         told.compare(ours, theirs)
     told.conclude()
     note = "; its last line is torn, and what it began to tell of was not passed on" if torn else ""
@@ -88,18 +100,43 @@ def _request(sent: Sent) -> Request:
     return Request(sent.method, target, "HTTP/1.1", sent.headers, sent.body.sha256)
 
 
-def _completed(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]:
+def _completed(flows: Sequence[Flow], attempts: Sequence[Recorded], at_once: int) -> list[Flow]:
     """Take each request that broke off for the next attempt without an answer that begins in the same way."""
-    completed, after = [], 0
+    completed, after, taken = [], 0, set()
     for flow in flows:
         fits = _is_whole if flow.request.sha256 is not None else _may_have_broken_off
-        later = range(after, len(attempts))
-        found = next((index for index in later if fits(attempts[index], flow)), None)
+        near = range(max(after - at_once, 0), len(attempts))
+        found = next((place for place in near if place not in taken and fits(attempts[place], flow)), None)
         if found is not None:
-            after = found + 1
+            taken.add(found)
+            after = max(after, found + 1)
             flow = replace(flow, request=attempts[found].request)
         completed.append(flow)
     return completed
+
+
+def _ends(run: RunReader) -> Iterator[tuple[int, int]]:
+    """Of each attempt, by its line, the line where something had come of it."""
+    under_way: dict[str, int] = {}
+    for line, entry in enumerate(run.entries, 1):
+        if isinstance(entry.record, Sent):
+            under_way[entry.record.slot] = line
+        elif isinstance(entry.record, Answered | Failed) and entry.record.slot in under_way:
+            yield under_way.pop(entry.record.slot), line
+
+
+def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]:
+    """Put requests that were under way at once in the order in which they are on record."""
+    waiting, ordered = list(flows), []
+    for place, attempt in enumerate(attempts):
+        met = {each.request for each in takewhile(attempt.met, attempts[place + 1 :])}
+        earlier = sum(1 for _ in takewhile(lambda flow: flow.request in met, waiting))  # noqa: B023 - used at once
+        found = next(
+            (k for k, flow in enumerate(waiting[: earlier + 1]) if flow.request == attempt.request), None
+        )
+        if found is not None:
+            ordered.append(waiting.pop(found))
+    return ordered + waiting
 
 
 def _is_whole(attempt: Recorded, flow: Flow) -> bool:

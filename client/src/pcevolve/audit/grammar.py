@@ -3,13 +3,15 @@
 ::
 
     transcript = opened greeting balance? planned step* finished extension*
-    extension  = extended call* finished    (each call of it, in the order that the plan gives; no release)
+    extension  = extended round finished    (no release)
     greeting   = exchange* (attempts at the list of models; the last of them succeeds)
     balance    = exchange* (attempts at the account's balance, each of them before the plan)
-    step       = call | release, in the order that the plan gives
+    step       = round | release, in the order that the plan gives
+    round      = call*      (in the order that the plan gives; with as many images under way at once as it says, so
+                             that lines of several calls may stand among each other, first attempts in the plan's order)
     call       = exchange+ received     (attempts at the call's slot, and at the links of its answers)
     release    = released               (after the images that it chose from, before the first that it sends back)
-    exchange   = sent (answered | failed), both of one slot
+    exchange   = sent (answered | failed), both of one slot; of a call one after the other
 
 A run that is under way may stop anywhere. What a line says is checked elsewhere: requests by ``replay``, receipts by
 ``checks``; here it is only kinds, slots, order, and the counts that lines claim.
@@ -62,18 +64,38 @@ def grammar_faults(entries: Sequence[Entry], plan: PublicPlan | None) -> Iterato
         return
 
 
-def steps(plan: PublicPlan) -> Iterator[Call | int]:
-    """What a run does after its plan is fixed, in order: calls, and the iterations of releases."""
+def steps(plan: PublicPlan) -> Iterator[tuple[Call, ...] | int]:
+    """What a run does after its plan is fixed, in order: rounds of calls, and the iterations of releases."""
     for iteration in range(plan.iterations + 1):
         if iteration:
             yield iteration
-        yield from plan.round(iteration)
-        yield from plan.lookaheads(iteration)
+        yield tuple(plan.round(iteration))
+        yield tuple(plan.lookaheads(iteration))
         if not iteration and 0 in plan.releases:
             yield 0
     if plan.selects:
         yield plan.releases[-1]
-    yield from plan.extensions()
+    yield tuple(plan.extensions())
+
+
+@dataclass
+class _UnderWay:
+    """A call that was tried, and what it brought is not on record yet.
+
+    Attributes:
+        slot: Of the call.
+        place: Of the call in its round.
+        waiting: Slot of the attempt that nothing came of so far; None if there is none.
+    """
+
+    slot: str
+    place: int
+    waiting: str | None
+
+    @property
+    def due(self) -> str:
+        """What has to come next of it."""
+        return f"request {self.slot}" if self.waiting is None else f"what came of request {self.waiting}"
 
 
 @dataclass
@@ -101,28 +123,60 @@ class _Parser:
             self._exchange(lambda slot: slot == BALANCE_SLOT, "a question for the balance")
         self._take(Planned, "the plan")
         for step in () if plan is None else steps(plan):
-            if isinstance(step, Call):
-                self._call(step)
-            else:
+            if isinstance(step, int):
                 self._release(step)
+            else:
+                self._round(step, 1 if plan is None else plan.at_once)
         self._finish()
         for number, extension in enumerate(() if plan is None else plan.extended, 1):
             self._take(Extended, "an extension")
-            for call in plan.enlargement(number, extension) if plan is not None else ():
-                self._call(call)
+            if plan is not None:
+                self._round(tuple(plan.enlargement(number, extension)), plan.at_once)
             self._finish(extension=True)
         if self.place < len(self.entries):
             raise self._broken("nothing, for the record is closed")
 
-    def _call(self, call: Call) -> None:
-        """Read at least one attempt at a call, and the outputs that they brought in the end."""
-        due = f"request {call.slot}"
-        self._exchange(lambda slot: slot == call.slot, due)
-        while not isinstance(self._peek(), Received):
-            self._exchange(lambda slot: planned_slot(slot) == call.slot, due)
-        received = self._take(Received, f"what {call.slot} brought")
-        if received.slot != call.slot:
-            raise self._broken(f"what {call.slot} brought", back=1)
+    def _round(self, calls: Sequence[Call], most: int) -> None:
+        """Read at least one attempt at each call, and the outputs that they brought in the end."""
+        under_way: dict[str, _UnderWay] = {}
+        begun = 0
+        while begun < len(calls) or under_way:
+            oldest = next(iter(under_way.values()), None)
+            record = self._peek()
+            first = begun if oldest is None else oldest.place
+            images = sum(call.count for call in calls[first : begun + 1])
+            may_begin = begun < len(calls) and (begun == first or images <= most)
+            if may_begin and isinstance(record, Sent) and record.slot == calls[begun].slot:
+                under_way[record.slot] = _UnderWay(record.slot, begun, record.slot)
+                begun += 1
+            elif not self._goes_on(under_way, record):
+                due = f"request {calls[begun].slot}" if oldest is None else oldest.due
+                raise self._broken(self._due_of(record, oldest) or due)
+            self.place += 1
+            if isinstance(record, Answered):
+                self._require_length(record)
+
+    @staticmethod
+    def _goes_on(under_way: dict[str, _UnderWay], record: Record) -> bool:
+        """Whether a line may be the next of a call that is under way; it is noted."""
+        if not isinstance(record, Sent | Answered | Failed | Received):
+            return False
+        call = under_way.get(planned_slot(record.slot))
+        if call is None or (call.waiting is None) is isinstance(record, Answered | Failed):
+            return False
+        if isinstance(record, Sent):
+            call.waiting = record.slot
+            return True
+        if isinstance(record, Received):
+            return under_way.pop(record.slot, None) is not None
+        fits, call.waiting = call.waiting == record.slot, None
+        return fits
+
+    @staticmethod
+    def _due_of(record: Record, oldest: _UnderWay | None) -> str | None:
+        """What was due instead of outputs of another call."""
+        answered = oldest is not None and oldest.waiting is None
+        return f"what {oldest.slot} brought" if oldest and answered and isinstance(record, Received) else None
 
     def _release(self, iteration: int) -> None:
         """Read the receipt for an iteration."""

@@ -67,24 +67,35 @@ class Replay:
     Attributes:
         wordings: By which of its class's prompts each image was made, by id, in plans that vary by prompt.
         key: How much longer than ``STAND_IN`` the API key was in the last request; None where none was sent.
-        failed: Whether the last request, if there was one, brought no success, or the run is extended: only then may a
-            key be exchanged.
+        failed: Slots of the calls whose last attempt brought no success; there is one at first, and where the run is
+            extended: only then may a key be exchanged.
+        done: Slots of the calls that were answered.
+        places: Of the calls in the plan, by slot.
+        first: Place of the first call that was not.
+        left: How many calls have left, for they leave in the plan's order.
     """
 
     run: RunReader
     plan: PublicPlan
     dialect: Dialect
     begun: bool = False
-    answered: int = 0
+    done: set[str] = field(default_factory=set)
+    first: int = 0
+    left: int = 0
+    places: dict[str, int] = field(init=False)
     received: dict[str, Candidate] = field(default_factory=dict)
     wordings: dict[str, int] = field(default_factory=dict)
     outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     receipts: dict[int, Receipt] = field(default_factory=dict)
-    pointed: list[Pointer] = field(default_factory=list)
+    pointed: dict[str, list[Pointer]] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
     found: dict[tuple[str, str], bytes] = field(default_factory=dict)
     key: int | None = None
-    failed: bool = True
+    failed: set[str] = field(default_factory=lambda: {GREETING_SLOT})
+
+    def __post_init__(self) -> None:
+        """Number the calls of the plan."""
+        self.places = {slot: place for place, slot in enumerate(self.plan.calls)}
 
     @property
     def bodies(self) -> Bodies:
@@ -93,47 +104,55 @@ class Replay:
 
     def faults(self) -> Iterator[str]:
         """Every request that is not what it should have been, in order."""
-        slots = list(self.plan.calls)
+        calls = tuple(self.plan.calls.values())
         for entry in self.run.entries:
             record = entry.record
             if isinstance(record, Answered | Failed):
-                self.failed = not isinstance(record, Answered) or record.status != HTTPStatus.OK
+                self._note_success(record)
             if isinstance(record, Extended):
-                self.failed = True  # it may be years later, and the owner have another key
+                self.failed.add(GREETING_SLOT)  # it may be years later, and the owner have another key
             if isinstance(record, Planned):
                 self.begun = True
             elif isinstance(record, Released):
                 self.receipts[record.receipt.iteration] = record.receipt
             elif isinstance(record, Answered):
-                self._learn(record, slots)
+                self._learn(record, calls)
             elif isinstance(record, Received) and record.outputs != self.outputs.get(record.slot):
                 yield f"answer {record.slot} (line {entry.seq + 1}): brought other outputs than are on record"
             elif isinstance(record, Sent):
                 self.asked[record.slot] = record.url
-                fault = self._fault(record, slots)
+                fault = self._fault(record, calls)
                 if fault is not None:
                     yield f"request {record.slot} (line {entry.seq + 1}): {fault}"
-        if self.run.finished and self.answered != len(slots):
-            yield f"{self.answered} of {len(slots)} planned requests were answered, yet the run was closed"
+        if self.run.finished and len(self.done) != len(calls):
+            yield f"{len(self.done)} of {len(calls)} planned requests were answered, yet the run was closed"
 
-    def _learn(self, answer: Answered, slots: list[str]) -> None:
+    def _note_success(self, outcome: Answered | Failed) -> None:
+        """Take note of whether an attempt succeeded; what is not of the plan counts until anything does."""
+        slot = planned_slot(outcome.slot)
+        if isinstance(outcome, Answered) and outcome.status == HTTPStatus.OK:
+            self.failed = {each for each in self.failed if each in self.plan.calls and each != slot}
+        else:
+            self.failed.add(slot)
+
+    def _learn(self, answer: Answered, calls: tuple[Call, ...]) -> None:
         """Take note of what the provider sent."""
         call = self.plan.calls.get(planned_slot(answer.slot))
-        if call is None or answer.status != HTTPStatus.OK or not self._is_due(call.slot, slots):
+        if call is None or answer.status != HTTPStatus.OK or not self._is_due(call, calls):
             return
         body = self.bodies.get(answer.body)
         with suppress(ProviderReplyError):
             if answer.slot == call.slot:
                 links = enumerate(self.dialect.links(call, body))
                 at = tuple((link_slot(call.slot, place), link) for place, link in links)
-                self.pointed.append(Pointer(body, at))
+                self.pointed.setdefault(call.slot, []).append(Pointer(body, at))
             else:
                 self.found[answer.slot, self.asked.get(answer.slot, "")] = of_bearable_size(body)
         self._complete(call)
 
     def _complete(self, call: Call) -> None:
         """Name what a call brought, once all of it is there."""
-        for pointer in self.pointed:
+        for pointer in self.pointed.get(call.slot, ()):
             if not all(each in self.found for each in pointer.at):
                 continue
             with suppress(ProviderReplyError):
@@ -143,14 +162,29 @@ class Replay:
                 self.received.update((each.id, each) for each in named)
                 self.outputs[call.slot] = tuple(each.digest for each in named)
                 self._note_wordings(call, named)
-                self.answered += 1
-                self.pointed.clear()
+                self.done.add(call.slot)
+                del self.pointed[call.slot]
                 return
 
-    def _is_due(self, slot: str, slots: list[str]) -> bool:
-        return self.answered < len(slots) and slots[self.answered] == slot
+    def _is_due(self, call: Call, calls: tuple[Call, ...]) -> bool:
+        """Whether a call has no answer yet and may be under way: it is of the oldest such call's round, and near it.
 
-    def _fault(self, sent: Sent, slots: list[str]) -> str | None:
+        Nor has any before it yet to leave.
+        """
+        while self.first < len(calls) and calls[self.first].slot in self.done:
+            self.first += 1
+        if call.slot in self.done or self.first == len(calls):
+            return False
+        oldest, images = calls[self.first], 0
+        for place, each in enumerate(calls[self.first : self.first + self.plan.at_once], self.first):
+            images += each.count
+            if (each.purpose, each.iteration) != (oldest.purpose, oldest.iteration):
+                return False
+            if each == call:
+                return each is oldest or (images <= self.plan.at_once and place <= max(self.left, self.first))
+        return False
+
+    def _fault(self, sent: Sent, calls: tuple[Call, ...]) -> str | None:
         question = {GREETING_SLOT: self.dialect.hello(), BALANCE_SLOT: self.dialect.balance_request()}.get(
             sent.slot
         )
@@ -159,18 +193,19 @@ class Replay:
         call = self.plan.calls.get(planned_slot(sent.slot))
         if call is None:
             return "not in the public plan"
-        if not self._is_due(call.slot, slots):
+        if not self._is_due(call, calls):
             return "out of order, or asked again after it was answered"
         try:
             if sent.slot != call.slot:
-                return self._compare_link(sent)
+                return self._compare_link(sent, call)
+            self.left = max(self.left, self.places[call.slot] + 1)
             return self._compare(sent, self._expected(call))
         except ClientError as error:
             return str(error)
 
-    def _compare_link(self, sent: Sent) -> str | None:
+    def _compare_link(self, sent: Sent, call: Call) -> str | None:
         """What is wrong with a request for an image that the provider only pointed to."""
-        if not any((sent.slot, sent.url) in pointer.at for pointer in self.pointed):
+        if not any((sent.slot, sent.url) in pointer.at for pointer in self.pointed.get(call.slot, ())):
             return "the provider had not pointed there"
         expected = follow(self.plan, sent.url)
         if sent.headers != expected.headers:
@@ -247,7 +282,7 @@ class Replay:
     def _another_key(self, key: int | None) -> str | None:
         """A key's value is not on record, but that it is the same one is: its length could say something."""
         before, self.key = self.key, key
-        same = key == before or self.failed
+        same = key == before or bool(self.failed)
         return None if same else "was sent with another key than the request before it, which had succeeded"
 
     def _differs(self, sent: Sent, outgoing: Outgoing) -> str | None:

@@ -57,7 +57,8 @@ class Meter:
     cost: float = field(default=0.0, init=False)
     dearest: float = field(default=0.0, init=False)
     """Highest reported cost of one image so far."""
-    _open: float = field(default=0.0, init=False)
+    _open: dict[str, float] = field(default_factory=dict, init=False)
+    """By slot: what a request that is under way, or got no answer, counts at."""
     _traffic: Traffic = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,12 +108,12 @@ class Meter:
         attempt = self._traffic.take(record, line=len(self.transcript.entries))
         if attempt is None:
             return
+        slot = attempt.sent.slot
         if attempt.outcome is None:
-            self._open = self._expected(attempt.sent.slot)
-            self.cost += self._open
+            self._open[slot] = self._expected(slot)
+            self.cost += self._open[slot]
         elif attempt.answer is not None:
-            self.cost += self._charged(attempt) - self._open
-            self._open = 0.0
+            self.cost += self._charged(attempt) - self._open.pop(slot, 0.0)
 
     def forecast(self, plan: PublicPlan) -> Forecast:
         """What is still to come, from public facts and the record."""

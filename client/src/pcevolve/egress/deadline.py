@@ -17,28 +17,30 @@ class Deadline:
 
     def __init__(self) -> None:
         self._sockets: WeakSet[socket.socket] = WeakSet()
-        self.passed = False
+        self.passed = self.running = False
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
         """Give what happens inside this long; ``passed`` says afterwards whether it was too short."""
-        self.passed = False
-        timer = threading.Timer(seconds, self._cut)
+        self.passed, self.running = False, True
+        timer = threading.Timer(seconds, self.cut)
         timer.daemon = True
         timer.start()
         try:
             yield
         finally:
             timer.cancel()
+            self.running = False
 
     def trace(self, event: str, given: dict[str, Any]) -> None:
         """Httpx's ``trace`` extension: take note of each connection that is made."""
         if event.endswith(_OPENED):
             self._sockets.add(given["return_value"].get_extra_info("socket"))
             if self.passed:
-                self._cut()
+                self.cut()
 
-    def _cut(self) -> None:
+    def cut(self) -> None:
+        """End every connection now; whatever blocks on one then ends."""
         self.passed = True
         for each in list(self._sockets):
             with suppress(OSError):  # closed already

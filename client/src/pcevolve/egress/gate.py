@@ -8,12 +8,16 @@ bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
+from threading import RLock
 from typing import Final
 
 from pcevolve.egress.allowance import Allowance, Meter
+from pcevolve.egress.lanes import Lanes, Ready, Wait
 from pcevolve.egress.links import of_bearable_size
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.policy import Policy, Source, own_copy, own_extension
@@ -81,6 +85,8 @@ class Gate:
         self._round: int | None = None
         self._measured: Callable[[int], bytes] = lambda iteration: b""
         self._closed = False
+        self._lanes = Lanes(1, transport.close)
+        self._recording = RLock()
 
     def hello(self, run_id: str) -> bytes:
         """Ask who is there; the same request for everybody. Answers from the record when there is one.
@@ -180,6 +186,9 @@ class Gate:
             if isinstance(entry.record, Released):
                 self._policy.require_committed(entry.record.receipt)
         self._meter.fix(own)
+        self._lanes = Lanes(own.at_once, self._transport.close)
+        if own.at_once > 1:
+            self._patience = replace(self._patience, sleep=self._lanes.pause)
 
     def _require_paid(self, committed: Callable[[Receipt], bool]) -> None:
         """Refuse to put anything behind receipts that nobody paid for."""
@@ -190,38 +199,37 @@ class Gate:
                     f"the ledger knows no receipt for {where}: is it the one that the run began with?"
                 )
 
-    def create(self, call: Call) -> tuple[Candidate, ...]:
-        """Text-to-image: send the plan's prompt for a class and name what comes back.
+    def answers(self, asks: Sequence[tuple[Call, Source]]) -> Iterator[tuple[Candidate, ...]]:
+        """Send what calls of one round give, several at once if the plan says so, and name what comes back.
 
-        A call that was answered before is answered from the record; nothing is sent. When the last call of the plan
-        is answered, all connections are closed: how long the client works after that is nobody's to see.
-
-        Args:
-            call: The next call of the plan.
-
-        Raises:
-            EgressError: The plan has no such call now, or it carries an image; nothing was sent.
-            ProviderError: No usable answer.
-        """
-        return self._answer(call, None)
-
-    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
-        """Image-to-image: send a received image back, as it came, and name what comes back.
-
-        The image's receipt, if it has one, goes on record before the first request that it allows. Answers from the
-        record, and the end of the plan, are as in ``create``.
+        A call that varies an image sends that image back, as it came; its receipt, if it has one, goes on record
+        before the first request that it allows. A call that was answered before is answered from the record; nothing
+        is sent. When the last call of the plan is answered, all connections are closed: how long the client works
+        after that is nobody's to see.
 
         Args:
-            call: The next call of the plan.
-            source: The candidate that rulebook and record name for this call, and the reason that they give; the
-                bytes are the gate's own.
+            asks: Calls whose turn it is, in the order of the plan, each with the candidate that rulebook and record
+                name for it and the reason that they give, if it varies one; the bytes are the gate's own.
 
         Raises:
             EgressError: The plan has no such call now, or no reason lets this candidate leave; nothing was sent.
             ProviderError: No usable answer.
             TranscriptError: The stored bytes are no longer what the API had sent; nothing was sent.
         """
-        return self._answer(call, source)
+        own = [
+            (call, source) for call, source in asks
+        ]  # read once: whoever handed them in may change his mind
+        return self._lanes.answers(own, lambda ask: ask[0].count, self._begun, self._ended)
+
+    def create(self, call: Call) -> tuple[Candidate, ...]:
+        """Text-to-image: what a single call brings; as ``answers``."""
+        (made,) = self.answers([(call, None)])
+        return made
+
+    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
+        """Image-to-image: what a single call brings; as ``answers``."""
+        (made,) = self.answers([(call, source)])
+        return made
 
     @contextmanager
     def private_section(self) -> Iterator[None]:
@@ -246,14 +254,15 @@ class Gate:
         self._policy.require_committed(receipt)
         if self._transcript.has(receipt):
             return
-        if (
-            receipt.measured
-            and self._transcript.bodies.keep(self._measured(receipt.iteration)) != receipt.measured
-        ):
-            raise EgressError(
-                f"the ledger holds another measurement than the receipt of {receipt.iteration} names"
-            )
-        self._transcript.append(Released(receipt=receipt))
+        with self._recording:
+            if (
+                receipt.measured
+                and self._transcript.bodies.keep(self._measured(receipt.iteration)) != receipt.measured
+            ):
+                raise EgressError(
+                    f"the ledger holds another measurement than the receipt of {receipt.iteration} names"
+                )
+            self._transcript.append(Released(receipt=receipt))
 
     def finish(self, assessment: Assessment | None = None) -> None:
         """Close the record.
@@ -270,18 +279,29 @@ class Gate:
             self._transcript.prune()
             self._transcript.append(Finished(sent=len(self._transcript.sent()), assessment=assessment))
 
-    def _answer(self, call: Call, source: Source) -> tuple[Candidate, ...]:
-        """Answer a call: out of memory, from the record, or by sending what the policy builds for it."""
+    def _begun(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[list[bytes]]:
+        """Answer a call out of memory or from the record, or announce what the policy builds for it."""
+        call, source = ask
         outgoing = self._policy.request_for(call, source)
         if call.slot in self._answers:
-            return self._answers[call.slot]
+            return Ready(self._answers[call.slot])
         if isinstance(source, Prototype):
             self.record_receipt(source.receipt)
         made = self._replayed(call)
-        if made is None:
-            self._pace.await_turn(opens_round=call.iteration != self._round)
-            made = self._made(call, self._post(call.slot, outgoing, self._patience).body)
-        self._round = call.iteration
+        opens_round, self._round = call.iteration != self._round, call.iteration
+        if made is not None:
+            return Ready(self._ended(ask, made))
+        self._pace.await_turn(opens_round)
+        self._announce(call.slot, outgoing)
+        return partial(self._brought, call, outgoing)
+
+    def _brought(self, call: Call, announced: Outgoing) -> list[bytes]:
+        """What an announced request brings."""
+        return self._made(call, self._post(call.slot, announced, self._patience, announced=True).body)
+
+    def _ended(self, ask: tuple[Call, Source], made: list[bytes]) -> tuple[Candidate, ...]:
+        """Name what a call brought, and remember it."""
+        call, source = ask
         named = self._named(call, made, None if source is None else source.candidate.id)
         self._policy.note_answer(call, named)
         self._answers[call.slot] = named
@@ -339,40 +359,64 @@ class Gate:
 
     def _named(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
         """Store what came back, on record, and give it its names."""
-        digests = tuple(self._transcript.bodies.keep(data) for data in made)
-        known = self._transcript.outputs(call.slot)
-        if known not in (None, digests):
-            raise TranscriptError(f"the answer {call.slot} on record brought other outputs than it does now")
-        if known is None:
-            self._transcript.append(Received(slot=call.slot, outputs=digests))
+        with self._recording:
+            digests = tuple(self._transcript.bodies.keep(data) for data in made)
+            known = self._transcript.outputs(call.slot)
+            if known not in (None, digests):
+                raise TranscriptError(
+                    f"the answer {call.slot} on record brought other outputs than it does now"
+                )
+            if known is None:
+                self._transcript.append(Received(slot=call.slot, outputs=digests))
         return tuple(
             Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
             for index, data in enumerate(made)
         )
 
-    def _post(self, slot: str, outgoing: Outgoing, patience: Patience) -> Incoming:
+    def _post(self, slot: str, outgoing: Outgoing, patience: Patience, announced: bool = False) -> Incoming:
         """Send, and send again as long as patience lasts.
 
+        Args:
+            slot: Of the call.
+            outgoing: What is sent.
+            patience: How long to go on trying.
+            announced: Whether the first attempt is on record already.
+
         Raises:
-            EgressError: The last request of the plan was answered.
+            EgressError: The last request of the plan was answered, or another one failed meanwhile.
         """
+        due = not announced
+
+        def attempt() -> Incoming:
+            nonlocal due
+            if due:
+                self._announce(slot, outgoing)
+            due = True
+            return self._outcome(slot, outgoing)
+
+        return patience.until_answered(attempt)
+
+    def _announce(self, slot: str, outgoing: Outgoing) -> None:
+        """Put an attempt on record, before it leaves."""
         if self._closed:
             raise EgressError("the last request of the plan was answered: nothing more is sent")
-        return patience.until_answered(lambda: self._once(slot, outgoing))
-
-    def _once(self, slot: str, outgoing: Outgoing) -> Incoming:
-        """One attempt, on record before it leaves and after it came back."""
-        self._meter.require(slot)
-        self._keep(
-            Sent(
-                slot=slot,
-                method=outgoing.method,
-                url=outgoing.url,
-                headers=outgoing.recorded_headers(),
-                body=self._transcript.bodies.put(outgoing.body),
-                wire_bytes=outgoing.wire_bytes,
+        if self._lanes.stopping.is_set():
+            raise EgressError("another request failed meanwhile: nothing more is sent")
+        with self._recording:
+            self._meter.require(slot)
+            self._keep(
+                Sent(
+                    slot=slot,
+                    method=outgoing.method,
+                    url=outgoing.url,
+                    headers=outgoing.recorded_headers(),
+                    body=self._transcript.bodies.put(outgoing.body),
+                    wire_bytes=outgoing.wire_bytes,
+                )
             )
-        )
+
+    def _outcome(self, slot: str, outgoing: Outgoing) -> Incoming:
+        """Send what was announced; what comes of it is on record before anybody looks at it."""
         try:
             answer = self._sent(outgoing)
         except ProviderReplyError:
@@ -382,12 +426,14 @@ class Gate:
             self._keep(Failed(slot=slot, reason=error.reason))
             raise Busy(error.reason, None) from error
         revealed = self._address.revealed_by(answer)
-        self._keep(self._on_record(slot, answer, revealed))
+        with self._recording:
+            self._keep(self._on_record(slot, answer, revealed))
         return self._accepted(answer, revealed)
 
     def _keep(self, record: Sent | Answered | Failed) -> None:
-        self._transcript.append(record)
-        self._meter.note(record)
+        with self._recording:
+            self._transcript.append(record)
+            self._meter.note(record)
 
     def _on_record(self, slot: str, answer: Incoming, revealed: bool) -> Answered | Failed:
         """An answer as it is kept; one that repeats the key is not kept."""

@@ -123,7 +123,9 @@ class Policy:
         if refusal is not None:
             raise EgressError(f"request {call.slot} {refusal.why}")
         self._require_reason(state, call, source)
-        return self._address.outgoing(self._spelled(state, state.plan.calls[call.slot], source))
+        outgoing = self._address.outgoing(self._spelled(state, state.plan.calls[call.slot], source))
+        state.note_leaving(call)
+        return outgoing
 
     def require_committed(self, receipt: Receipt) -> None:
         """Refuse a receipt that nobody paid for.

@@ -175,13 +175,25 @@ def authorities() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
+@dataclass(frozen=True)
+class _Connections:
+    """Those over which one request at a time goes, and the last moment of what is waited for."""
+
+    http: httpx.HTTPTransport
+    deadline: Deadline = field(default_factory=Deadline)
+
+
 class HttpTransport:
-    """The real one, on httpx's bare transport: it adds nothing, follows nothing and remembers nothing."""
+    """The real one, on httpx's bare transport: it adds nothing, follows nothing and remembers nothing.
+
+    Several threads may send at once: each takes connections that no other uses, so that what is cut off takes no other
+    with it.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._http = httpx.HTTPTransport(verify=authorities(), retries=0, trust_env=False)
-        self._deadline = Deadline()
+        self._all: list[_Connections] = []
+        self._idle: list[_Connections] = []
         self._closed = False
 
     def send(self, request: Outgoing) -> Incoming:
@@ -194,8 +206,43 @@ class HttpTransport:
         """
         if self._closed:
             raise EgressError("the connections of this run were closed for good: nothing more can be sent")
+        try:
+            own = self._idle.pop()
+        except IndexError:
+            own = self._connected()
+        try:
+            return self._sent(request, own)
+        finally:
+            self._idle.append(own)
+
+    def close(self) -> None:
+        """Close every connection for good, also of what is under way; to send afterwards is an error."""
+        self._closed = True
+        for each in self._all:
+            if each.deadline.running:
+                each.deadline.cut()
+            each.http.close()
+
+    def _connected(self) -> _Connections:
+        """New ones."""
+        own = _Connections(httpx.HTTPTransport(verify=authorities(), retries=0, trust_env=False))
+        self._all.append(own)
+        return own
+
+    def _sent(self, request: Outgoing, own: _Connections) -> Incoming:
+        with own.deadline.within(self._seconds):
+            try:
+                answer = _received(own.http, self._sending(request, own.deadline))
+            except httpx.HTTPError as error:
+                reason = _TOO_LONG if own.deadline.passed else _reason(error)
+                raise ConnectionTroubleError(reason) from error
+        if own.deadline.passed:  # what was cut off may look like an answer that ends with its connection
+            raise ConnectionTroubleError(_TOO_LONG)
+        return answer
+
+    def _sending(self, request: Outgoing, deadline: Deadline) -> httpx.Request:
         timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
-        sending = httpx.Request(
+        return httpx.Request(
             request.method,
             request.url,
             headers=request.headers,
@@ -204,33 +251,20 @@ class HttpTransport:
             extensions={
                 "timeout": timeout.as_dict(),
                 "target": request.target.encode("ascii"),
-                "trace": self._deadline.trace,
+                "trace": deadline.trace,
             },
         )
-        with self._deadline.within(self._seconds):
-            try:
-                answer = self._received(sending)
-            except httpx.HTTPError as error:
-                reason = _TOO_LONG if self._deadline.passed else _reason(error)
-                raise ConnectionTroubleError(reason) from error
-        if self._deadline.passed:  # what was cut off may look like an answer that ends with its connection
-            raise ConnectionTroubleError(_TOO_LONG)
-        return answer
 
-    def close(self) -> None:
-        """Close every connection for good; to send afterwards is an error."""
-        self._closed = True
-        self._http.close()
 
-    def _received(self, sending: httpx.Request) -> Incoming:
-        answer = self._http.handle_request(sending)
-        try:
-            success = answer.status_code == HTTPStatus.OK
-            body = bounded(answer.iter_raw(), limits.MAX_RESPONSE_BYTES if success else MAX_TEXT_BYTES)
-        finally:
-            answer.close()
-        headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
-        return Incoming(answer.status_code, headers, mostly_images(body))
+def _received(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
+    answer = http.handle_request(sending)
+    try:
+        success = answer.status_code == HTTPStatus.OK
+        body = bounded(answer.iter_raw(), limits.MAX_RESPONSE_BYTES if success else MAX_TEXT_BYTES)
+    finally:
+        answer.close()
+    headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
+    return Incoming(answer.status_code, headers, mostly_images(body))
 
 
 def _reason(error: httpx.HTTPError) -> FailureReason:

@@ -176,6 +176,8 @@ class PublicPlan(BaseModel):
     # Absent in plans of earlier versions, and where images are varied.
     vary_by: Annotated[settings.VaryBy, Field(exclude_if=lambda by: by == "image")] = "image"
     batch: settings.Batch = 32
+    # Absent in plans of earlier versions, and where one request waits for the other.
+    at_once: Annotated[settings.AtOnce, Field(exclude_if=lambda most: most == 1)] = 1
     relation: settings.Relation = "replace-one"
     unit: str = "image"
     unit_size: settings.UnitSize | None = None

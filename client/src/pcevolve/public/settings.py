@@ -229,6 +229,15 @@ Pixels = Annotated[
     int, Field(ge=8, le=4096, description="Pixels per side; the model's own if not given."), _IMAGES
 ]
 Batch = Annotated[int, Field(ge=1, le=64, description="Images per request."), _IMAGES]
+AtOnce = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=64,
+        description="Images that requests of one round may ask for at once; a single request may ask for more.",
+    ),
+    _API,
+]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256, hex."""
 PublicSeed = Annotated[

@@ -25,6 +25,8 @@ from pcevolve.run.components import Components
 from pcevolve.run.prompting import prompts_for
 from pcevolve.run.secrecy import has_secrets, promised
 from pcevolve.run.settings import (
+    FAR_AT_ONCE,
+    NEAR_AT_ONCE,
     USUAL_ADAPTER_SCALE,
     USUAL_GUIDANCE,
     USUAL_STEPS,
@@ -102,6 +104,7 @@ def resolved_plan(
             initial,
         ),
         "batch": min(settings.batch, components.dialect.most),
+        "at_once": _at_once(components),
         "epsilon": str(components.limits.run.epsilon),
         "delta": components.limits.run.delta,
         "noise": components.noise.source,
@@ -113,6 +116,22 @@ def resolved_plan(
         "library": library,
     }
     return checked(PublicPlan, values)
+
+
+def _at_once(components: Components) -> int:
+    """How many images may be under way at once: one by one where a generator inside this process makes them.
+
+    Raises:
+        UsageError: Several are asked for there.
+    """
+    asked = components.settings.at_once
+    if components.generator is None:
+        return asked or (NEAR_AT_ONCE if components.address.is_nearby else FAR_AT_ONCE)
+    if asked not in (None, 1):
+        raise UsageError(
+            "--at-once: a generator inside this process makes one request's images after the other's"
+        )
+    return 1
 
 
 def _modality(components: Components, size: ModelSize, advice: Advice | None) -> dict[str, object]:

@@ -24,6 +24,7 @@ from pcevolve.transcript.layout import Form
 USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
 """Of Stable Diffusion, where neither the user nor the API says anything."""
 USUAL_TOKENS, USUAL_TEMPERATURE = 128, 1.0
+NEAR_AT_ONCE, FAR_AT_ONCE = 16, 4
 """Of a language model, where the user says nothing."""
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
 LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
@@ -378,6 +379,15 @@ class RunSettings(BaseModel):
         Field(gt=0, description="Seconds to wait for one answer."),
         Setting(Panel.API, resumable=True),
     ] = 600.0
+    at_once: Annotated[
+        public.AtOnce | None,
+        Field(
+            description="Images that requests under way at the same time may ask for together; a single request may "
+            f"ask for more. {NEAR_AT_ONCE} for an API on this machine or at a private address, {FAR_AT_ONCE} for any "
+            "other, if not given."
+        ),
+        Setting(Panel.API, public=True),
+    ] = None
     patience: Annotated[
         Seconds,
         Field(description="Seconds to keep retrying one request."),

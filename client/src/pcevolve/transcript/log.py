@@ -220,10 +220,19 @@ class Transcript:
         self._file.close()
 
     def _end_what_was_cut_off(self) -> None:
-        """A request whose process was killed while it waited has no answer: say so."""
-        last = self.entries[-1].record if self.entries else None
-        if isinstance(last, Sent):
-            self.append(Failed(slot=last.slot, reason="cut off"))
+        """Requests whose process was killed while it waited have no answer: say so."""
+        for slot in self._open():
+            self.append(Failed(slot=slot, reason="cut off"))
+
+    def _open(self) -> list[str]:
+        """Slots of the requests of which nothing came so far, in the order in which they were sent."""
+        waiting: dict[str, None] = {}
+        for entry in self.entries:
+            if isinstance(entry.record, Sent):
+                waiting[entry.record.slot] = None
+            elif isinstance(entry.record, Answered | Failed):
+                waiting.pop(entry.record.slot, None)
+        return list(waiting)
 
     def _drop_torn_line(self) -> None:
         """Cut off a last line without its end: what it was to announce did not happen."""

@@ -1,0 +1,122 @@
+"""Several requests under way at once, and what they bring in the order in which they were asked for.
+
+Whoever asks decides, one thing after the other, what may leave next and what came of it; all that happens in other
+threads is the wait for the API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Generic, TypeAlias, TypeVar
+
+Asked = TypeVar("Asked")
+Brought = TypeVar("Brought")
+Answer = TypeVar("Answer")
+Wait: TypeAlias = Callable[[], Brought]
+
+
+@dataclass(frozen=True)
+class Ready(Generic[Answer]):
+    """Nothing has to be waited for."""
+
+    answer: Answer
+
+
+@dataclass
+class Lanes:
+    """Several requests under way at once.
+
+    Attributes:
+        most: How much they may weigh together; a single one may weigh more. With one, everything happens in the
+            caller's own thread.
+        abandon: Ends what is under way without its answer.
+        stopping: Set once one of them failed, so that none of the others is tried anew.
+    """
+
+    most: int
+    abandon: Callable[[], None]
+    stopping: Event = field(default_factory=Event)
+
+    def answers(
+        self,
+        asked: Sequence[Asked],
+        weight: Callable[[Asked], int],
+        begin: Callable[[Asked], Ready[Answer] | Wait[Brought]],
+        end: Callable[[Asked, Brought], Answer],
+    ) -> Iterator[Answer]:
+        """Begin each in its turn, wait for several at once, end each as soon as it is there, and tell in their order.
+
+        One that would, with all from the oldest that is still waited for up to itself, weigh more than ``most``, does
+        not begin. If one fails, what is under way is waited for, so that nothing that is paid for gets lost.
+
+        Args:
+            asked: What is asked for.
+            weight: Of each, at least 1.
+            begin: Says what has to be waited for; called in the caller's thread, in order.
+            end: Makes the answer of what was waited for; called in the caller's thread, in the order of arrival.
+        """
+        if self.most == 1:
+            for each in asked:
+                begun = begin(each)
+                yield begun.answer if isinstance(begun, Ready) else end(each, begun())
+            return
+        yield from _Several(self, asked, weight, begin, end).answers()
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, unless another one failed."""
+        self.stopping.wait(seconds)
+
+
+@dataclass
+class _Several(Generic[Asked, Brought, Answer]):
+    """One call of ``Lanes.answers``."""
+
+    lanes: Lanes
+    asked: Sequence[Asked]
+    weight: Callable[[Asked], int]
+    begin: Callable[[Asked], Ready[Answer] | Wait[Brought]]
+    end: Callable[[Asked, Brought], Answer]
+    done: dict[int, Answer] = field(default_factory=dict)
+    under_way: dict[Future[Brought], int] = field(default_factory=dict)
+    begun: int = 0
+
+    def answers(self) -> Iterator[Answer]:
+        """All of them, in order."""
+        self.lanes.stopping.clear()
+        with ThreadPoolExecutor(self.lanes.most, thread_name_prefix="lane") as threads:
+            try:
+                for place in range(len(self.asked)):
+                    self._fill(place, threads)
+                    while place not in self.done:
+                        self._take_some()
+                    yield self.done.pop(place)
+            except BaseException as error:
+                self.lanes.stopping.set()
+                if not isinstance(error, Exception):  # somebody wants it to stop now
+                    self.lanes.abandon()
+                raise
+
+    def _fill(self, oldest: int, threads: ThreadPoolExecutor) -> None:
+        """Begin what may begin while the oldest is waited for."""
+        while self.begun < len(self.asked) and self._fits(oldest):
+            begun = self.begin(self.asked[self.begun])
+            if isinstance(begun, Ready):
+                self.done[self.begun] = begun.answer
+            else:
+                self.under_way[threads.submit(begun)] = self.begun
+            self.begun += 1
+
+    def _fits(self, oldest: int) -> bool:
+        """Whether the next one may begin."""
+        together = sum(map(self.weight, self.asked[oldest : self.begun + 1]))
+        return self.begun == oldest or together <= self.lanes.most
+
+    def _take_some(self) -> None:
+        """Wait until something came, and end it."""
+        came, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
+        for each in sorted(came, key=self.under_way.__getitem__):
+            place = self.under_way.pop(each)
+            self.done[place] = self.end(self.asked[place], each.result())

@@ -1,0 +1,296 @@
+"""Several requests of a round under way at once: the same run as one after the other, and no freedom more."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pcevolve.audit import audit
+from pcevolve.egress.allowance import Allowance
+from pcevolve.egress.transport import Address, HttpTransport, Incoming, Outgoing
+from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError
+from pcevolve.public.release import PublicEcho
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.records import Answered, Failed, Received, Sent
+from support import online
+from support.forge import Event, forge
+from support.provider import FakeProvider, _model
+from support.runs import SmallRun, small_plan
+
+AT_ONCE = 5
+SHAPE = {"candidates": 6, "initial": 6, "prototypes": 6, "lookahead": 1, "batch": 2}
+
+
+ONE_BY_ONE = {**SHAPE, "batch": 1}
+
+
+class Slow(FakeProvider):
+    """Answers late, the first of several last, and counts how many wait."""
+
+    def __init__(self, meddle: Callable[[Outgoing], Incoming | None] = lambda request: None) -> None:
+        super().__init__(meddle)
+        self.waiting = self.most = 0
+        self._counting = threading.Lock()
+
+    def send(self, request: Outgoing) -> Incoming:
+        with self._counting:
+            self.waiting += 1
+            self.most = max(self.most, self.waiting)
+            pause = 0.02 / self.waiting
+        time.sleep(pause)
+        try:
+            return super().send(request)
+        finally:
+            with self._counting:
+                self.waiting -= 1
+
+
+def finished(root: Path, provider: FakeProvider, **changes: object) -> SmallRun:
+    run = SmallRun.open(root, small_plan(**{**SHAPE, **changes}), provider)
+    run.finish()
+    run.close()
+    return run
+
+
+@pytest.fixture
+def together(tmp_path: Path) -> Path:
+    finished(tmp_path / "together", Slow(), at_once=AT_ONCE)
+    return tmp_path / "together"
+
+
+def kinds(root: Path) -> list[tuple[type, str]]:
+    records = (entry.record for entry in RunReader.strict(root).entries)
+    return [
+        (type(each), each.slot) for each in records if isinstance(each, Sent | Answered | Failed | Received)
+    ]
+
+
+def faults(root: Path) -> list[str]:
+    return [fault for finding in audit(root) for fault in finding.faults]
+
+
+def test_a_round_asks_for_several_images_at_once_and_for_no_more_than_the_plan_says(tmp_path):
+    provider = Slow()
+    finished(tmp_path, provider, at_once=AT_ONCE)
+    assert provider.most == AT_ONCE
+
+
+def test_requests_for_several_images_weigh_as_much_as_they_ask_for(tmp_path):
+    provider = Slow()
+    finished(tmp_path, provider, at_once=AT_ONCE, prototypes=1, lookahead=0)
+    assert provider.most == AT_ONCE // 2
+
+
+def test_a_request_for_more_than_may_be_under_way_goes_alone(tmp_path):
+    provider = Slow()
+    finished(tmp_path, provider, at_once=2, prototypes=1, lookahead=0, batch=6)
+    assert provider.most == 1
+
+
+def test_the_dataset_is_that_of_one_request_after_the_other(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    first = SmallRun.open(one, small_plan(**SHAPE), FakeProvider())
+    receipts = [first.evolve().receipts, first.account.receipts()]
+    first.close()
+    shutil.copytree(one / "private", other / "private")
+    second = SmallRun.open(other, small_plan(**SHAPE, at_once=AT_ONCE), Slow())
+    evolved = second.evolve()
+    assert [evolved.receipts, second.account.receipts()] == receipts
+    assert RunReader.strict(other).outputs == RunReader.strict(one).outputs
+    assert [each for kind, each in kinds(other) if kind is Sent] == [
+        each for kind, each in kinds(one) if kind is Sent
+    ]
+    assert kinds(other) != kinds(one)
+
+
+def test_the_audit_passes(together):
+    assert faults(together) == []
+
+
+def swapped(one: int, other: int) -> Callable[[list[Event]], list[Event]]:
+    """Two first attempts of a round, each in the other's place."""
+
+    def change(events: list[Event]) -> list[Event]:
+        sent = [
+            place for place, each in enumerate(events) if each["kind"] == "sent" and each["slot"] != "hello"
+        ]
+        here, there = sent[one], sent[other]
+        events[here], events[there] = events[there], events[here]
+        return events
+
+    return change
+
+
+def earlier(events: list[Event]) -> list[Event]:
+    """A request that leaves before there is room for it."""
+    sent = [place for place, each in enumerate(events) if each["kind"] == "sent" and "/c000/" in each["slot"]]
+    round_one = [place for place in sent if events[place]["slot"].startswith("i001/")]
+    events.insert(round_one[0] + 1, events.pop(round_one[AT_ONCE]))
+    return events
+
+
+def before_its_receipt(events: list[Event]) -> list[Event]:
+    """A request of a round that leaves before the round was paid for."""
+    release = next(place for place, each in enumerate(events) if each["kind"] == "released")
+    following = next(place for place in range(release, len(events)) if events[place]["kind"] == "sent")
+    events.insert(release, events.pop(following))
+    return events
+
+
+def twice_at_once(events: list[Event]) -> list[Event]:
+    """Two attempts at one call, neither of which is answered yet."""
+    place = next(
+        k for k, each in enumerate(events) if each["kind"] == "sent" and each["slot"].startswith("i000")
+    )
+    return [*events[:place], events[place], *events[place:]]
+
+
+@pytest.mark.parametrize(
+    ("lie", "why"),
+    [
+        (swapped(0, 1), "is due"),
+        (swapped(0, 1), "out of order"),
+        (earlier, "is due"),
+        (earlier, "out of order"),
+        (before_its_receipt, "is due"),
+        (before_its_receipt, "has no receipt"),
+        (twice_at_once, "is due"),
+    ],
+)
+def test_what_the_plan_does_not_allow_is_no_order_of_a_run(together, lie, why):
+    forge(together, lie)
+    assert why in " ".join(faults(together))
+
+
+def test_who_gave_a_plan_that_sends_one_after_the_other_cannot_send_several(together):
+    forge(together, lambda events: [_alone(each) for each in events])
+    assert "is due" in " ".join(faults(together))
+
+
+def _alone(event: Event) -> Event:
+    if event["kind"] == "planned":
+        event["plan"].pop("at_once")
+    return event
+
+
+def test_a_gate_lets_nothing_out_of_turn_although_there_is_room(tmp_path):
+    run = SmallRun.open(tmp_path, small_plan(**SHAPE, at_once=AT_ONCE))
+    first, second, *_ = run.plan.round(0)
+    with pytest.raises(EgressError, match="out of order"):
+        run.gate.create(second)
+    run.gate.create(first)
+    run.gate.create(second)
+
+
+def test_nor_after_a_request_that_it_refused_to_build(tmp_path):
+    run = SmallRun.open(tmp_path, small_plan(**SHAPE, at_once=AT_ONCE))
+    made = [each for call in run.plan.round(0) for each in run.gate.create(call)]
+    first, second, *_ = run.plan.lookaheads(0)
+    with pytest.raises(EgressError, match="must carry the candidate that the plan names"):
+        run.gate.vary(first, PublicEcho(made[1]))
+    with pytest.raises(EgressError, match="out of order"):
+        run.gate.vary(second, PublicEcho(made[1]))
+
+
+def test_what_was_under_way_when_one_was_refused_is_on_record_and_not_asked_for_again(tmp_path):
+    refused: list[str] = []
+
+    def refuse_once(request: Outgoing) -> Incoming | None:
+        if request.method == "POST" and not refused:
+            refused.append(request.url)
+            return Incoming(400, (("content-type", "application/json"),), b'{"error": "no"}')
+        return None
+
+    provider = Slow(refuse_once)
+    run = SmallRun.open(tmp_path, small_plan(**ONE_BY_ONE, at_once=AT_ONCE), provider)
+    with pytest.raises(ProviderRefusedError):
+        run.evolve()
+    run.close()
+    assert provider.waiting == 0
+    answered = {slot for kind, slot in kinds(tmp_path) if kind is Answered}
+    assert len(answered) > 2
+    again = FakeProvider()
+    run = SmallRun.open(tmp_path, run.plan, again)
+    run.finish()
+    run.close()
+    sent = [slot for kind, slot in kinds(tmp_path) if kind is Sent]
+    assert len(sent) == len(set(sent)) + 1  # the refused one
+    assert faults(tmp_path) == []
+
+
+def test_a_busy_api_is_asked_again_while_others_are_under_way(tmp_path):
+    seen: dict[bytes, int] = {}
+
+    def busy(request: Outgoing) -> Incoming | None:
+        seen[request.body] = seen.get(request.body, 0) + 1
+        late = request.method == "POST" and seen[request.body] == 1 and len(seen) % 4 == 0
+        return Incoming(429, (("Retry-After", "0"),), b"") if late else None
+
+    finished(tmp_path, Slow(busy), at_once=AT_ONCE, lookahead=0)
+    assert max(seen.values()) == 2
+    assert faults(tmp_path) == []
+
+
+def test_no_request_more_than_allowed_leaves(tmp_path):
+    provider = Slow()
+    run = SmallRun.open(
+        tmp_path, small_plan(**ONE_BY_ONE, at_once=AT_ONCE), provider, allowance=Allowance(requests=9)
+    )
+    with pytest.raises(AllowanceError, match="made 9 requests"):
+        run.evolve()
+    run.close()
+    assert len(provider.requests) == 9
+    assert sum(kind is Answered for kind, _ in kinds(tmp_path)) == 9
+
+
+class Priced(Slow):
+    """One unit an image."""
+
+    def answer(self, request: Outgoing) -> Incoming:
+        made = super().answer(request)
+        return replace(made, body=made.body.replace(b'"cost": 0.0', b'"cost": 1.0'))
+
+
+def test_what_is_under_way_counts_at_its_price(tmp_path):
+    provider = Priced()
+    plan = small_plan(**ONE_BY_ONE, at_once=AT_ONCE)
+    run = SmallRun.open(tmp_path, plan, provider, allowance=Allowance(cost=7.5, price=1.0))
+    with pytest.raises(AllowanceError, match=r"--max-cost 7\.5"):
+        run.evolve()
+    run.close()
+    assert len(provider.requests) == 1 + 7  # the greeting is free
+
+
+def answering_nothing(request: online.Heard) -> online.Reply:
+    """Says who it is, and never what it made."""
+    if request.method == "POST":
+        time.sleep(30)
+    return online.said(200, [_model()])
+
+
+def test_who_interrupts_does_not_wait_for_answers(tmp_path):
+    """Real connections to a server that never answers a request for images."""
+    silent = online.LocalServer(
+        lambda request: online.said(200, [_model()]) if request.method == "GET" else time.sleep(30)
+    )
+    plan = small_plan(**SHAPE, at_once=AT_ONCE, api=silent.address)
+    address = Address(silent.address, online.KEY)
+    run = SmallRun.open(tmp_path, plan, HttpTransport(60), address=address)
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run.evolve()
+    assert time.monotonic() - began < 5
+    run.close()
+    sent = [slot for kind, slot in kinds(tmp_path) if kind is Sent and slot != "hello"]
+    assert len(sent) == 2  # two images each
+    assert sum(kind is Failed for kind, _ in kinds(tmp_path)) == 2
+    silent.close()
