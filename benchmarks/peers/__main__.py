@@ -1,0 +1,106 @@
+"""Against the peers, in one run: DPSDA's published package and ours on the same images, server and guarantee.
+
+    git clone https://github.com/microsoft/DPSDA
+    .venv/bin/python -m benchmarks.peers --checkout DPSDA
+
+The package is not on the package registry, so a checkout is given by its path; what it imports beyond ours (omegaconf,
+pandas) has to be there. It goes on where it was cut off, and writes docs/results/peers.{md,json}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.judges import judged, judges
+from benchmarks.peers.contenders import CONTENDERS, ENCODER, Contender, Setting, run
+from benchmarks.peers.page import written
+from benchmarks.private_sets import drawn
+from benchmarks.rows import Row, resumed
+from pcevolve.evaluation.closeness import closeness
+from pcevolve.run.local_server import local_server
+
+SETTINGS = (
+    Setting("digits:3,5,8", 10, 10.0),
+    Setting("mnist:3,5,8", 200, 1.0),
+    Setting("steel:crazing,patches,scratches", 100, 2.0),
+)
+SHOTS = "shots (no privacy)"
+FID_EYE = "mobilenet"
+"""Did not vote."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure what is missing, and write."""
+    given = _given(arguments)
+    wanted = [(s, c, seed) for seed in range(given.seeds) for s in SETTINGS for c in CONTENDERS]
+    with local_server(given.work / "server.log") as url:
+
+        def missing(rows: Sequence[Row]) -> Iterable[tuple[Setting, Contender, int]]:
+            known = {(row["setting"], row["contender"], row["seed"]) for row in rows}
+            return [each for each in wanted if (each[0].name, each[1].name, each[2]) not in known]
+
+        def measured(each: tuple[Setting, Contender, int]) -> Row:
+            return _measured(*each, url, given.checkout)
+
+        rows = resumed(given.out / "peers.json", missing, measured)
+    (given.out / "peers.md").write_text(written(rows, FID_EYE, ENCODER))
+
+
+def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--checkout", type=Path, required=True, help="folder that has DPSDA's package pe in it"
+    )
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--work", type=Path, default=Path("runs/bench-peers"))
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    given = parser.parse_args(arguments)
+    if not (given.checkout / "pe" / "runner").is_dir():
+        parser.error(f"--checkout {given.checkout}: there is no pe/runner, so it is no checkout of DPSDA")
+    given.work.mkdir(parents=True, exist_ok=True)
+    return given
+
+
+def _measured(setting: Setting, contender: Contender, seed: int, url: str, checkout: Path) -> Row:
+    """One run of one of them, and what the judges say of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        release, took = run(contender, setting, seed, url, Path(folder), checkout.resolve())
+        labels = drawn(setting.world, setting.shots, seed)[1].labels
+        images, targets = _pictures(release, labels)
+    about = {"setting": setting.name, "contender": contender.name, "seed": seed}
+    return {**about, **asdict(took), **_judged(setting, seed, images, targets)}
+
+
+def _judged(setting: Setting, seed: int, images: list[Image.Image], targets: np.ndarray) -> Row:
+    """Accuracies in percent by judge, and the Fréchet distance to held-out images."""
+    _, held_out = drawn(setting.world, setting.shots, seed)
+    found: Row = {}
+    for name, look in judges(ENCODER).items():
+        made, real = look(images), look(held_out.items)
+        found[name] = round(100 * judged(name, made, targets, real, held_out.targets, seed), 2)
+        if name == FID_EYE:
+            near = closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
+            found["frechet"] = round(near.fidelity.frechet, 2)
+    return found
+
+
+def _pictures(release: Path, labels: Sequence[str]) -> tuple[list[Image.Image], np.ndarray]:
+    files = [(each, k) for k, label in enumerate(labels) for each in sorted((release / label).glob("*.png"))]
+    images = []
+    for path, _ in files:
+        with Image.open(path) as image:
+            images.append(image.convert("RGB"))
+    return images, np.array([target for _, target in files])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Who runs: DPSDA's package and ours, each as a process of its own on the same private images and the same server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from benchmarks.private_sets import drawn
+from benchmarks.server.served import GUIDANCE, STEPS
+from benchmarks.split import SETS
+from pcevolve.public.plan import TEMPLATE
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.traffic import Counts
+
+ENCODER, DELTA, THRESHOLD = "bundled", 1e-5, 0.0
+STRENGTHS = (0.9, 0.75, 0.6)
+"""Of the rounds; the package has no default for them."""
+PUBLISHED = "DPSDA"
+OURS = Path(sys.executable).parent / "pcevolve"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What everybody gets.
+
+    Attributes:
+        world: Private data; see ``benchmarks.private_sets``.
+        shots: Private images per class.
+        epsilon: With delta = 1e-5, under add-remove.
+        candidates: N, images per class.
+    """
+
+    world: str
+    shots: int
+    epsilon: float
+    candidates: int = 40
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{SETS[self.world].title}, {self.shots} shots per class, ε = {self.epsilon:g}"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A program with its options.
+
+    Attributes:
+        name: For people.
+        options: Of ``pcevolve run``; None for the published package.
+    """
+
+    name: str
+    options: tuple[str, ...] | None
+
+
+_AS_PUBLISHED = (
+    "--threshold",
+    str(THRESHOLD),
+    *(each for value in STRENGTHS for each in ("--strength", str(value))),
+)
+_CONTROL = tuple(each for value in STRENGTHS for each in ("--strength", str(value)))
+CONTENDERS = (
+    Contender(PUBLISHED, None),
+    Contender("pe, the same settings", ("--method", "pe", *_AS_PUBLISHED)),
+    Contender("dp-means, its own", ("--method", "dp-means")),
+    Contender("random", ("--method", "random", *_CONTROL)),
+)
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a run cost.
+
+    Attributes:
+        seconds: By the clock, from the start of the process to its end.
+        mib: Most memory of the process.
+        requests: That the server answered.
+        images: That it made.
+    """
+
+    seconds: float
+    mib: float
+    requests: int
+    images: int
+
+
+def written(setting: Setting, seed: int, folder: Path) -> tuple[str, ...]:
+    """Write the private shots as a folder of class folders; their labels."""
+    shots, _ = drawn(setting.world, setting.shots, seed)
+    for item, target in zip(shots.items, shots.targets, strict=True):
+        place = folder / shots.labels[target]
+        place.mkdir(parents=True, exist_ok=True)
+        assert isinstance(item, Image.Image)
+        item.convert("RGB").save(place / f"{len(list(place.iterdir())):05}.png")
+    return shots.labels
+
+
+def run(
+    contender: Contender, setting: Setting, seed: int, url: str, folder: Path, checkout: Path
+) -> tuple[Path, Took]:
+    """Run one to its end; its class folders of images, and what it took."""
+    private = folder / "private"
+    labels = written(setting, seed, private)
+    if contender.options is None:
+        return _published(setting, seed, url, folder, checkout, labels)
+    options = (*contender.options, *_shared(setting, seed, url, private))
+    seconds, mib = _carried_out([str(OURS), "run", *options, "--out", str(folder / "run")], folder)
+    record = RunReader.strict(folder / "run")
+    images = sum(call.count for call in record.require_plan().calls.values())
+    requests = Counts.of(record.traffic.attempts).attempts
+    return folder / "run" / "release", Took(seconds, mib, requests, images)
+
+
+def _shared(setting: Setting, seed: int, url: str, private: Path) -> tuple[str, ...]:
+    given: dict[str, Any] = {
+        "private": private,
+        "domain": SETS[setting.world].domain,
+        "epsilon": setting.epsilon,
+        "delta": DELTA,
+        "relation": "add-remove",
+        "shots": setting.shots,
+        "candidates": setting.candidates,
+        "encoder": ENCODER,
+        "api": url,
+        "seed": seed,
+        "ledger": private.parent / "ledger.sqlite",
+    }
+    return tuple(each for name, value in given.items() for each in (f"--{name}", str(value)))
+
+
+def _published(
+    setting: Setting, seed: int, url: str, folder: Path, checkout: Path, labels: Sequence[str]
+) -> tuple[Path, Took]:
+    job = {
+        "checkout": str(checkout),
+        "url": url,
+        "private": str(folder / "private"),
+        "out": str(folder / "made"),
+        "labels": labels,
+        "prompts": [TEMPLATE.format(domain=SETS[setting.world].domain, label=each) for each in labels],
+        "encoder": ENCODER,
+        "strengths": STRENGTHS,
+        "steps": STEPS,
+        "guidance": GUIDANCE,
+        "candidates": setting.candidates,
+        "threshold": THRESHOLD,
+        "lookahead": 0,
+        "epsilon": setting.epsilon,
+        "delta": DELTA,
+        "seed": seed,
+    }
+    file = folder / "job.json"
+    file.write_text(json.dumps(job))
+    seconds, mib = _carried_out([sys.executable, "-m", "benchmarks.peers.published", str(file)], folder)
+    said = json.loads((folder / "made" / "took.json").read_text())
+    return folder / "made", Took(seconds, mib, said["requests"], said["images"])
+
+
+def _carried_out(command: Sequence[str], folder: Path) -> tuple[float, float]:
+    """Seconds and MiB of a process.
+
+    Raises:
+        RuntimeError: It failed; its words are in the folder.
+    """
+    started, log = time.monotonic(), folder / "log.txt"
+    with log.open("wb") as sink:
+        process = subprocess.Popen(command, stdout=sink, stderr=sink)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{command[:4]} failed: {log} says why")
+    return time.monotonic() - started, used.ru_maxrss / 1024
