@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import json
 import socketserver
+import threading
 import time
 
 from pcevolve.egress.transport import Outgoing
 from support.provider import FakeProvider
 
 PROVIDER = FakeProvider()
+SPEAKING = threading.Lock()
 
 
 def say(event: str, number: float) -> None:
     """Tell the attacker."""
-    print(json.dumps([event, number]), flush=True)
+    with SPEAKING:
+        print(json.dumps([event, number]), flush=True)
 
 
 class Connection(socketserver.StreamRequestHandler):

@@ -161,9 +161,12 @@ def listening() -> Iterator[Listener]:
 
 
 def silences(events: list[tuple[str, float]]) -> list[float]:
-    """Seconds from each answer to the next request, and from the last answer to the end of the connection."""
-    answered = [when for name, when in events if name == "answered"]
-    asked = [when for name, when in events if name == "asked"]
+    """Seconds from each answer to the next request, and from the last answer to the end of the connection.
+
+    Of requests that were under way at once the next one is counted in their order; it may have been there before.
+    """
+    answered = sorted(when for name, when in events if name == "answered")
+    asked = sorted(when for name, when in events if name == "asked")
     closed = max(when for name, when in events if name == "closed")
     return [after - before for before, after in zip(answered, [*asked[1:], closed], strict=True)]
 

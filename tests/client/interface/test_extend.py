@@ -102,7 +102,7 @@ def test_the_command_says_what_it_asks_for_and_prints_the_summary(evolved, tmp_p
 @pytest.fixture
 def cut_off(evolved, tmp_path: Path) -> Path:
     """A run whose extension was cut off after the first of its answers."""
-    evolved()
+    evolved(at_once=1)
     before = len(events(tmp_path / "run"))
 
     def stop(progress: pcevolve.Progress) -> None:

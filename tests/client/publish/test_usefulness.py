@@ -33,11 +33,14 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
     summary = json.loads(run.layout.summary.read_text())
     assert summary["usefulness"] == {"word": found.word, **found.model_dump()}
     card, report = run.layout.card.read_text(), run.layout.report.read_text()
-    assert f"**{found.word.capitalize()}**, as far as what was released can tell: {found.reason}." in card
+    assert (
+        f"**{found.word.capitalize()}**, as far as what was released can tell: {found.reason('image')}."
+        in card
+    )
     assert f"<strong>{found.word.capitalize()}</strong>, as far as what was released can tell" in report
     console = Console(width=200, record=True)
     console.print(summary_table({**summary, "wall_seconds": 1}))
-    assert f"{found.word.upper()}: {found.reason}" in " ".join(console.export_text().split())
+    assert f"{found.word.upper()}: {found.reason('image')}" in " ".join(console.export_text().split())
 
 
 def test_a_run_that_released_no_means_is_not_called_anything(tmp_path: Path):

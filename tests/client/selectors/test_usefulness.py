@@ -126,18 +126,18 @@ def test_the_word_follows_from_the_bounds(
 ):
     found = Assessment(separation=separation, distance=distance, agreement=alike)
     assert found.word == word
-    assert f"{distance:.2f} clip radii" in found.reason
-    assert ("cosine" in found.reason) == (alike is not None)
-    assert found.advice
+    assert f"{distance:.2f} clip radii" in found.reason("image")
+    assert ("cosine" in found.reason("image")) == (alike is not None)
+    assert found.advice("image")
 
 
 def test_the_advice_names_what_is_missing():
-    assert "lessen the noise" in Assessment(separation=0.0, distance=0.5).advice
-    assert "class names that say" in Assessment(separation=9.0, distance=0.5, agreement=0.1).advice
-    assert "draws your domain better" in Assessment(separation=9.0, distance=1.0).advice
-    assert "epsilon is not what is missing" in Assessment(separation=0.0, distance=1.5).advice
+    assert "lessen the noise" in Assessment(separation=0.0, distance=0.5).advice("image")
+    assert "class names that say" in Assessment(separation=9.0, distance=0.5, agreement=0.1).advice("image")
+    assert "draws your domain better" in Assessment(separation=9.0, distance=1.0).advice("image")
+    assert "epsilon is not what is missing" in Assessment(separation=0.0, distance=1.5).advice("image")
     assert (
-        Assessment(separation=9.0, distance=0.5).advice
+        Assessment(separation=9.0, distance=0.5).advice("image")
         == "test it on held-out data of your own before you rely on it"
     )
 

@@ -13,6 +13,7 @@ from pcevolve.errors import TranscriptError
 from pcevolve.providers.multipart import form
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.log import Transcript, read
+from pcevolve.transcript.records import Failed
 from support.examples import examples
 from support.provider import FakeProvider, png
 from support.runs import SmallRun, small_plan
@@ -32,6 +33,31 @@ def test_a_run_killed_at_any_line_continues_to_the_same_releases_and_images(tmp_
         assert again.evolve() == expected
         assert again.account.receipts() == receipts
         again.close()
+
+
+@pytest.mark.parametrize("step", ["write", "fsync", "index"])
+def test_an_append_that_was_interrupted_is_gone_on_with(tmp_path, monkeypatch, step):
+    """Ctrl-C reaches one thread; another that waits for its answer writes after it."""
+    run = SmallRun.open(tmp_path)
+    transcript, lines = run.transcript, len(run.transcript.entries)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as pressed:
+        if step == "write":
+            transcript._file.write(b'{"half of a line')
+            pressed.setattr(transcript, "_file", None)
+        else:
+            pressed.setattr(
+                *{"fsync": ("os.fsync", interrupted)}.get(step, (transcript, "_index", interrupted))
+            )
+        with pytest.raises((KeyboardInterrupt, AttributeError)):
+            transcript.append(Failed(slot="one", reason="cut off"))
+    transcript.append(Failed(slot="two", reason="cut off"))
+    slots = [each.record.slot for each in list(read(tmp_path / "transcript"))[lines:]]
+    assert slots == (["two"] if step == "write" else ["one", "two"])
+    assert transcript.entries == list(read(tmp_path / "transcript"))
 
 
 def test_what_was_answered_is_not_asked_again(tmp_path):

@@ -4,6 +4,7 @@
 - ``policy``: builds what leaves, from the rulebook's verdict; ``own_types`` guards what is handed in.
 - ``paced``: ``PacedJudge``: a judge whose private work takes whole ticks of the schedule.
 - ``pace``: ``Pace``: when requests leave.
+- ``lanes``: ``Lanes``: several requests of a round under way at once, their answers in the plan's order.
 - ``retry``: ``Patience``: the same bytes again, while an API is busy.
 - ``allowance``: ``Allowance`` and ``Meter``: requests and money.
 - ``transport``: ``Address``, ``HttpTransport``, and the seam ``Transport`` for tests.

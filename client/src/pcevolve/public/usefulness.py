@@ -1,7 +1,8 @@
 """What a finished run tells about its dataset's use: three numbers out of what was released, and a word for them.
 
 Post-processing of released numbers and public images, so it costs nothing and anybody may see it. The bounds were set
-on private sets whose truth is known (docs/results/usefulness.md), which also says how often the words are right.
+on private sets of images whose truth is known, and then looked at once on sets of texts (docs/results/usefulness.md,
+which says how often the words are right on either).
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.public.modalities import Kind, spoken
 
 TOLD_APART = 2.0
 """Standard deviations above which released classes surely differ."""
@@ -70,9 +73,8 @@ class Assessment(BaseModel):
         """Whether noise hides that the classes differ, if they do."""
         return self.separation is not None and self.separation < TOLD_APART
 
-    @property
-    def reason(self) -> str:
-        """The numbers, in a sentence without its full stop."""
+    def reason(self, kind: Kind) -> str:
+        """The numbers, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
         apart = (
             "there is one class"
             if self.separation is None
@@ -85,19 +87,20 @@ class Assessment(BaseModel):
             else f"; their classes differ as the released ones do by a cosine of {self.agreement:.2f} "
             f"(alike: from {ALIKE:g})"
         )
-        return (
+        return spoken(
             f"{apart}; the images lie {self.distance:.2f} clip radii from what was released about their class "
-            f"(near: up to {NEAR:g}, another domain: from {FAR:g}){alike}"
+            f"(near: up to {NEAR:g}, another domain: from {FAR:g}){alike}",
+            kind,
         )
 
-    @property
-    def advice(self) -> str:
-        """What to do next, in a sentence without its full stop."""
+    def advice(self, kind: Kind) -> str:
+        """What to do next, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
         if self.word == "doubtful":
-            return (
-                f"{_TEST}; {_LESS_NOISE if self._hidden else _NEARER if self.distance > NEAR else _TELLING}"
-            )
-        return _TEST if self.word == "useful" else _OTHER_PROVIDER
+            more = _LESS_NOISE if self._hidden else _NEARER if self.distance > NEAR else _TELLING
+            return spoken(f"{_TEST}; {more}", kind)
+        if self.word == "useful":
+            return _TEST
+        return _OTHER_PROVIDER if kind == "image" else _OTHER_WRITER
 
 
 _TEST = "test it on held-out data of your own before you rely on it"
@@ -107,4 +110,8 @@ _TELLING = "class names that say what images show, or a provider that knows them
 _OTHER_PROVIDER = (
     "this provider does not draw what was released about your classes: another model, or a library of public images of "
     "your domain, may; epsilon is not what is missing"
+)
+_OTHER_WRITER = (
+    "this provider does not write what was released about your classes: another language model, or class names and a "
+    "domain that say what the texts are about, may; epsilon is not what is missing"
 )

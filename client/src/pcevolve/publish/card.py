@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pcevolve.public.figures import loss
+from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.front_matter import front_matter
@@ -45,7 +46,7 @@ def card(release: Release, images_released: int, form: Form | None = None) -> st
         f"{front_matter(plan, images_released, form)}"
         f"# {title(plan)}\n\n{warning}{_what(plan, images_released)}\n\n"
         f"The dataset is {how_made(plan, release.receipts)}.\n\n"
-        f"{_usefulness(release.assessment)}"
+        f"{_usefulness(release.assessment, plan.modality.kind)}"
         f"## Guarantee\n\n{_promised(release)}\n\n"
         f"{library_section(plan.library)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
@@ -90,14 +91,12 @@ def _what(plan: PublicPlan, images_released: int) -> str:
     )
 
 
-def _usefulness(found: Assessment | None) -> str:
+def _usefulness(found: Assessment | None, kind: Kind) -> str:
     """Whether the dataset is likely to be worth something; empty where nothing was found about it."""
     if found is None:
         return ""
-    return (
-        f"## Is it useful?\n\n**{found.word.capitalize()}**, as far as what was released can tell: {found.reason}. "
-        f"Next: {found.advice}.\n\n"
-    )
+    said = f"**{found.word.capitalize()}**, as far as what was released can tell: {found.reason(kind)}."
+    return f"## Is it useful?\n\n{said} Next: {found.advice(kind)}.\n\n"
 
 
 def _classifier(plan: PublicPlan) -> str:

@@ -24,6 +24,7 @@ from rich.table import Table
 from pcevolve.dp.accountants import epsilon
 from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
+from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
@@ -186,6 +187,7 @@ def padding_kept(longest: float, tick: float) -> str:
 
 def summary_table(summary: dict[str, Any]) -> Table:
     """The figures of a finished run, for the owner's screen."""
+    kind: Kind = summary.get("modality", "image")
     released = f"{summary['images_released']} in {summary['classes']} classes"
     if summary.get("images_added"):
         released += f", {summary['images_added']} of them added later"
@@ -194,8 +196,8 @@ def summary_table(summary: dict[str, Any]) -> Table:
         "method": summary["method"],
         "iterations": summary["iterations"],
         "epsilon": _spent(summary),
-        "images released": released,
-        **_usefulness(summary.get("usefulness")),
+        f"{kind}s released": released,
+        **_usefulness(summary.get("usefulness"), kind),
         "requests": summary["requests"],
         **({"cost": f"{summary['cost']:g}, as far as the API says"} if summary.get("cost") else {}),
         "bytes sent": f"{summary['bytes_sent']:,}",
@@ -206,12 +208,12 @@ def summary_table(summary: dict[str, Any]) -> Table:
     return facts("Result", rows)
 
 
-def _usefulness(found: dict[str, Any] | None) -> dict[str, str]:
+def _usefulness(found: dict[str, Any] | None, kind: Kind) -> dict[str, str]:
     """Whether the dataset is likely to be worth something, and what to do next; nothing where nothing is known."""
     if found is None:
         return {}
     assessed = Assessment.model_validate({name: found[name] for name in Assessment.model_fields})
-    return {"useful?": f"{assessed.word.upper()}: {assessed.reason}", "next": assessed.advice}
+    return {"useful?": f"{assessed.word.upper()}: {assessed.reason(kind)}", "next": assessed.advice(kind)}
 
 
 def _spent(summary: dict[str, Any]) -> str:

@@ -32,8 +32,6 @@ def assessment(
 ) -> Assessment | None:
     """Assess the dataset of a run that released class means around a centre; None for any other run, or without images.
 
-    None for texts too: on these nothing is calibrated.
-
     Args:
         chooser: Embeds as the run did.
         receipts: All of the run.
@@ -43,7 +41,7 @@ def assessment(
     """
     plan = chooser.plan
     paid = [each for each in receipts if each.iteration and each.measured]
-    if plan.modality.kind != "image" or not plan.centre_first or not paid:
+    if not plan.centre_first or not paid:
         return None
     last, look = paid[-1], next((each for each in receipts if not each.iteration), None)
     scene = joined_scenes(chooser.scenes(last.iteration, pool(last.iteration), renditions_of(plan, look)))

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from http import HTTPStatus
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -157,6 +158,7 @@ class Transcript:
         for entry in read(folder):
             self._index(entry)
         self._file = self._path.open("ab", buffering=0)
+        self._size = os.fstat(self._file.fileno()).st_size
         sync_folder(folder)
         self._end_what_was_cut_off()
 
@@ -166,12 +168,27 @@ class Transcript:
         return self.entries[-1].digest if self.entries else GENESIS
 
     def append(self, record: Record) -> None:
-        """Write a record through to the disk."""
+        """Write a record through to the disk.
+
+        Whoever is interrupted in it leaves a record that the next caller goes on with.
+        """
+        self._catch_up()
         line = Line(seq=len(self.entries), prev=self.head, event=to_event(record))
         raw = line.encode()
         self._file.write(raw)
         os.fsync(self._file.fileno())
         self._index(Entry(line.seq, record, digest(raw)))
+        self._size += len(raw)
+
+    def _catch_up(self) -> None:
+        """Take in what an append wrote that was interrupted before it said so; a torn line is dropped."""
+        size = os.fstat(self._file.fileno()).st_size
+        if size == self._size:
+            return
+        self._drop_torn_line()
+        for entry in islice(read(self.folder), len(self.entries), None):
+            self._index(entry)
+        self._size = os.fstat(self._file.fileno()).st_size
 
     def answers(self, slot: str) -> list[Answered]:
         """Successful answers on record for a slot, oldest first."""
