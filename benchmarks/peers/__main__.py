@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import httpx
 import numpy as np
 from PIL import Image
 
@@ -49,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         def measured(each: tuple[Setting, Contender, int]) -> Row:
             return _measured(*each, url, given.checkout)
 
+        _until_ready(url)
         rows = resumed(given.out / "peers.json", missing, measured)
     (given.out / "peers.md").write_text(written(rows, FID_EYE, ENCODER))
 
@@ -68,6 +71,12 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"--checkout {given.checkout}: there is no pe/runner, so it is no checkout of DPSDA")
     given.work.mkdir(parents=True, exist_ok=True)
     return given
+
+
+def _until_ready(url: str) -> None:
+    """Wait until the model is loaded, so that nobody waits for it who is timed."""
+    while httpx.get(f"{url}/readyz").status_code != 200:
+        time.sleep(0.2)
 
 
 def _measured(setting: Setting, contender: Contender, seed: int, url: str, checkout: Path) -> Row:
