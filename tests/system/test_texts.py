@@ -175,6 +175,21 @@ def test_the_released_means_classify_texts(client: Client, private: Path, tmp_pa
         assert complaint in done.stderr
 
 
+def test_whether_a_dataset_of_texts_is_useful_is_told_in_words_for_texts(
+    client: Client, private: Path, tmp_path: Path
+):
+    out = tmp_path / "run"
+    done = client(*asked(client, private, out, method="dp-means", iterations=1))
+    assert done.returncode == 0
+    summary = json.loads((out / "summary.json").read_text())
+    word = summary["usefulness"]["word"]
+    assert f"{word.upper()}: " in " ".join(done.stdout.split())
+    assert "texts released" in done.stdout
+    assert "; the texts lie " in (out / "release" / "README.md").read_text()
+    assert client("audit", out).returncode == 0
+    assert summary["modality"] == "text"
+
+
 def test_a_table_is_looked_at_before_a_run(client: Client, private: Path, tmp_path: Path):
     done = client("check", private, "--shots", 4, "--unit-column", "patient")
     assert done.returncode == 0, done.stderr

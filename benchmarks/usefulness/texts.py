@@ -1,0 +1,129 @@
+"""Whether the word about a dataset's use is right of texts too: ``python -m benchmarks.usefulness.texts``.
+
+It writes docs/results/usefulness-texts.{md,json}. As ``benchmarks.usefulness``, whose bounds stay as they are: private
+texts are meanings of nouns, the encoder ``words`` votes, hashed words and pairs of words judge. Candidates of the
+bundled language model are asked for by the class's own name, or by one that says nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.release.seen import CANDIDATES, Seen
+from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Verdict, grouped, rates, verdict
+from pcevolve.bench.text_studies import WORLDS
+from pcevolve.encoders import load_encoder
+from pcevolve.evaluation.ngrams import hashed_ngrams
+from pcevolve.private.terms import load_terms
+from pcevolve.public.plan import TEXT_TEMPLATE
+from pcevolve_server.phrases.loading import load
+from pcevolve_server.phrases.model import Phrases
+from pcevolve_server.settings import ModelSettings
+from pcevolve_server.writer import TextRecipe, TextTask
+
+VOTER, JUDGE = "words", "ngrams"
+TOKENS = 40
+NAMED, UNNAMED = "its own names", "names that say nothing"
+
+
+def main() -> None:
+    """Measure all sets and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    given = parser.parse_args()
+    verdicts = {
+        how: list(_verdicts({world: _seen(kinds, how) for world, kinds in WORLDS.items()}, given.seeds, how))
+        for how in (NAMED, UNNAMED)
+    }
+    rows = [{"names": how, **each.row} for how, found in verdicts.items() for each in found]
+    (given.out / "usefulness-texts.json").write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    (given.out / "usefulness-texts.md").write_text(_page(verdicts, given.seeds))
+
+
+def _verdicts(seen: dict[str, Seen], seeds: int, how: str) -> Sequence[Verdict]:
+    """Of candidates that are asked for by one kind of name; those without any model are no part of the second kind."""
+    sources = SOURCES if how == NAMED else tuple(each for each in SOURCES if each not in ("real", "other"))
+    cases = itertools.product(seen, (VOTER,), sources, EPSILONS, range(seeds))
+    found = [verdict(Case(*each), seen, (JUDGE,)) for each in cases]
+    print(how, rates(found), flush=True)
+    return found
+
+
+def _seen(kinds: Sequence[str], how: str) -> Seen:
+    """Private texts and the model's, as voter and judge see them."""
+    names = kinds if how == NAMED else [f"type {chr(ord('A') + place)}" for place in range(len(kinds))]
+    own, rest = load_terms(1, {kind: kind for kind in kinds}, 0)
+    texts = [*own.items, *rest.items]
+    labels = [each.labels[target] for each in (own, rest) for target in each.targets]
+    written = [_written(name, place) for place, name in enumerate(names)]
+    looks = {VOTER: load_encoder(VOTER).embed, JUDGE: _bags}
+    return Seen(
+        {name: np.asarray(look(texts), np.float64) for name, look in looks.items()},
+        {name: [np.asarray(look(each), np.float64) for each in written] for name, look in looks.items()},
+        np.array([kinds.index(label) for label in labels]),
+    )
+
+
+def _bags(texts: Sequence[str]) -> np.ndarray:
+    """Hashed words; zeros where there is none."""
+    return np.nan_to_num(hashed_ngrams(texts))
+
+
+def _written(name: str, place: int) -> list[str]:
+    """What the bundled model writes for a class's prompt."""
+    asked = (("user", TEXT_TEMPLATE.format(domain="definition", label=name)),)
+    first = 1000 * place
+    tasks = [TextTask(TextRecipe(TOKENS), asked, seed) for seed in range(first, first + CANDIDATES)]
+    return [each.text for each in _model().write(tasks)]
+
+
+def _model() -> Phrases:
+    return load(ModelSettings(model="text:bundled", offline=True))
+
+
+def _page(verdicts: Mapping[str, Sequence[Verdict]], seeds: int) -> str:
+    every = [
+        replace(each, case=replace(each.case, source=f"{each.case.source}, {how}"))
+        if each.case.source not in ("real", "other")
+        else each
+        for how, found in verdicts.items()
+        for each in found
+    ]
+    titles = {"candidates": "source", "ε": "epsilon", "set": "set"}
+    found = rates(every)
+    told = FOOTER.format(
+        useful=found["useful"][0],
+        alarms=found["useful"][0] - found["useful"][1],
+        worth=sum(worth for _, worth in found.values()),
+        missed=found["not useful"][1],
+    )
+    return "\n".join([HEADER.format(seeds=seeds, count=len(every)), *grouped(every, titles), told])
+
+
+HEADER = """# The same word about datasets of texts
+
+Written by `python -m benchmarks.usefulness.texts`: {count} datasets of 20 texts per class, selected by ten real shots
+per class at ε = 2, 5 and 10 (δ = 1e-5, replace-one, {seeds} seeds). Private texts are meanings of nouns that no model
+here was trained on; the encoder `words` voted in the candidates' frame, a linear head on hashed words and pairs of
+words judges on real texts. **The bounds are those that were chosen on images** ([usefulness.md](usefulness.md));
+nothing was chosen on these texts. A dataset is *worth it* if it closes at least half of the way from chance to the
+ten shots. Candidates are the bundled language model's, asked for by the class's own name or by one that says nothing
+("type A"); with a few, or a quarter, of unlabelled real texts among them; unlabelled real texts alone; or real texts
+of another set.
+"""
+FOOTER = """
+Of {useful} datasets called useful {alarms} are not worth it; of the {worth} that are worth it {missed} are called not
+useful: those into which a few real texts were mixed among many that say nothing, and some at ε = 2. Where class names
+say nothing the bundled model's own texts were never called useful.
+"""
+
+if __name__ == "__main__":
+    main()
