@@ -33,7 +33,6 @@ SETTINGS = (
     Setting("mnist:3,5,8", 200, 1.0),
     Setting("steel:crazing,patches,scratches", 100, 2.0),
 )
-SHOTS = "shots (no privacy)"
 FID_EYE = "mobilenet"
 """Did not vote."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -83,13 +82,11 @@ class Took:
 
     Attributes:
         seconds: By the clock, from the start of the process to its end.
-        mib: Most memory of the process.
         requests: That the server answered.
         images: That it made.
     """
 
     seconds: float
-    mib: float
     requests: int
     images: int
 
@@ -114,11 +111,11 @@ def run(
     if contender.options is None:
         return _published(setting, seed, url, folder, checkout, labels)
     options = (*contender.options, *_shared(setting, seed, url, private))
-    seconds, mib = _carried_out([str(OURS), "run", *options, "--out", str(folder / "run")], folder)
+    seconds = _carried_out([str(OURS), "run", *options, "--out", str(folder / "run")], folder)
     record = RunReader.strict(folder / "run")
     images = sum(call.count for call in record.require_plan().calls.values())
     requests = Counts.of(record.traffic.attempts).attempts
-    return folder / "run" / "release", Took(seconds, mib, requests, images)
+    return folder / "run" / "release", Took(seconds, requests, images)
 
 
 def _shared(setting: Setting, seed: int, url: str, private: Path) -> tuple[str, ...]:
@@ -161,22 +158,20 @@ def _published(
     }
     file = folder / "job.json"
     file.write_text(json.dumps(job))
-    seconds, mib = _carried_out([sys.executable, "-m", "benchmarks.peers.published", str(file)], folder)
+    seconds = _carried_out([sys.executable, "-m", "benchmarks.peers.published", str(file)], folder)
     said = json.loads((folder / "made" / "took.json").read_text())
-    return folder / "made", Took(seconds, mib, said["requests"], said["images"])
+    return folder / "made", Took(seconds, said["requests"], said["images"])
 
 
-def _carried_out(command: Sequence[str], folder: Path) -> tuple[float, float]:
-    """Seconds and MiB of a process.
+def _carried_out(command: Sequence[str], folder: Path) -> float:
+    """Seconds of a process.
 
     Raises:
         RuntimeError: It failed; its words are in the folder.
     """
     started, log = time.monotonic(), folder / "log.txt"
     with log.open("wb") as sink:
-        process = subprocess.Popen(command, stdout=sink, stderr=sink)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        process = subprocess.run(command, stdout=sink, stderr=sink, check=False)
     if process.returncode != 0:
         raise RuntimeError(f"{command[:4]} failed: {log} says why")
-    return time.monotonic() - started, used.ru_maxrss / 1024
+    return time.monotonic() - started

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.peers import __main__ as peers
 from benchmarks.selectors.__main__ import main as compare
 
 ROOT = Path(__file__).parents[2]
@@ -78,3 +79,10 @@ def test_the_nearest_candidate_benchmark_finds_the_same_as_faiss():
     done = run("benchmarks/nearest.py", *sizes)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
+
+
+def test_the_comparison_with_peers_wants_their_package(tmp_path: Path, capsys):
+    with pytest.raises(SystemExit):
+        peers.main(["--checkout", str(tmp_path), "--work", str(tmp_path / "work")])
+    assert "there is no pe/runner, so it is no checkout of DPSDA" in capsys.readouterr().err
+    assert not (tmp_path / "work").exists()

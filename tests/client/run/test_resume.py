@@ -15,6 +15,7 @@ from pcevolve.cli.main import main
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.run import execution
 from pcevolve.run.settings import RunSettings
+from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
 
@@ -273,6 +274,18 @@ def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(options, server,
     assert ended(capsys, "run", "--resume", "run")[0] == 0
     (row,) = Ledger(Path("ledger.sqlite")).runs()
     assert row.epsilon == 10
+
+
+@pytest.mark.parametrize("said", ["1", "3"])
+def test_a_run_goes_on_with_as_many_at_once_as_it_began_with(options, server, capsys, said):
+    """A version before might have chosen otherwise; here a person did, whose word got lost."""
+    server.instead += [online.Reply(500, b"")]
+    assert ended(capsys, *options, "--at-once", said)[0] == 6
+    config = Path("run", "config.toml")
+    kept = [line for line in config.read_text().splitlines() if not line.startswith("at_once")]
+    config.write_text("\n".join(kept) + "\n")
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    assert RunReader.strict(Path("run")).require_plan().at_once == int(said)
 
 
 def test_ctrl_c_elsewhere_is_an_exit_code_and_no_traceback(monkeypatch, tmp_path, capsys):

@@ -118,6 +118,19 @@ def resolved_plan(
     return checked(PublicPlan, values)
 
 
+def at_the_pace_of(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
+    """Let a run that goes on ask for as many images at once as it began with, which an earlier version chose otherwise.
+
+    Args:
+        begun: The plan on record; None for a run that begins.
+        plan: What the options give now.
+        settings: The options; what they say themselves stands.
+    """
+    if begun is None or settings.at_once is not None:
+        return plan
+    return plan.model_copy(update={"at_once": begun.at_once})
+
+
 def _at_once(components: Components) -> int:
     """How many images may be under way at once: one by one where a generator inside this process makes them.
 
