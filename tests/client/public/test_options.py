@@ -88,3 +88,15 @@ def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
 def test_nothing_of_the_private_side_is_public():
     private = {"private", "test", "unit_map", "ledger", "api_key_file", "out", "lifetime_epsilon"}
     assert not [each.name for each in options_of(RunSettings) if each.name in private and each.setting.public]
+
+
+def test_what_an_option_says_of_itself_comes_before_what_its_setting_says():
+    class Narrower(BaseModel):
+        steps: Annotated[
+            Annotated[int, Field(description="Steps.")] | None,
+            Field(description="Steps; five if not given."),
+            Setting(Panel.IMAGES),
+        ] = None
+
+    (option,) = options_of(Narrower)
+    assert option.help == "Steps; five if not given."

@@ -183,8 +183,9 @@ def _kind(kind: TypeHint) -> str:
 
 
 def _help(notes: tuple[object, ...]) -> str:
-    texts = (each.description for each in notes if isinstance(each, FieldInfo))
-    return next((text for text in texts if text), "")
+    """The last that is said: an option may say more than the setting of a plan that it fills."""
+    texts = [each.description for each in notes if isinstance(each, FieldInfo) and each.description]
+    return texts[-1] if texts else ""
 
 
 def _bounds(notes: tuple[object, ...]) -> str:
