@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 
 import pytest
@@ -58,6 +59,33 @@ def test_an_append_that_was_interrupted_is_gone_on_with(tmp_path, monkeypatch, s
     slots = [each.record.slot for each in list(read(tmp_path / "transcript"))[lines:]]
     assert slots == (["two"] if step == "write" else ["one", "two"])
     assert transcript.entries == list(read(tmp_path / "transcript"))
+
+
+def test_a_disk_that_takes_half_of_a_line_breaks_no_chain(tmp_path, monkeypatch):
+    run = SmallRun.open(tmp_path)
+    transcript, lines = run.transcript, len(run.transcript.entries)
+    file = transcript._file
+
+    class NearlyFull:
+        """Takes ten bytes, and then none."""
+
+        taken = False
+
+        def write(self, data: bytes) -> int:
+            if self.taken:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            self.taken = True
+            return int(file.write(data[:10]))
+
+        def fileno(self) -> int:
+            return int(file.fileno())
+
+    with monkeypatch.context() as full:
+        full.setattr(transcript, "_file", NearlyFull())
+        with pytest.raises(OSError, match="No space left"):
+            transcript.append(Failed(slot="one", reason="cut off"))
+    transcript.append(Failed(slot="two", reason="cut off"))
+    assert [each.record.slot for each in list(read(tmp_path / "transcript"))[lines:]] == ["two"]
 
 
 def test_what_was_answered_is_not_asked_again(tmp_path):

@@ -175,7 +175,9 @@ class Transcript:
         self._catch_up()
         line = Line(seq=len(self.entries), prev=self.head, event=to_event(record))
         raw = line.encode()
-        self._file.write(raw)
+        rest = memoryview(raw)
+        while rest:  # a disk that is nearly full takes a part, and complains the next time
+            rest = rest[self._file.write(rest) :]
         os.fsync(self._file.fileno())
         self._index(Entry(line.seq, record, digest(raw)))
         self._size += len(raw)
