@@ -392,16 +392,23 @@ def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
     assert told_by_rules(honest.plan, run) == told_by_replay(honest.plan, run) != {}
 
 
+def _slot(block: Block) -> str:
+    return next((each.slot for each in block if isinstance(each, Sent | Answered)), "")
+
+
 @pytest.mark.parametrize("name", ["dropped", "moved", "repeated"])
 def test_both_refuse_another_order(honest: Honest, name: str):
-    blocks = list(honest.blocks)
-    sent = [place for place, each in enumerate(blocks) if isinstance(each[0], Sent)]
-    mutations = {
-        "dropped": dropped(sent[1]),
-        "moved": moved(sent[1], sent[3]),
-        "repeated": repeated(sent[1], sent[5]),
-    }
-    mutations[name](honest, blocks)
+    """Of whole requests, each with its answer, so that it does not matter which answers came early."""
+    slots = list(dict.fromkeys(filter(None, map(_slot, honest.blocks))))
+    second, sixth = slots[1], slots[5]
+    of_second = [each for each in honest.blocks if _slot(each) == second]
+    others = [each for each in honest.blocks if _slot(each) != second]
+    after = max(place for place, each in enumerate(others) if _slot(each) == sixth) + 1
+    blocks = {
+        "dropped": others,
+        "moved": [*others[:after], *of_second, *others[after:]],
+        "repeated": [*honest.blocks, of_second[0]],
+    }[name]
     run = honest.record(blocks)
     assert told_by_rules(honest.plan, run) == told_by_replay(honest.plan, run) != {}
 

@@ -269,18 +269,22 @@ def test_what_is_under_way_counts_at_its_price(tmp_path):
     assert len(provider.requests) == 1 + 7  # the greeting is free
 
 
-def answering_nothing(request: online.Heard) -> online.Reply:
-    """Says who it is, and never what it made."""
-    if request.method == "POST":
-        time.sleep(30)
-    return online.said(200, [_model()])
+class Silent:
+    """Says who it is, and not what it made until nobody listens any more."""
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+
+    def __call__(self, request: online.Heard) -> online.Reply:
+        if request.method == "POST":
+            self.released.wait(60)
+        return online.said(200, [_model()])
 
 
 def test_who_interrupts_does_not_wait_for_answers(tmp_path):
     """Real connections to a server that never answers a request for images."""
-    silent = online.LocalServer(
-        lambda request: online.said(200, [_model()]) if request.method == "GET" else time.sleep(30)
-    )
+    silence = Silent()
+    silent = online.LocalServer(silence)
     plan = small_plan(**SHAPE, at_once=AT_ONCE, api=silent.address)
     address = Address(silent.address, online.KEY)
     run = SmallRun.open(tmp_path, plan, HttpTransport(60), address=address)
@@ -293,4 +297,5 @@ def test_who_interrupts_does_not_wait_for_answers(tmp_path):
     sent = [slot for kind, slot in kinds(tmp_path) if kind is Sent and slot != "hello"]
     assert len(sent) == 2  # two images each
     assert sum(kind is Failed for kind, _ in kinds(tmp_path)) == 2
+    silence.released.set()
     silent.close()
