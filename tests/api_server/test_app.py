@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from pcevolve_server.app import create_app
 from pcevolve_server.engines import thread
-from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.errors import EngineLostError, ModelLoadError
 from pcevolve_server.keys import Key
 from pcevolve_server.logs import JsonFormatter, TerminalFormatter
 from pcevolve_server.safety import SafeGenerator
@@ -435,6 +435,29 @@ def test_a_model_that_cannot_be_loaded_is_reported(wait):
         wait(lambda: failures)
         error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
     assert str(failures[0]) == "no such model"
+
+
+def test_an_engine_that_is_lost_ends_the_server_and_is_not_said_to_be_ready(fake, wait):
+    failures = []
+
+    async def opened():
+        engine = await thread.opening(lambda: fake)()
+
+        async def run(tasks, told):
+            raise EngineLostError("nothing is left")
+
+        engine.run = run
+        return engine
+
+    with TestClient(create_app(Settings(), opened, failures.append), base_url=HERE) as client:
+        wait(lambda: client.get(wire.READY).status_code == 200)
+        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
+        wait(lambda: failures)
+        ready = client.get(wire.READY)
+        assert (ready.status_code, ready.json()) == (503, {"status": "failed"})
+        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
+        assert "pcevolve_ready 0.0" in client.get("/metrics").text
+    assert [str(each) for each in failures] == ["nothing is left"]
 
 
 @pytest.mark.parametrize("given", ["abc-1.2_3", "a" * 64])

@@ -12,7 +12,13 @@ import pytest
 import yaml
 
 from pcevolve_server.engines import choice
-from pcevolve_server.errors import ContentRejectedError, GenerationError, NotReadyError, SettingsError
+from pcevolve_server.errors import (
+    ContentRejectedError,
+    EngineLostError,
+    GenerationError,
+    NotReadyError,
+    SettingsError,
+)
 from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.settings import EngineKind, ModelSettings, Settings
 from pcevolve_server.shelf import Offer
@@ -107,8 +113,8 @@ def test_no_replica_and_none_to_come_is_a_503(cluster):
         asyncio.run(engine_before(cluster, Handle(gone)).run(TASKS))
 
 
-def test_what_no_cluster_will_answer_any_more_is_a_503(cluster):
-    with pytest.raises(NotReadyError, match="cluster is gone") as failure:
+def test_what_no_cluster_will_answer_any_more_is_a_503_and_says_that_the_engine_is_lost(cluster):
+    with pytest.raises(EngineLostError, match="cluster is gone") as failure:
         asyncio.run(engine_before(cluster, Handle(None), times=2).run(TASKS))
     assert failure.value.code == "failed"
 

@@ -5,12 +5,12 @@ The queue lives on the event loop and needs no lock; only finished batches go to
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from pcevolve_server import tracing
 from pcevolve_server.engines import Engine
-from pcevolve_server.errors import DeadlineError, NotReadyError
+from pcevolve_server.errors import DeadlineError, EngineLostError, NotReadyError
 from pcevolve_server.generator import Picture, Task
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.progress import Progress, shown
@@ -33,8 +33,23 @@ class Batcher:
     its own length, and each runs alone, so that the same request gives the same bytes whatever else is going on.
     """
 
-    def __init__(self, engine: Engine, metrics: Metrics, settings: Settings) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        metrics: Metrics,
+        settings: Settings,
+        on_lost: Callable[[EngineLostError], None] = lambda _: None,
+    ) -> None:
+        """Begin to wait for requests.
+
+        Args:
+            engine: Runs the batches.
+            metrics: Counts them.
+            settings: Batching and queue.
+            on_lost: Told when the engine is lost for good, after those whose batch it had.
+        """
         self._engine, self._metrics, self._settings = engine, metrics, settings
+        self._on_lost = on_lost
         self._rooms = Rooms(engine, settings)
         self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
@@ -182,6 +197,8 @@ class Batcher:
         # Before the requests go on: their spans end after those of their parts.
         tracing.ran(((chunk.span, chunk.since) for chunk in batch), started, len(tasks), stages)
         deliver(batch, outcome)
+        if isinstance(outcome, EngineLostError):
+            self._on_lost(outcome)
 
     def _tell(self, made: list[Made]) -> Mapping[str, float]:
         """Count what a run made, and return how long its stages took."""

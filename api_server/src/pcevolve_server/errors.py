@@ -18,6 +18,7 @@
         ├── BusyError              429  with Retry-After
         ├── GenerationError        500
         ├── NotReadyError          503  loading or stopping, with Retry-After
+        │   └── EngineLostError        the models will not come back; exit code 3
         ├── DeadlineError          503  not done in the time that a request may take
         ├── CrowdedError           503  too many connections, with Retry-After
         └── AbandonedError         499  the caller hung up; never sent
@@ -140,6 +141,12 @@ class NotReadyError(RequestError):
     """The model is loading, or the server is stopping."""
 
     status, type, default_code = 503, "server_error", "not_ready"
+
+
+class EngineLostError(NotReadyError):
+    """What ran the models is gone and will not come back: the process ends with this, to be started anew."""
+
+    default_code, exit_code = "failed", 3
 
 
 class DeadlineError(RequestError):

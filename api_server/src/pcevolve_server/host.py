@@ -33,7 +33,7 @@ class Host:
             settings: Batching and queue.
             opening: Loads the model.
             metrics: Counts batches and readiness.
-            on_failure: Told why ``opening`` failed, on the event loop.
+            on_failure: Told why ``opening`` failed, or that the engine is lost, on the event loop.
             on_ready: Told what each model can do once they answer, on the event loop.
         """
         self._on_ready = on_ready
@@ -130,17 +130,21 @@ class Host:
         # gather hands over whatever a model library raised, so that it ends the process in one place.
         (outcome,) = await asyncio.gather(self._open_engine(), return_exceptions=True)
         if isinstance(outcome, BaseException):
-            self._status = "failed"
-            self._on_failure(outcome)
+            self._fail(outcome)
             return
-        self._serving = outcome, Batcher(outcome, self._metrics, self._settings)
+        self._serving = outcome, Batcher(outcome, self._metrics, self._settings, self._fail)
         self._status = "ready"
         self._metrics.ready.set(1)
         self._metrics.watch(outcome)
         self._on_ready(self.infos)
 
+    def _fail(self, failure: BaseException) -> None:
+        self._status = "failed"
+        self._metrics.ready.set(0)
+        self._on_failure(failure)
+
     def _ready(self) -> tuple[Engine, Batcher]:
-        if self._serving is None:
+        if self._serving is None or self._status == "failed":
             raise NotReadyError(
                 f"the model is {self._status}", code=self._status, retry_after_seconds=_LOADING_RETRY_SECONDS
             )

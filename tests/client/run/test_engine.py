@@ -79,7 +79,9 @@ def test_a_run_on_ray_releases_what_one_in_this_process_does_and_leaves_nothing_
     assert receipts(ray) == receipts(local)
     assert released_files(ray) == released_files(local)
     heard = [(each.path, each.body) for each in server.heard]
-    assert sorted(heard[greeted:]) == sorted(heard[:greeted])  # several are under way at once, and arrive in any order
+    assert sorted(heard[greeted:]) == sorted(
+        heard[:greeted]
+    )  # several are under way at once, and arrive in any order
     said = capfd.readouterr().err.lower()
     assert "on ray, in processes of this machine alone" in " ".join(said.split())
     assert not any(word in said for word in ("worker", "dataset_", "raylet", "gcs"))

@@ -17,7 +17,13 @@ from pcevolve_server.engines.cancelling import finished
 from pcevolve_server.engines.cluster.connection import Connection
 from pcevolve_server.engines.cluster.deployment import Scale, Wanted, application
 from pcevolve_server.engines.engine import Told, untold
-from pcevolve_server.errors import GenerationError, ModelLoadError, NotReadyError, RequestError
+from pcevolve_server.errors import (
+    EngineLostError,
+    GenerationError,
+    ModelLoadError,
+    NotReadyError,
+    RequestError,
+)
 from pcevolve_server.settings import ModelSettings, Settings
 from pcevolve_server.shelf import Offer, Traffic
 from pcevolve_server.work import Made, Work
@@ -111,7 +117,8 @@ class ClusterEngine:
 
         Raises:
             GenerationError: Replica after replica died.
-            NotReadyError: There is no replica and none will come, or no cluster any more.
+            NotReadyError: There is no replica and none will come.
+            EngineLostError: There is no cluster any more.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -138,7 +145,7 @@ class ClusterEngine:
         while not (await asyncio.wait({answer}, timeout=self._watch_seconds))[0]:
             if not await self._connection.alive():
                 answer.cancel()
-                raise NotReadyError("the Ray cluster is gone: start the server anew", code="failed")
+                raise EngineLostError("the Ray cluster is gone: start the server anew")
         return answer.result()
 
     async def close(self) -> None:
