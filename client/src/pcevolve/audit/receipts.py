@@ -9,8 +9,9 @@ from pcevolve import methods
 from pcevolve.audit.populations import Populations
 from pcevolve.dp.accountants import within
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, is_released
+from pcevolve.public.noised import choices_of
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Chosen, Receipt
+from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.transcript import RunReader
 
 
@@ -57,11 +58,23 @@ def _prices(run: RunReader, plan: PublicPlan) -> Iterator[str]:
 
 def _strangers(run: RunReader, plan: PublicPlan, receipt: Receipt) -> Iterator[str]:
     """Names of no candidate that a receipt chose from; for a method that measures nothing there is no other check."""
+    if plan.varies_noised:
+        if receipt.choices != _noised(run, plan, receipt):
+            yield "names other images than those that were measured"
+        return
     pool = Populations(plan, run.outputs).pool(receipt.iteration).candidates
     for choice in receipt.choices:
         known = {Chosen(each.id, each.digest) for each in pool.get(choice.label, ())}
         if not known.issuperset(choice.chosen):
             yield f"names an image that is not among those it chose from, for {choice.label!a}"
+
+
+def _noised(run: RunReader, plan: PublicPlan, receipt: Receipt) -> tuple[Choice, ...]:
+    """What a receipt has to say of noised private images; nothing where what was measured is none."""
+    try:
+        return choices_of(plan, run.bodies.file(receipt.measured))
+    except ValueError:
+        return ()
 
 
 def _may_say(plan: PublicPlan, receipt: Receipt) -> bool:

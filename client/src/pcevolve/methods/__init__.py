@@ -10,7 +10,7 @@ May import ``dp``, ``public`` and ``privacy``. Imported by ``audit``, ``bench``,
 from __future__ import annotations
 
 from pcevolve.errors import UsageError
-from pcevolve.methods import aug_pe, auto, dp_means, jvem, le, pcevolve, pcevolve_gm, pe, random, secpe, t2i
+from pcevolve.methods import aug_pe, auto, dp_means, dpimg, jvem, le, pcevolve, pcevolve_gm, pe, random, secpe, t2i
 from pcevolve.methods.method import Method
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
@@ -22,6 +22,7 @@ METHODS: dict[str, Method] = {
     for each in (
         aug_pe.METHOD,
         dp_means.METHOD,
+        dpimg.METHOD,
         jvem.METHOD,
         le.METHOD,
         pcevolve.METHOD,

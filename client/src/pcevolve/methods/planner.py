@@ -27,6 +27,7 @@ SENSITIVITIES: Mapping[str, tuple[Callable[[Scope], float], str]] = {
     "cells": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
     "votes-rank": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
     "means": (lambda scope: bounded_sum_sensitivity(scope.relation), "clip radii R"),
+    "noised": (lambda scope: histogram_sensitivity(scope.relation), "sqrt(d) for d values of an image"),
     "noisy-argmax": (lambda scope: bounded_vector_sensitivity(scope.candidates), "utility"),
 }
 """L2 sensitivity of each selector that adds Gaussian noise, and the unit that it is in."""

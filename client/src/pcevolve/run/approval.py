@@ -83,7 +83,7 @@ def require_liking(components: Components, folder: RunFolder) -> None:
     Raises:
         UsageError: They are not what is wanted; nothing was spent.
     """
-    if components.method.selector is None or components.settings.yes or not sys.stdin.isatty():
+    if not components.method.compares or components.settings.yes or not sys.stdin.isatty():
         return
     _ask(
         "Do these look like your domain? Go on?",

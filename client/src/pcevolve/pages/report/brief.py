@@ -77,6 +77,8 @@ def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
     if not total.images:
         chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
         return f"{words}. No image was sent.{chosen}"
+    if plan.varies_noised:
+        return f"{words}. Noised private images left, the released ones: {total.distinct:,} different images in all."
     whose = "had sent before" if plan.library else "had made itself"
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
 
@@ -87,6 +89,11 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
         return "Nobody can tell: the generator ran inside the process that held the private images."
     if unexplained:
         return "This cannot be said: images are on record for whose leaving there is no reason."
+    if plan.varies_noised:
+        return (
+            "Private images without noise, file names, and whatever else was computed from private images. What left of "
+            "them is noised images, released at the price below; the record holds them too."
+        )
     if not looked:
         return "Everything private: no private image was looked at."
     seen = (
