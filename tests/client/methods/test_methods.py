@@ -169,7 +169,9 @@ def test_a_method_by_name_is_taken_as_it_is():
 
 
 def test_an_unknown_method_is_refused_with_the_choices():
-    with pytest.raises(UsageError, match=r"choose one of aug-pe, auto, dp-means, dpimg, jvem, le, pcevolve.* t2i"):
+    with pytest.raises(
+        UsageError, match=r"choose one of aug-pe, auto, dp-means, dpimg, jvem, le, pcevolve.* t2i"
+    ):
         methods.default_delta("magic")
 
 

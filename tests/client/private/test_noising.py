@@ -61,7 +61,9 @@ def moved(one: tuple[int, ...], other: tuple[int, ...], renamed: dict[int, int])
     return sum(a != renamed.get(b, b) for a, b in zip(one, other, strict=True))
 
 
-def coupled(one: Counter[tuple[int, ...]], other: Counter[tuple[int, ...]], renamed: dict[int, int], most: int) -> bool:
+def coupled(
+    one: Counter[tuple[int, ...]], other: Counter[tuple[int, ...]], renamed: dict[int, int], most: int
+) -> bool:
     """Whether the two distributions can be had together so that no pair differs in more than ``most`` places."""
     pairs = [(a, b) for a in one for b in other if moved(a, b, renamed) <= most]
     if not pairs:
@@ -74,12 +76,16 @@ def coupled(one: Counter[tuple[int, ...]], other: Counter[tuple[int, ...]], rena
 
 @pytest.mark.parametrize("wanted", [1, 2])
 @pytest.mark.parametrize("units", UNITS.values(), ids=UNITS)
-def test_a_unit_more_or_less_changes_one_place_at_most_whatever_order_it_stands_in(wanted: int, units: tuple[int, ...]):
+def test_a_unit_more_or_less_changes_one_place_at_most_whatever_order_it_stands_in(
+    wanted: int, units: tuple[int, ...]
+):
     targets = (0, 0, 1)
     with_it = orders(targets, units, wanted)
     for gone in set(units):
         kept = [place for place in range(3) if units[place] != gone]
-        without = orders(tuple(targets[place] for place in kept), tuple(units[place] for place in kept), wanted)
+        without = orders(
+            tuple(targets[place] for place in kept), tuple(units[place] for place in kept), wanted
+        )
         assert coupled(with_it, without, dict(enumerate(kept)), most=1)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pcevolve import methods
 from pcevolve.audit.populations import Populations
 from pcevolve.dp.accountants import within
+from pcevolve.errors import TranscriptError
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, is_released
 from pcevolve.public.noised import choices_of
 from pcevolve.public.plan import PublicPlan
@@ -73,7 +74,7 @@ def _noised(run: RunReader, plan: PublicPlan, receipt: Receipt) -> tuple[Choice,
     """What a receipt has to say of noised private images; nothing where what was measured is none."""
     try:
         return choices_of(plan, run.bodies.file(receipt.measured))
-    except ValueError:
+    except (ValueError, TranscriptError):
         return ()
 
 

@@ -191,7 +191,9 @@ class Policy:
         if isinstance(verdict, NoImage) or source is None:
             return self._dialect.encode(state.plan, call, None)
         if isinstance(source, Noised):
-            return self._dialect.encode(state.plan, call, self._noised_file(state.plan, call, verdict, source))
+            return self._dialect.encode(
+                state.plan, call, self._noised_file(state.plan, call, verdict, source)
+            )
         self._require_named(verdict, call, source)
         if isinstance(verdict, ItsPrompt):
             return self._dialect.encode(state.plan, replace(call, wording=verdict.wording), None)

@@ -10,7 +10,20 @@ May import ``dp``, ``public`` and ``privacy``. Imported by ``audit``, ``bench``,
 from __future__ import annotations
 
 from pcevolve.errors import UsageError
-from pcevolve.methods import aug_pe, auto, dp_means, dpimg, jvem, le, pcevolve, pcevolve_gm, pe, random, secpe, t2i
+from pcevolve.methods import (
+    aug_pe,
+    auto,
+    dp_means,
+    dpimg,
+    jvem,
+    le,
+    pcevolve,
+    pcevolve_gm,
+    pe,
+    random,
+    secpe,
+    t2i,
+)
 from pcevolve.methods.method import Method
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget

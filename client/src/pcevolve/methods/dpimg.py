@@ -1,4 +1,4 @@
-"""DPImg: the private images themselves under Gaussian noise, varied by the provider (baseline of the PCEvolve paper)."""
+"""DPImg: private images themselves under Gaussian noise, varied by the provider (baseline of the PCEvolve paper)."""
 
 from __future__ import annotations
 

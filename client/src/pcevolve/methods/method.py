@@ -43,8 +43,8 @@ COUNTED = (
     "Gaussian noise on a histogram of the same sensitivity"
 )
 NOISED = (
-    "the noise on each of an image's {values:,} values, which lie in [0, 1], has a standard deviation of {sigma:.4g}; by "
-    "the paper's own formula, sensitivity times sqrt(2 ln(1.25/delta))/epsilon, it would be {paper:.4g}"
+    "the noise on each of an image's {values:,} values, which lie in [0, 1], has a standard deviation of {sigma:.4g}; "
+    "by the paper's own formula, sensitivity times sqrt(2 ln(1.25/delta))/epsilon, it would be {paper:.4g}"
 )
 SECRETS = (
     "beside that, a secret that its owner declared and that somebody guesses with a probability of {prior:g} before "
@@ -247,7 +247,9 @@ class Method:
                 f"method '{self.name}' counts no votes, so it releases no class counts with them"
             )
         if plan.varies_noised != self.noises:
-            raise UsageError(f"method '{self.name}' varies {'noised private' if self.noises else 'received'} images")
+            raise UsageError(
+                f"method '{self.name}' varies {'noised private' if self.noises else 'received'} images"
+            )
         paid = self.accesses(
             plan.budget,
             scope_of(plan),

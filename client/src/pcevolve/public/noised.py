@@ -70,7 +70,9 @@ def choices_of(plan: PublicPlan, measurement: bytes) -> tuple[Choice, ...]:
 def png(pixels: Pixels) -> bytes:
     """The file of uint8 pixels ``(height, width, 3)``."""
     height, width, _ = pixels.shape
-    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each begins with the number of its filter: none
+    rows = np.zeros(
+        (height, 1 + 3 * width), dtype=np.uint8
+    )  # each begins with the number of its filter: none
     rows[:, 1:] = pixels.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     data = _stored(rows.tobytes())

@@ -177,7 +177,9 @@ class PublicPlan(BaseModel):
     vary_by: Annotated[settings.VaryBy, Field(exclude_if=lambda by: by == "image")] = "image"
     # Absent in plans of earlier versions, and where the provider's own images are varied. DPImg: a paid release is of
     # the private images themselves under noise, and these are what is varied.
-    varied: Annotated[Literal["received", "noised"], Field(exclude_if=lambda of: of == "received")] = "received"
+    varied: Annotated[Literal["received", "noised"], Field(exclude_if=lambda of: of == "received")] = (
+        "received"
+    )
     batch: settings.Batch = 32
     # Absent in plans of earlier versions, and where one request waits for the other.
     at_once: Annotated[settings.AtOnce, Field(exclude_if=lambda most: most == 1)] = 1

@@ -172,7 +172,7 @@ class Components:
         return Chooser(plan, self.encoder, transcript.bodies.file, selector)
 
     def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
-        """The side that looks at private images: the one that chooses, or that noises them; or the control's blind one."""
+        """The side that looks at private images: one that chooses, or that noises them; or the control's blind one."""
         events = self.method.planned(plan)
         if self.method.noises:
             return NoisingJudge(self.data, account, self.noise, plan, events[1][0])

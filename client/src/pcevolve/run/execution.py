@@ -121,7 +121,9 @@ def preview(run: CheckedRun) -> Path:
             _session(_components(run, console), run.folder, console) as session,
         ):
             if not session.plan.opening:
-                raise UsageError(f"method '{session.plan.method}' asks for no image before it has released something")
+                raise UsageError(
+                    f"method '{session.plan.method}' asks for no image before it has released something"
+                )
             show_opening(session.gate, session.plan, run.folder, console)
     except KeyboardInterrupt:
         raise stopped_early(run.folder) from None

@@ -61,8 +61,8 @@ MethodName = Annotated[
     str,
     Field(
         description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, pcevolve, pcevolve-g, "
-        "pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, random (control), t2i (no evolution) or le (the same by "
-        "several prompts)."
+        "pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, dpimg (noised private images), random (control), t2i (no "
+        "evolution) or le (the same by several prompts)."
     ),
     Setting(Panel.MOST_USED, public=True),
 ]

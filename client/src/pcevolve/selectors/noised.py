@@ -1,4 +1,4 @@
-"""Noised private images (DPImg): every class's private images themselves, as many as the plan says, under Gaussian noise.
+"""Noised private images (DPImg): as many of every class as the plan says, under Gaussian noise.
 
 Which unit comes into which place of its class is drawn at random. That is what bounds a unit's influence: where images
 stood in the order of their names, one more of them could move all the others, and every place would change. Source:
@@ -27,7 +27,7 @@ from pcevolve.selectors.scene import (
 )
 
 BLANK: Final = 0.5
-"""Every value of an image that stands in a place for which there is no unit: mid-grey, released under the same noise."""
+"""Every value of an image in a place for which there is no unit: mid-grey, released under the same noise."""
 
 
 def noised(

@@ -91,8 +91,8 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
         return "This cannot be said: images are on record for whose leaving there is no reason."
     if plan.varies_noised:
         return (
-            "Private images without noise, file names, and whatever else was computed from private images. What left of "
-            "them is noised images, released at the price below; the record holds them too."
+            "Private images without noise, file names, and whatever else was computed from private images. What left "
+            "of them is noised images, released at the price below; the record holds them too."
         )
     if not looked:
         return "Everything private: no private image was looked at."
