@@ -78,6 +78,43 @@ def test_noised_private_images_have_no_rounds_before_or_after(client: Client, tm
         assert next(iter(wrong)) in refused.stderr
 
 
+def test_a_method_without_a_guarantee_runs_only_if_it_is_told_so_and_bears_the_mark(
+    client: Client, tmp_path: Path
+):
+    private, run, ledger = class_folders(tmp_path / "private", seed=1), tmp_path / "run", tmp_path / "ledger"
+    options = client.run_options(private, run, method="rf", iterations=0, ledger=ledger)
+    refused = client(*options)
+    assert refused.returncode == 2
+    assert "'rf' protects nobody" in refused.stderr
+    assert not run.exists()
+    done = client(*options, "--not-private", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "NOT PRIVATE" in done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["images_released"], summary["epsilon_spent"]) == (8, None)
+    assert any("NOT PRIVATE" in mark for mark in summary["marks"])
+    assert all(path.name.startswith("NOT-PRIVATE-") for path in (run / "release").rglob("*.png"))
+    assert not any(
+        "image" in event["body"]["text"]
+        for event in events(run)
+        if event["kind"] == "sent"
+        if event["body"]["text"]
+    )
+
+    audited = client("audit", run)
+    assert audited.returncode == 1
+    assert "a NOT PRIVATE run passes only with --allow-insecure" in audited.stderr
+    assert client("audit", run, "--allow-insecure").returncode == 0
+    shown = json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
+    assert [(row["noise"], row["epsilon"]) for row in shown] == [("none: NOT PRIVATE", None)]
+    later = client(*client.run_options(private, tmp_path / "later", method="pe", ledger=ledger))
+    assert later.returncode == 4
+    assert "a NOT PRIVATE run used these data" in later.stderr
+    wrong = client(*client.run_options(private, tmp_path / "other", method="pe"), "--not-private")
+    assert wrong.returncode == 2
+    assert "--not-private means nothing to method 'pe'" in wrong.stderr
+
+
 @pytest.mark.parametrize(("appearance", "settled"), [("matched", [[]]), ("auto", [[0.0], [1.0]])])
 def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(
     client: Client, tmp_path: Path, appearance: str, settled: list[list[float]]

@@ -21,6 +21,7 @@ from pcevolve.methods import (
     pcevolve_gm,
     pe,
     random,
+    rf,
     secpe,
     t2i,
 )
@@ -45,6 +46,7 @@ METHODS: dict[str, Method] = {
         pe.METHOD,
         pe.EXPONENTIAL,
         random.METHOD,
+        rf.METHOD,
         secpe.METHOD,
         t2i.METHOD,
     )

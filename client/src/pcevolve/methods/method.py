@@ -30,6 +30,7 @@ SelectorName = Literal[
     "joint",
     "means",
     "noised",
+    "resembling",
 ]
 AppearanceMode = Literal["as-is", "matched", "auto"]
 
@@ -141,6 +142,11 @@ class Method:
     reworded: bool = False
 
     @property
+    def not_private(self) -> bool:
+        """Whether private data have a say without any noise, so that it takes ``--not-private``."""
+        return "not_private" in self.own
+
+    @property
     def compares(self) -> bool:
         """Whether private images are embedded and compared with the provider's."""
         return self.selector is not None and not self.noises
@@ -245,6 +251,10 @@ class Method:
         if plan.class_counts and "class_counts" not in self.own:
             raise UsageError(
                 f"method '{self.name}' counts no votes, so it releases no class counts with them"
+            )
+        if plan.not_private != self.not_private:
+            raise UsageError(
+                f"method '{self.name}' {'needs' if self.not_private else 'is no method for'} --not-private"
             )
         if plan.varies_noised != self.noises:
             raise UsageError(

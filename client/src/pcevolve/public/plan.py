@@ -199,6 +199,8 @@ class PublicPlan(BaseModel):
     image_hosts: settings.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
+    # Absent in plans of earlier versions, and of every run that promises something.
+    not_private: Annotated[settings.NotPrivate, Field(exclude_if=operator.not_)] = False
     earlier: Earlier = Earlier()
     in_turns: Annotated[bool, Field(exclude_if=operator.not_)] = False
     # What is not there is not written down, so that plans of other providers' runs stay as they were.
@@ -308,8 +310,15 @@ class PublicPlan(BaseModel):
 
     @property
     def secure(self) -> bool:
-        """Whether the noise protects anybody; a run for which it does not is INSECURE and promises nothing."""
-        return self.noise == "os-csprng"
+        """Whether noise protects anybody; a run for which it does not promises nothing, and ``mark`` says why."""
+        return self.noise == "os-csprng" and not self.not_private
+
+    @property
+    def mark(self) -> str:
+        """The word for a run that promises nothing: its noise came from a seed, or it has none; else empty."""
+        if self.not_private:
+            return "NOT PRIVATE"
+        return "" if self.secure else "INSECURE"
 
     @property
     def in_process(self) -> bool:

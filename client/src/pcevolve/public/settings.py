@@ -181,6 +181,14 @@ ClassCounts = Annotated[
     ),
     _EVOLUTION,
 ]
+NotPrivate = Annotated[
+    bool,
+    Field(
+        description="Allow a method without any guarantee (rf): dataset, record and report then tell about the private "
+        "images what no noise hides, and say NOT PRIVATE for good.",
+    ),
+    _PRIVACY,
+]
 Tau = Annotated[
     float,
     Field(

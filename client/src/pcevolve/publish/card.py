@@ -9,7 +9,7 @@ from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.front_matter import front_matter
-from pcevolve.publish.promises import NO_GUARANTEE, assumptions, how_made, in_all, marks
+from pcevolve.publish.promises import assumptions, how_made, in_all, marks, no_guarantee
 from pcevolve.publish.provenance import as_code, library_section, real_images, title
 from pcevolve.publish.release import Release
 from pcevolve.transcript.layout import CLASSIFIER, Form
@@ -139,7 +139,7 @@ def _promised(release: Release) -> str:
     plan = release.plan
     spent = release.guarantee.epsilon_spent
     if spent is None:
-        return f"There is {NO_GUARANTEE}."
+        return f"There is {no_guarantee(plan)}."
     events = [event for receipt in release.receipts for event in receipt.events]
     together = in_all(plan, events)
     return (

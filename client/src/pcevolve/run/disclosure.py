@@ -18,7 +18,7 @@ from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
 from pcevolve.public.modalities import Texts
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks, real_images
+from pcevolve.publish import ON_TRUST, assumptions, in_all, marks, no_guarantee, real_images
 from pcevolve.run.components import Components
 
 NAMED = 5
@@ -126,7 +126,7 @@ def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
 
 def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
     if not plan.secure:
-        return NO_GUARANTEE
+        return no_guarantee(plan)
     spent = loss(epsilon(paid, plan.delta))
     promised = f"epsilon {spent}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
     return f"{promised}; {ON_TRUST}" if plan.in_process else promised

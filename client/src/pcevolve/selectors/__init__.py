@@ -24,6 +24,7 @@ from pcevolve.selectors.contrastive import (
 from pcevolve.selectors.joint import Joint
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.noised import Noised
+from pcevolve.selectors.resembling import Resembling
 from pcevolve.selectors.scene import Measurement, Measurer, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.votes import ExponentialVotes, Votes
 
@@ -41,6 +42,7 @@ SELECTORS: Mapping[str, Callable[[], Selector]] = {
     "votes-em": ExponentialVotes,
     "joint": Joint,
     "means": Means,
+    "resembling": Resembling,
 }
 """Selectors by the names that methods give them."""
 MEASURERS: Mapping[str, Callable[[], Measurer]] = {**SELECTORS, "noised": Noised}

@@ -101,6 +101,11 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
         if plan.varies_prompts
         else "which of its images were chosen"
     )
+    if plan.not_private:
+        return (
+            "Private images, file names and embeddings. But dataset and record hold numbers that were computed from "
+            "them without noise: they are NOT PRIVATE. The provider got prompts alone."
+        )
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         "Private images, file names, embeddings, and whatever else was computed from private images, but for the "
@@ -110,6 +115,8 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
 
 def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     """The privacy loss as an attacker's odds."""
+    if plan.not_private:
+        return Odds("No bound.", "There was no noise: whoever reads the record may be right every time.")
     if not plan.secure:
         return Odds(
             "No bound.", "The noise came from a seed: whoever knows the seed can be right every time."
