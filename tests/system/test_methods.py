@@ -82,7 +82,7 @@ def test_a_method_without_a_guarantee_runs_only_if_it_is_told_so_and_bears_the_m
     client: Client, tmp_path: Path
 ):
     private, run, ledger = class_folders(tmp_path / "private", seed=1), tmp_path / "run", tmp_path / "ledger"
-    options = client.run_options(private, run, method="rf", iterations=0, ledger=ledger)
+    options = client.run_options(private, run, method="rf", ledger=ledger)
     refused = client(*options)
     assert refused.returncode == 2
     assert "'rf' protects nobody" in refused.stderr
