@@ -100,8 +100,10 @@ def plan(
         appearance: ``matched`` or ``as-is``; the method's own if None.
 
     Raises:
-        UsageError: The method needs a δ, or has no such calibration.
+        UsageError: The method needs a δ, has no such calibration, or promises nothing.
     """
+    if method.not_private:
+        raise UsageError(f"method '{method.name}' promises nothing, so it has no price: no epsilon bounds it")
     return _priced(method.accesses(budget, scope, calibration, appearance), budget, method, scope)
 
 
