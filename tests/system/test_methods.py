@@ -95,7 +95,7 @@ def test_a_method_without_a_guarantee_runs_only_if_it_is_told_so_and_bears_the_m
     assert any("NOT PRIVATE" in mark for mark in summary["marks"])
     assert all(path.name.startswith("NOT-PRIVATE-") for path in (run / "release").rglob("*.png"))
     assert not any(
-        "image" in event["body"]["text"]
+        '"image"' in event["body"]["text"]
         for event in events(run)
         if event["kind"] == "sent"
         if event["body"]["text"]
