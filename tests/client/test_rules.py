@@ -9,7 +9,8 @@ import pytest
 
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Choice, Chosen, Receipt
-from pcevolve.rules import NoImage, OneImage, PlanNames, ReceiptChose, Refusal, RunState
+from pcevolve.rules import NoImage, OneImage, PlanNames, ReceiptChose, Refusal, ReleasedNoised, RunState
+from support.noised import noised_plan
 from support.runs import small_plan
 
 PLAN = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
@@ -160,3 +161,40 @@ def test_a_run_is_complete_when_its_last_call_is_answered():
     state = state_before("none")
     assert state.complete
     assert not state_before(FIRST).complete
+
+
+NOISED = noised_plan()
+VARY = "i001/c000/n000000"
+
+
+def released(*ids: str, run_id: str = NOISED.run_id) -> Receipt:
+    return receipt(run_id=run_id, cut=ids)
+
+
+def test_a_noised_private_image_leaves_with_the_call_of_its_place_because_it_is_what_was_released():
+    state, paid = RunState(NOISED), released("p001-c000-000000", "p001-c000-000001")
+    state.note_receipt(paid)
+    assert state.verdict(NOISED.calls[VARY]) == OneImage(paid.of("cut")[0], ReleasedNoised(paid))
+
+
+@pytest.mark.parametrize(
+    ("held", "why"),
+    [
+        (released("p001-c000-000001", "p001-c000-000000"), "names something else than the noised image"),
+        (released("p001-c001-000000"), "names something else than the noised image"),
+        (released("i000-c000-000000"), "names something else than the noised image"),
+        (released(), "has no receipt"),
+        (released("p001-c000-000000", run_id="f" * 32), "has a receipt of another run"),
+    ],
+    ids=["another place", "another class", "a candidate", "none", "another run"],
+)
+def test_nothing_else_leaves_in_its_place(held: Receipt, why: str):
+    state = RunState(NOISED)
+    state.note_receipt(held)
+    assert why in refused(state, NOISED.calls[VARY])
+
+
+def test_a_plan_that_varies_received_images_knows_no_such_reason():
+    state = state_before(FIRST)
+    state.note_receipt(receipt(cut=("p001-c000-000000", "p001-c000-000001")))
+    assert "names an image that is not what the API sent" in refused(state, PLAN.calls[FIRST])

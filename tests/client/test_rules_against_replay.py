@@ -17,9 +17,10 @@ from pcevolve.evolve import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
+from pcevolve.public.noised import files_in
 from pcevolve.public.plan import Call, Extension, PublicPlan
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
-from pcevolve.rules import ItsPrompt, OneImage, Refusal, RunState
+from pcevolve.rules import ItsPrompt, OneImage, Refusal, ReleasedNoised, RunState
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.bodies import BodyRef
 from pcevolve.transcript.log import Entry
@@ -34,6 +35,7 @@ from pcevolve.transcript.records import (
     Sent,
 )
 from support.extended import extended_run
+from support.noised import noised_plan, open_noised
 from support.runs import SmallRun, small_plan
 
 BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
@@ -45,6 +47,8 @@ WORDED = small_plan(
 """The same, in which no image goes back: the prompt by which it was made does."""
 TOGETHER = BEFORE.model_copy(update={"at_once": 3, "batch": 1})
 """The same, with three requests under way at once."""
+NOISED = noised_plan(candidates=8)
+"""One in which what goes out first is private images under noise."""
 DIALECT = dialect(BEFORE.dialect)
 SAME: Final = {
     "is out of order": "out of order, or asked again after it was answered",
@@ -61,6 +65,10 @@ SAME: Final = {
     "has a receipt that names an image of no earlier iteration": (
         "its receipt names an image that the provider had not sent"
     ),
+    "has a receipt that names something else than the noised image of its place": (
+        "its receipt names something else than the noised image of its place"
+    ),
+    "another noised image": "its receipt names a noised image that is not what was measured",
     "varies an image of which no prompt is known": "it varies an image of which no prompt is known",
     "another image": "its body differs from what the plan and the receipt give",
 }
@@ -111,8 +119,8 @@ class Honest:
 
     @classmethod
     def at(cls, root: Path, plan: PublicPlan) -> Honest:
-        run = SmallRun.open(root, plan)
-        run.judge = LastOnes(run.account)
+        run = open_noised(root, plan) if plan.varies_noised else SmallRun.open(root, plan)
+        run.judge = run.judge if plan.varies_noised else LastOnes(run.account)
         run.finish()
         run.close()
         extended_run(root, ADDED)
@@ -151,7 +159,9 @@ def _halves(records: list[Record]) -> Iterator[Block]:
             yield (record, brought[record.slot])
 
 
-@pytest.fixture(scope="module", params=[BEFORE, WORDED, TOGETHER], ids=["images", "prompts", "together"])
+@pytest.fixture(
+    scope="module", params=[BEFORE, WORDED, TOGETHER, NOISED], ids=["images", "prompts", "together", "noised"]
+)
 def honest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Honest:
     return Honest.at(tmp_path_factory.mktemp("honest") / "run", request.param)
 
@@ -177,9 +187,18 @@ def _against(state: RunState, call: Call, sent: Sent, run: RunReader) -> str:
     if isinstance(verdict, Refusal):
         return SAME[verdict.why]
     worded = dataclasses.replace(call, wording=verdict.wording) if isinstance(verdict, ItsPrompt) else call
-    image = run.bodies.file(verdict.image.digest) if isinstance(verdict, OneImage) else None
+    image = _carried(verdict, state.plan, run) if isinstance(verdict, OneImage) else None
+    if isinstance(verdict, OneImage) and image is None:
+        return SAME["another noised image"]
     due = DIALECT.encode(state.plan, worded, image).body
     return "" if run.bodies.get(sent.body) == due else SAME["another image"]
+
+
+def _carried(verdict: OneImage, plan: PublicPlan, run: RunReader) -> bytes | None:
+    """The bytes of the image that the rulebook names, as the gate gets them; None where it gets none."""
+    if not isinstance(verdict.reason, ReleasedNoised):
+        return run.bodies.file(verdict.image.digest)
+    return files_in(plan, run.bodies.file(verdict.reason.receipt.measured)).get(verdict.image)
 
 
 def told_by_replay(plan: PublicPlan, run: RunReader) -> dict[int, str]:

@@ -18,7 +18,7 @@ from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address, Transport
 from pcevolve.encoders import named_weights
 from pcevolve.evolve import Evolved, Judge, evolve
-from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit
+from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit, Terms
 from pcevolve.pages.report import write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
@@ -103,7 +103,8 @@ class SmallRun:
         ledger = Ledger(root / "private" / "ledger.sqlite")
         limits = Limits(Budget(Fraction(10), plan.delta), Budget(Fraction(10), plan.delta))
         units = [PrivateUnit((b"unit 1",)), PrivateUnit((b"unit 2",))]
-        account = ledger.account(plan.run_id, units, plan.relation, limits).enrol()
+        terms = Terms(secure=plan.secure, not_private=plan.not_private)
+        account = ledger.account(plan.run_id, units, plan.relation, limits, terms=terms).enrol()
         transcript = Transcript(root / "transcript")
         patience = Patience(seconds=5, first=1, sleep=sleep)
         meter = Meter(allowance, dialect(plan.dialect), transcript)

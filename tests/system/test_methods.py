@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -30,6 +31,88 @@ def test_every_method_runs_within_its_budget_and_is_audited(client: Client, tmp_
     assert 2.9 < summary["epsilon_spent"] <= 3
     assert summary["images_released"] == 8
     assert any(event["kind"] == "released" for event in events(tmp_path / "run"))
+
+
+def test_noised_private_images_leave_as_they_were_released_and_nothing_else_of_them(
+    client: Client, tmp_path: Path
+):
+    private, run = class_folders(tmp_path / "private", seed=1), tmp_path / "run"
+    options = {"method": "dpimg", "epsilon": 3, "iterations": 1, "size": 64}
+    summary = finished(client, private, run, **options)
+    assert 2.9 < summary["epsilon_spent"] <= 3
+    assert summary["images_released"] == 8
+    (receipt,) = receipts(run)
+    released = {one["digest"] for choice in receipt["choices"] for one in choice["chosen"]}
+    assert len(released) == 2 * 4
+    sent = [each for each in events(run) if each["kind"] == "sent" and each["slot"][0] in "ilxy"]
+    carried = {
+        digest for each in sent for digest in re.findall("{{sha256:([0-9a-f]{64})}}", each["body"]["text"])
+    }
+    assert carried == released
+
+    assert client("extend", run, "--more", "1").returncode == 0
+    assert client("audit", run, "--html").returncode == 0
+    card, report, wire = (
+        (run / name).read_text() for name in ("release/README.md", "report.html", "wire.html")
+    )
+    assert "noised private images were sent, the released ones and no others" in " ".join(card.split())
+    assert "none was sent" not in card
+    assert "Noised private images left, the released ones" in report
+    assert "Everything private" not in report
+    assert "Released noised image" in wire
+
+
+def test_noised_private_images_have_no_rounds_before_or_after(client: Client, tmp_path: Path):
+    private = class_folders(tmp_path / "private", seed=1)
+    for wrong in (
+        {"iterations": 3},
+        {"lookahead": 1},
+        {"initial": 8},
+        {"appearance": "matched"},
+        {"pool": "all"},
+    ):
+        refused = client(
+            *client.run_options(private, tmp_path / "run", **{"method": "dpimg", "iterations": 1, **wrong})
+        )
+        assert refused.returncode == 2, wrong
+        assert next(iter(wrong)) in refused.stderr
+
+
+def test_a_method_without_a_guarantee_runs_only_if_it_is_told_so_and_bears_the_mark(
+    client: Client, tmp_path: Path
+):
+    private, run, ledger = class_folders(tmp_path / "private", seed=1), tmp_path / "run", tmp_path / "ledger"
+    options = client.run_options(private, run, method="rf", ledger=ledger)
+    refused = client(*options)
+    assert refused.returncode == 2
+    assert "'rf' protects nobody" in refused.stderr
+    assert not run.exists()
+    done = client(*options, "--not-private", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "NOT PRIVATE" in done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["images_released"], summary["epsilon_spent"]) == (8, None)
+    assert any("NOT PRIVATE" in mark for mark in summary["marks"])
+    assert all(path.name.startswith("NOT-PRIVATE-") for path in (run / "release").rglob("*.png"))
+    assert not any(
+        '"image"' in event["body"]["text"]
+        for event in events(run)
+        if event["kind"] == "sent"
+        if event["body"]["text"]
+    )
+
+    audited = client("audit", run)
+    assert audited.returncode == 1
+    assert "a NOT PRIVATE run passes only with --allow-insecure" in audited.stderr
+    assert client("audit", run, "--allow-insecure").returncode == 0
+    shown = json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
+    assert [(row["noise"], row["epsilon"]) for row in shown] == [("none: NOT PRIVATE", None)]
+    later = client(*client.run_options(private, tmp_path / "later", method="pe", ledger=ledger))
+    assert later.returncode == 4
+    assert "a NOT PRIVATE run used these data" in later.stderr
+    wrong = client(*client.run_options(private, tmp_path / "other", method="pe"), "--not-private")
+    assert wrong.returncode == 2
+    assert "--not-private means nothing to method 'pe'" in wrong.stderr
 
 
 @pytest.mark.parametrize(("appearance", "settled"), [("matched", [[]]), ("auto", [[0.0], [1.0]])])

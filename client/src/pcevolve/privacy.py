@@ -15,7 +15,9 @@ from pydantic import Field
 Relation = Literal["replace-one", "add-remove"]
 """``replace-one``: one privacy unit changed, labels included. ``add-remove``: one unit more or less."""
 
-MechanismName = Literal["exponential", "permute-and-flip", "gaussian", "uniform", "post-processing"]
+MechanismName = Literal[
+    "exponential", "permute-and-flip", "gaussian", "unprotected", "uniform", "post-processing"
+]
 ExactNumber = Annotated[str, Field(pattern=r"^\d{1,400}(/[1-9]\d{0,399})?$")]
 
 
@@ -42,6 +44,7 @@ class Event:
       neighbouring datasets span at most η over all outcomes (Dong, Durfee & Rogers 2020). Implies η-DP.
     - ``permute-and-flip``: pure ε.
     - ``gaussian``: the noise multiplier, standard deviation of the noise over L2 sensitivity.
+    - ``unprotected``: "0"; the private data themselves decide, without noise: no ε bounds what that says.
     - ``uniform``, ``post-processing``: "0"; the private data are not looked at.
 
     Attributes:

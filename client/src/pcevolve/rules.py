@@ -1,8 +1,9 @@
 """The rulebook: which bytes may this call carry, in this state of the record? Pure; no files, no sockets, no pixels.
 
 A request of the plan carries no image, or exactly one that the provider itself had sent, and then there is a reason:
-the public plan names the image whatever the private data are, or a receipt on record chose it. An extension of a
-finished run is no third one: the plan names every image of the last round, or the last receipt chose the dataset.
+the public plan names the image whatever the private data are, or a receipt on record chose it. In a plan that varies
+noised private images there is a third: the image is the output of a paid release itself. An extension of a
+finished run is no further one: the plan names every image of the last round, or the last receipt chose the dataset.
 In a plan that varies by prompt the same image would be named for the same reason, and stays where it is: the request
 carries, of the plan's own prompts, the one by which the provider had made it.
 Everything else is refused. Another reason to leave would be one more class in ``Reason`` and one more branch in
@@ -38,7 +39,14 @@ class ReceiptChose:
     receipt: Receipt
 
 
-Reason: TypeAlias = PlanNames | ReceiptChose
+@dataclass(frozen=True)
+class ReleasedNoised:
+    """A reason to leave: this is a noised private image, the recorded output of a paid release (DPImg)."""
+
+    receipt: Receipt
+
+
+Reason: TypeAlias = PlanNames | ReceiptChose | ReleasedNoised
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class NoImage:
 
 @dataclass(frozen=True)
 class OneImage:
-    """The call carries this very image, byte for byte as the provider had sent it.
+    """The call carries this very image, byte for byte as the provider had sent it, or as the release has it.
 
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
@@ -226,7 +234,9 @@ class RunState:
         """Which image a call carries, whether or not it is its turn: all there is to ask about a record of the past."""
         if call.purpose == "create":
             return NoImage()
-        return self._planned(call) if call.source is not None else self._released(call)
+        if call.source is not None:
+            return self._planned(call)
+        return self._noised(call) if self.plan.varies_noised else self._released(call)
 
     def _planned(self, call: Call) -> Verdict:
         """The image that the plan itself names."""
@@ -254,6 +264,18 @@ class RunState:
         if output.iteration >= receipt.iteration:
             return Refusal("has a receipt that names an image of no earlier iteration")
         return self._or_its_prompt(named, output, ReceiptChose(receipt))
+
+    def _noised(self, call: Call) -> Verdict:
+        """The noised private image of a call's place, as the receipt has it."""
+        receipt = self._receipts.get(call.iteration)
+        held = () if receipt is None else receipt.of(call.label)
+        if receipt is None or call.parent is None or call.parent >= len(held):
+            return Refusal("has no receipt for its class and iteration")
+        if receipt.run_id != self.plan.run_id:
+            return Refusal("has a receipt of another run")
+        if held[call.parent].id != self.plan.noised(call.label, call.parent):
+            return Refusal("has a receipt that names something else than the noised image of its place")
+        return OneImage(held[call.parent], ReleasedNoised(receipt))
 
     def _or_its_prompt(self, image: Chosen, output: _Output, reason: Reason) -> Verdict:
         """The image, or what goes in its place in a plan that varies by prompt."""

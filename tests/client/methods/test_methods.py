@@ -17,7 +17,7 @@ from pcevolve.privacy import FREE, Budget, Event
 from support.examples import examples
 from support.runs import small_plan
 
-PRIVATE = sorted(name for name, each in METHODS.items() if each.selector is not None)
+PRIVATE = sorted(name for name, each in METHODS.items() if each.selector is not None and not each.not_private)
 RELATIONS = ("replace-one", "add-remove")
 
 
@@ -168,8 +168,23 @@ def test_a_method_by_name_is_taken_as_it_is():
     assert methods.resolved("pe", Budget(Fraction(1), 1e-5), scope()) == (method("pe"), "")
 
 
+def test_the_papers_b_is_text_to_image_alone():
+    assert method("b") is method("t2i")
+    assert methods.resolved("b", Budget(Fraction(1)), scope())[0].name == "t2i"
+
+
+@pytest.mark.parametrize(
+    ("name", "where"), [("init", "bench"), ("private", "evaluate"), ("dp-means-classifier", "classify")]
+)
+def test_a_row_of_the_papers_tables_that_makes_no_dataset_is_refused_with_where_it_is(name: str, where: str):
+    with pytest.raises(UsageError, match=rf"'{name}' makes no dataset.*'pcevolve {where}"):
+        method(name)
+
+
 def test_an_unknown_method_is_refused_with_the_choices():
-    with pytest.raises(UsageError, match=r"choose one of aug-pe, auto, dp-means, jvem, le, pcevolve.* t2i"):
+    with pytest.raises(
+        UsageError, match=r"choose one of aug-pe, auto, dp-means, dpimg, jvem, le, pcevolve.* rf.* t2i"
+    ):
         methods.default_delta("magic")
 
 

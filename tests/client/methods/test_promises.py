@@ -76,6 +76,16 @@ PROMISES = {
     ),
     "random": ("0-DP: no draw depends on the private data, under either neighbour relation"),
     "le": ("0-DP: nothing depends on the private data, under either neighbour relation"),
+    "dpimg": (
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release of private images under noise, one image of "
+        "each privacy unit at most, in places of its class that are drawn at random; with d values of an image, each "
+        "in [0, 1], a privacy unit moves what is released by at most sqrt(d) in L2 norm under add-remove and by "
+        "sqrt(2 d) under replace-one; the released images leave"
+    ),
+    "rf": (
+        "none: which candidates are kept depends on the private images without any noise, and the record has a number "
+        "for every candidate that says how near they are; nothing but prompts is sent"
+    ),
     "t2i": ("0-DP: nothing depends on the private data, under either neighbour relation"),
 }
 

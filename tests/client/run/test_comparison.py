@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from pcevolve.errors import UsageError
-from pcevolve.run.comparison import PICTURES, SHOWN, compared, write_page, write_sheet
+from pcevolve.run.comparison import PICTURES, SHOWN, compared, facts, write_page, write_sheet
 from pcevolve.run.folder import RunFolder
 from support.paid import paid_run
 from support.runs import SmallRun, small_plan
@@ -35,6 +35,19 @@ def test_runs_are_told_with_what_judges_left(tmp_path: Path):
     assert second.judges == {}
     assert first.to_json()["run"] == "one"
     assert first.to_json()["epsilon_spent"] == json.loads((one / "summary.json").read_text())["epsilon_spent"]
+
+
+@pytest.mark.parametrize(
+    ("mark", "told"),
+    [
+        ("NOT PRIVATE: x", "no guarantee, NOT PRIVATE"),
+        ("INSECURE: x", "no guarantee, INSECURE"),
+        ("other", "no guarantee"),
+    ],
+)
+def test_a_run_that_promises_nothing_says_why_beside_the_others(mark: str, told: str):
+    summary = {"epsilon_spent": None, "method": "rf", "images_released": 1, "requests": 1, "marks": [mark]}
+    assert facts(summary)["ε"] == told
 
 
 def test_a_run_that_has_not_ended_is_named(tmp_path: Path):

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pcevolve import methods
 from pcevolve.audit.populations import Populations
 from pcevolve.dp.accountants import within
+from pcevolve.errors import TranscriptError
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, is_released
+from pcevolve.public.noised import choices_of
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Chosen, Receipt
+from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.transcript import RunReader
 
 
@@ -21,7 +23,7 @@ def receipt_faults(run: RunReader) -> Iterator[str]:
         return
     yield from _prices(run, plan)
     events = [event for receipt in run.receipts for event in receipt.events]
-    if not within(events, plan.budget):
+    if not plan.not_private and not within(events, plan.budget):
         yield f"the receipts add up to more than the budget of {float(plan.budget.epsilon):g}"
 
 
@@ -57,11 +59,23 @@ def _prices(run: RunReader, plan: PublicPlan) -> Iterator[str]:
 
 def _strangers(run: RunReader, plan: PublicPlan, receipt: Receipt) -> Iterator[str]:
     """Names of no candidate that a receipt chose from; for a method that measures nothing there is no other check."""
+    if plan.varies_noised:
+        if receipt.choices != _noised(run, plan, receipt):
+            yield "names other images than those that were measured"
+        return
     pool = Populations(plan, run.outputs).pool(receipt.iteration).candidates
     for choice in receipt.choices:
         known = {Chosen(each.id, each.digest) for each in pool.get(choice.label, ())}
         if not known.issuperset(choice.chosen):
             yield f"names an image that is not among those it chose from, for {choice.label!a}"
+
+
+def _noised(run: RunReader, plan: PublicPlan, receipt: Receipt) -> tuple[Choice, ...]:
+    """What a receipt has to say of noised private images; nothing where what was measured is none."""
+    try:
+        return choices_of(plan, run.bodies.file(receipt.measured))
+    except (ValueError, TranscriptError):
+        return ()
 
 
 def _may_say(plan: PublicPlan, receipt: Receipt) -> bool:

@@ -24,6 +24,7 @@ from pcevolve.egress.links import follow, of_bearable_size
 from pcevolve.egress.transport import HIDDEN, Address, Outgoing
 from pcevolve.errors import ClientError, ProviderReplyError
 from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.public.noised import files_in
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.transcript import RunReader
@@ -215,8 +216,29 @@ class Replay:
     def _expected(self, call: Call) -> WireRequest:
         if self.plan.varies_prompts:
             return self.dialect.encode(self.plan, replace(call, wording=self._wording(call)), None)
-        image = None if call.purpose == "create" else self.bodies.file(self._source(call).digest)
-        return self.dialect.encode(self.plan, call, image)
+        return self.dialect.encode(self.plan, call, self._image(call))
+
+    def _image(self, call: Call) -> bytes | None:
+        """The bytes that a call has to carry."""
+        if call.purpose == "create":
+            return None
+        if call.source is None and self.plan.varies_noised:
+            return self._noised(call)
+        return self.bodies.file(self._source(call).digest)
+
+    def _noised(self, call: Call) -> bytes:
+        """The noised private image of a call's place: made again from what its receipt says was measured."""
+        named = self._released(call)
+        try:
+            held = files_in(self.plan, self.bodies.file(self.receipts[call.iteration].measured))
+        except ValueError as error:
+            raise ProviderReplyError(str(error)) from None
+        own = call.parent is not None and named.id == self.plan.noised(call.label, call.parent)
+        if not own:
+            raise ProviderReplyError("its receipt names something else than the noised image of its place")
+        if named not in held:
+            raise ProviderReplyError("its receipt names a noised image that is not what was measured")
+        return held[named]
 
     def _wording(self, call: Call) -> int:
         """Which of its class's prompts a call has to go out with: its own, or that of the image that it varies."""

@@ -116,10 +116,10 @@ class Selections:
     def _chooser(self) -> Chooser | None:
         """Chooses as a finished run did, with its encoder; None where no selector looked at embeddings."""
         plan = self.run.plan
-        selector = None if plan is None else methods.method(plan.method).selector
-        if plan is None or selector is None or not self.run.finished:
+        if plan is None or not methods.method(plan.method).compares or not self.run.finished:
             return None
-        return Chooser(plan, self.load(plan), self.run.bodies.file, SELECTORS[selector]())
+        selector = SELECTORS[str(methods.method(plan.method).selector)]()
+        return Chooser(plan, self.load(plan), self.run.bodies.file, selector)
 
     def _derived(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
         """Go through the receipts in order: a free choice follows from the last measurement before it."""

@@ -111,7 +111,7 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
     shots = Labelled.of(read_data(job.settings, "image").data)
     labels = test.labels
     dataset = shots if outcome is None else Labelled.released(job.root, labels)
-    voter = None if outcome is None or outcome.components.method.selector is None else outcome.plan.encoder
+    voter = None if outcome is None or not outcome.components.method.compares else outcome.plan.encoder
     if cell.yardstick == "resembling":
         voter = str(cell.settings()["encoder"])
         dataset = kept(dataset, shots, load_encoder(voter))

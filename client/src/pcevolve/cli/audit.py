@@ -32,7 +32,10 @@ def audit(
     ] = False,
     allow_insecure: Annotated[
         bool,
-        typer.Option("--allow-insecure", help="Let a run pass whose noise came from a seed (INSECURE)."),
+        typer.Option(
+            "--allow-insecure",
+            help="Let a run pass whose noise came from a seed (INSECURE), or that has none (NOT PRIVATE).",
+        ),
     ] = False,
     encoder_weights: Annotated[
         str | None, typer.Option(help="The file that the run was given as --encoder-weights, if it was.")
@@ -41,8 +44,8 @@ def audit(
 ) -> None:
     """Check from the record alone that nothing left without a reason, and that all that may be shared follows from it.
 
-    Exit code 1 if anything does not hold, or if the run is INSECURE; 9 if nothing is broken, but the run is UNFINISHED;
-    8 if nothing is broken, but the encoder that judged is not at hand, so that choices were not checked.
+    Exit code 1 if anything does not hold, or if the run is INSECURE or NOT PRIVATE; 9 if nothing is broken, but the run
+    is UNFINISHED; 8 if nothing is broken, but the encoder that judged is not at hand, so that choices were not checked.
     """
     require_run(folder)
     from pcevolve.audit import Audit, encoder_of
@@ -76,9 +79,14 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool) -> None
         if each.unchecked:
             typer.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
     if not allowed:
-        typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
+        typer.echo(f"{_named(audited.mark)} run passes only with --allow-insecure", err=True)
     if not holds:
         raise typer.Exit(_exit_code(audited, allowed))
+
+
+def _named(mark: str) -> str:
+    """A run's mark with its article."""
+    return f"a {mark}" if mark.startswith("N") else f"an {mark}"
 
 
 def _exit_code(audited: Audit, allowed: bool) -> int:

@@ -72,7 +72,7 @@ def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
     Source: sequential composition, Dwork et al. 2006.
     """
     spent = merged(events)
-    if any(event.mechanism == "gaussian" for event in spent):
+    if any(event.mechanism in ("gaussian", "unprotected") for event in spent):
         return None
     return sum((event.value * event.count for event in spent), Fraction(0))
 
@@ -197,8 +197,9 @@ def _checked(delta: float) -> float:
 
 
 def _hopeless(spent: tuple[Event, ...], delta: float) -> bool:
-    # Only pure DP holds at δ = 0, and nothing bounds Gaussian noise of no width.
-    return delta == 0 or any(event.mechanism == "gaussian" and event.value == 0 for event in spent)
+    # Only pure DP holds at δ = 0, and nothing bounds Gaussian noise of no width, or no noise at all.
+    bare = any(event.mechanism in ("gaussian", "unprotected") and event.value == 0 for event in spent)
+    return delta == 0 or bare
 
 
 _RHO: dict[MechanismName, Callable[[Fraction], Fraction]] = {

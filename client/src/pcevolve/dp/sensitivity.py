@@ -49,6 +49,26 @@ def bounded_vector_sensitivity(entries: int) -> float:
     return math.sqrt(entries)
 
 
+def slots_sensitivity(values: int, relation: Relation) -> float:
+    """L2 sensitivity of vectors in [0, 1]^values that stand in places of their classes, drawn at random.
+
+    Every unit has one vector, in one class. A class's places are the first of a uniformly random order of its units
+    and of as many blanks as there are places too many; a blank is a fixed vector in the same cube.
+
+    One unit more or less in a class changes one place at most, in the sense of a coupling: take any order of the class
+    with the unit. If it got a place, put what comes after the last place there instead, a unit that was left out or a
+    blank; each order of the class without the unit comes out equally often. Given the coupled orders, two neighbouring
+    datasets are released as vectors that differ in that place, by ``sqrt(values)`` at most, and Gaussian noise hides
+    it. A pair of mixtures of such pairs, with the same weights, is as hard to tell apart as the pairs are: whoever is
+    told the order besides has no more than one of the pairs before him. So trade-off functions carry over, not only
+    (ε, δ).
+
+    A unit that is replaced leaves one place and gets another. If it stays in its class that is one place again; if it
+    changes its label there are two, ``sqrt(2 · values)`` apart in all.
+    """
+    return math.sqrt(values) * histogram_sensitivity(relation)
+
+
 def draw_rate(event: Event, relation: Relation) -> Fraction:
     """Nats per unit of score at which a draw has the event's bounded range b, where a unit adds at most 1 in all.
 

@@ -33,7 +33,7 @@ from pcevolve.errors import (
 from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
 from pcevolve.public.plan import Call, Extension, PublicPlan
-from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import Candidate, Noised, Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
@@ -226,7 +226,7 @@ class Gate:
         (made,) = self.answers([(call, None)])
         return made
 
-    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
+    def vary(self, call: Call, source: Prototype | PublicEcho | Noised) -> tuple[Candidate, ...]:
         """Image-to-image: what a single call brings; as ``answers``."""
         (made,) = self.answers([(call, source)])
         return made
@@ -282,6 +282,8 @@ class Gate:
     def _begun(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[list[bytes]]:
         """Answer a call out of memory or from the record, or announce what the policy builds for it."""
         call, source = ask
+        if isinstance(source, Noised):
+            self.record_receipt(source.receipt)  # with what was measured, which the image is a part of
         outgoing = self._policy.request_for(call, source)
         if call.slot in self._answers:
             return Ready(self._answers[call.slot])
@@ -302,7 +304,7 @@ class Gate:
     def _ended(self, ask: tuple[Call, Source], made: list[bytes]) -> tuple[Candidate, ...]:
         """Name what a call brought, and remember it."""
         call, source = ask
-        named = self._named(call, made, None if source is None else source.candidate.id)
+        named = self._named(call, made, _id_of(source))
         self._policy.note_answer(call, named)
         self._answers[call.slot] = named
         self._close_after_the_last()
@@ -471,3 +473,10 @@ class Gate:
             return self._transport.send(outgoing)
         finally:
             self._pace.answered()
+
+
+def _id_of(source: Source) -> str | None:
+    """Name of what a call varied; None for text-to-image."""
+    if source is None:
+        return None
+    return source.image.id if isinstance(source, Noised) else source.candidate.id

@@ -1,7 +1,8 @@
 """Builds what leaves, for the gate: the rulebook's verdict, spelled in a dialect and addressed. Sends nothing.
 
 A request is not looked through for what must not be in it, and nobody hands one in. It is built from the policy's own
-copies of the public plan, of committed receipts and of what the API itself sent (docs/decisions/0001).
+copies of the public plan, of committed receipts and of what the API itself sent (docs/decisions/0001); a noised private
+image is made from the measurement that a committed receipt names by its digest.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from pcevolve.egress.own_types import require_own_type
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.public.noised import files_in
 from pcevolve.public.plan import Call, Extension, PublicPlan
-from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import Candidate, Chosen, Noised, Prototype, PublicEcho, Receipt
 from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
 
-Source: TypeAlias = Prototype | PublicEcho | None
+Source: TypeAlias = Prototype | PublicEcho | Noised | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
 
 
@@ -38,7 +40,8 @@ class Policy:
         Args:
             dialect: How calls are spelled.
             address: Where they go.
-            received: Bytes that the API sent, by digest; raises if they are not those that the digest names.
+            received: Bytes that the API sent, or that were measured and paid for, by digest; raises if they are not
+                those that the digest names.
         """
         self._dialect = dialect
         self._address = address
@@ -47,6 +50,7 @@ class Policy:
         self._committed: Callable[[Receipt], bool] = lambda _: False
         self._known: dict[str, Candidate] = {}
         self._paid: set[str] = set()
+        self._noised: dict[str, dict[Chosen, bytes]] = {}
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Say once and for all what the run will send, and who knows what was paid for.
@@ -115,7 +119,7 @@ class Policy:
             TranscriptError: The received bytes are no longer what the API had sent.
         """
         require_own_type(call, Call)
-        require_own_type(source, NoneType, Prototype, PublicEcho)
+        require_own_type(source, NoneType, Prototype, PublicEcho, Noised)
         state = self._state
         if state is None:
             raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
@@ -163,14 +167,15 @@ class Policy:
 
         A receipt that was paid for counts for the rulebook from here on.
         """
-        if type(source) is not _kind_of(call):
-            raise EgressError(f"request {call.slot} must carry {CARRIES[call.purpose]}")
-        if not isinstance(source, Prototype):
+        if type(source) is not _kind_of(call, state.plan):
+            raise EgressError(f"request {call.slot} must carry {_carried(call, state.plan)}")
+        if not isinstance(source, Prototype | Noised):
             return
         receipt = source.receipt
         if not self._is_paid(receipt):
             raise EgressError(f"request {call.slot}: the ledger knows no receipt for its image")
-        if (receipt.run_id, receipt.iteration, source.candidate.label) != (
+        label = source.label if isinstance(source, Noised) else source.candidate.label
+        if (receipt.run_id, receipt.iteration, label) != (
             state.plan.run_id,
             call.iteration,
             call.label,
@@ -185,10 +190,35 @@ class Policy:
             raise EgressError(f"request {call.slot} {verdict.why}")
         if isinstance(verdict, NoImage) or source is None:
             return self._dialect.encode(state.plan, call, None)
+        if isinstance(source, Noised):
+            return self._dialect.encode(
+                state.plan, call, self._noised_file(state.plan, call, verdict, source)
+            )
         self._require_named(verdict, call, source)
         if isinstance(verdict, ItsPrompt):
             return self._dialect.encode(state.plan, replace(call, wording=verdict.wording), None)
         return self._dialect.encode(state.plan, call, self._received(verdict.image.digest))
+
+    def _noised_file(
+        self, plan: PublicPlan, call: Call, verdict: OneImage | ItsPrompt, source: Noised
+    ) -> bytes:
+        """The file of a noised private image, made from what was measured and paid for, and from nothing else.
+
+        Raises:
+            EgressError: The rulebook names another image, or the measurement holds no such one.
+            TranscriptError: What was measured is not on record as it was.
+        """
+        measured = source.receipt.measured
+        if verdict.image != source.image:
+            raise EgressError(f"request {call.slot}: the receipt names another noised image")
+        try:
+            held = self._noised.get(measured) or files_in(plan, self._received(measured))
+        except ValueError as error:
+            raise EgressError(f"request {call.slot}: {error}") from None
+        self._noised = {measured: held}
+        if source.image not in held:
+            raise EgressError(f"request {call.slot}: {source.image.id} is not what was measured and paid for")
+        return held[source.image]
 
     def _require_named(
         self, verdict: OneImage | ItsPrompt, call: Call, source: Prototype | PublicEcho
@@ -202,11 +232,19 @@ class Policy:
             raise EgressError(f"request {call.slot}: {verdict.image.id} is not what the API sent")
 
 
-def _kind_of(call: Call) -> type:
-    """What a call's source has to be: nothing, what the plan names, or what a receipt chose."""
+def _kind_of(call: Call, plan: PublicPlan) -> type:
+    """What a call's source has to be: nothing, what the plan names, or what a receipt chose or holds itself."""
     if call.purpose == "create":
         return NoneType
-    return Prototype if call.source is None else PublicEcho
+    if call.source is not None:
+        return PublicEcho
+    return Noised if plan.varies_noised else Prototype
+
+
+def _carried(call: Call, plan: PublicPlan) -> str:
+    """What a call has to carry, in words."""
+    noised = plan.varies_noised and call.purpose == "vary"
+    return "a noised private image as it was released" if noised else CARRIES[call.purpose]
 
 
 def own_copy(plan: PublicPlan) -> PublicPlan:

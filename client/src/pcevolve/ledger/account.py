@@ -32,6 +32,12 @@ INSECURE_BEFORE = (
     "--forget-insecure; card and report will say so"
 )
 
+NOT_PRIVATE_BEFORE = (
+    "a NOT PRIVATE run used these data: it added no noise, so no epsilon bounds what all runs together reveal. Use "
+    "data that no such run has seen, or leave such runs out of the sum knowingly, with --forget-insecure; card and "
+    "report will say so"
+)
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -220,15 +226,18 @@ class Account:
             self._afford(_without(events, self.entries.events(self.run.run_id)))
 
     def _afford(self, new: tuple[Event, ...]) -> None:
-        """Refuse events that do not fit what is left of this run's limit, or of that of a subject it concerns."""
-        if all(event.free for event in new):
+        """Refuse events that do not fit what is left of this run's limit, or of that of a subject it concerns.
+
+        A run whose owner gave up all privacy has no limit: it spends more than any, and is on record as one that did.
+        """
+        if self.run.terms.not_private or all(event.free for event in new):
             return
         own = self.entries.events(self.run.run_id)
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
         concerned, limit = self._others.concerned(), self.limits.lifetime
         if concerned.insecure:
-            raise BudgetError(INSECURE_BEFORE)
+            raise BudgetError(NOT_PRIVATE_BEFORE if concerned.not_private else INSECURE_BEFORE)
         over = [each for each in concerned.burdens(own + new) if not within(each.others + each.own, limit)]
         if over:
             worst = max(over, key=lambda each: epsilon(each.others + each.own, limit.delta))

@@ -41,10 +41,12 @@ class Terms:
 
     Attributes:
         provider: Address of the API that sees what it releases.
-        secure: Whether its noise comes from the operating system's CSPRNG; if not, the run is INSECURE.
+        secure: Whether noise from the operating system's CSPRNG protects the data; if not, the run is INSECURE, or
+            ``not_private``.
         unit_size: Most images that one privacy unit may have, as declared; None if nobody did.
         forgets_insecure: Whether INSECURE runs on the same data are left out of what they bear.
         secrets: What is promised of secrets; None if nothing is.
+        not_private: Whether its owner gave up all privacy knowingly (``--not-private``); such a run is not ``secure``.
     """
 
     provider: str = ""
@@ -52,6 +54,7 @@ class Terms:
     unit_size: int | None = None
     forgets_insecure: bool = False
     secrets: Listed | None = None
+    not_private: bool = False
 
 
 @dataclass(frozen=True)

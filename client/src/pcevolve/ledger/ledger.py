@@ -28,7 +28,6 @@ NO_TERMS = Terms()
 NOWHERE = Origin()
 LEAST_OF_AN_ID = 4
 """Characters of a run's id that are enough to name it, where no other run's begins so."""
-NOISE = {True: "os-csprng", False: "INSECURE"}
 """What tables and exports call a run's noise, by whether it protects anybody."""
 
 
@@ -46,7 +45,7 @@ class RunRow:
         units: How many units it has.
         named: Whether the ledger knows them by name as well as by image.
         images: How many images they have together.
-        noise: ``os-csprng``, or ``INSECURE``.
+        noise: ``os-csprng``, ``INSECURE``, or ``none: NOT PRIVATE``.
         forgets_insecure: Whether INSECURE runs on the same data were left out of what they bear.
         rounds: Releases that were paid for.
         draws: Accesses to the private data.
@@ -209,7 +208,7 @@ class Ledger:
             units=len(run.units),
             named=run.units.named,
             images=run.units.image_count,
-            noise=NOISE[run.terms.secure],
+            noise=_noise(run.terms),
             forgets_insecure=run.terms.forgets_insecure,
             rounds=len(self._entries.accesses(run.run_id)),
             draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
@@ -229,7 +228,7 @@ class Ledger:
                         number=access.number,
                         time=access.time,
                         run_id=run.run_id,
-                        noise=NOISE[run.terms.secure],
+                        noise=_noise(run.terms),
                         iteration=access.iteration,
                         mechanism=event.mechanism,
                         parameter=event.parameter,
@@ -247,7 +246,7 @@ class Ledger:
             "unit": run.unit,
             "unit_size": run.terms.unit_size,
             "provider": run.terms.provider,
-            "noise": NOISE[run.terms.secure],
+            "noise": _noise(run.terms),
             "forgets_insecure": run.terms.forgets_insecure,
             "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
             "epsilon": {each.name: _provable(_loss(run, events, each.epsilon)) for each in ACCOUNTANTS},
@@ -263,6 +262,13 @@ def _loss(
     if not run.terms.secure and merged(events):
         return math.inf
     return measure(events, run.budget.delta)
+
+
+def _noise(terms: Terms) -> str:
+    """The word for what protects a run's data."""
+    if terms.not_private:
+        return "none: NOT PRIVATE"
+    return "os-csprng" if terms.secure else "INSECURE"
 
 
 def _secret_mu(run: Enrolment, events: Sequence[Event]) -> float | None:

@@ -126,8 +126,13 @@ class Concerned:
 
     @property
     def insecure(self) -> bool:
-        """Whether one of the other runs drew its noise from a seed, so that no ε bounds the sum."""
+        """Whether one of the other runs drew its noise from a seed, or added none, so that no ε bounds the sum."""
         return any(not each.terms.secure for each in self.others)
+
+    @property
+    def not_private(self) -> bool:
+        """Whether one of the other runs added no noise at all."""
+        return any(each.terms.not_private for each in self.others)
 
     def burdens(self, events: tuple[Event, ...]) -> list[Burden]:
         """What the subjects bear, less those that another subject is no better than.

@@ -10,7 +10,21 @@ May import ``dp``, ``public`` and ``privacy``. Imported by ``audit``, ``bench``,
 from __future__ import annotations
 
 from pcevolve.errors import UsageError
-from pcevolve.methods import aug_pe, auto, dp_means, jvem, le, pcevolve, pcevolve_gm, pe, random, secpe, t2i
+from pcevolve.methods import (
+    aug_pe,
+    auto,
+    dp_means,
+    dpimg,
+    jvem,
+    le,
+    pcevolve,
+    pcevolve_gm,
+    pe,
+    random,
+    rf,
+    secpe,
+    t2i,
+)
 from pcevolve.methods.method import Method
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
@@ -22,6 +36,7 @@ METHODS: dict[str, Method] = {
     for each in (
         aug_pe.METHOD,
         dp_means.METHOD,
+        dpimg.METHOD,
         jvem.METHOD,
         le.METHOD,
         pcevolve.METHOD,
@@ -31,20 +46,33 @@ METHODS: dict[str, Method] = {
         pe.METHOD,
         pe.EXPONENTIAL,
         random.METHOD,
+        rf.METHOD,
         secpe.METHOD,
         t2i.METHOD,
     )
 }
+ALIASES = {"b": "t2i"}
+"""What the papers call methods that have a name of their own here."""
+ELSEWHERE = {
+    "init": "the untrained head is a row of the tables of 'pcevolve bench'",
+    "private": "the private images themselves are judged by 'pcevolve bench', and by 'pcevolve evaluate' with --mix",
+    "dp-means-classifier": "every run of dp-means releases it: 'pcevolve classify RUN IMAGES' applies it, and a table "
+    "of 'pcevolve bench' has it as a row",
+}
+"""Rows of the papers' tables that make no dataset, and where to find them."""
 AUTO = "auto"
 AUTO_DELTA = 1e-5
 
 
 def method(name: str) -> Method:
-    """Find a method by name.
+    """Find a method by its name, or by the one that it has in its paper's tables.
 
     Raises:
         UsageError: No such method.
     """
+    name = ALIASES.get(name, name)
+    if name in ELSEWHERE:
+        raise UsageError(f"'{name}' makes no dataset, so it is no method: {ELSEWHERE[name]}")
     if name == AUTO:
         raise UsageError(
             "auto is not a method but chooses one by public sizes: name the one that it would take"

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from pcevolve.dp.accountants import epsilon, pure_epsilon
+from pcevolve.dp.calibration import classical_deviation
+from pcevolve.dp.sensitivity import slots_sensitivity
 from pcevolve.errors import UsageError
 from pcevolve.methods.appearance import is_blurred, with_appearance
 from pcevolve.methods.centre_first import with_centre
@@ -27,6 +29,8 @@ SelectorName = Literal[
     "votes-em",
     "joint",
     "means",
+    "noised",
+    "resembling",
 ]
 AppearanceMode = Literal["as-is", "matched", "auto"]
 
@@ -38,6 +42,10 @@ APPEARANCE = (
 COUNTED = (
     "with the first round's votes the numbers of privacy units by class are released, at a part of the same epsilon: "
     "Gaussian noise on a histogram of the same sensitivity"
+)
+NOISED = (
+    "the noise on each of an image's {values:,} values, which lie in [0, 1], has a standard deviation of {sigma:.4g}; "
+    "by the paper's own formula, sensitivity times sqrt(2 ln(1.25/delta))/epsilon, it would be {paper:.4g}"
 )
 SECRETS = (
     "beside that, a secret that its owner declared and that somebody guesses with a probability of {prior:g} before "
@@ -90,7 +98,8 @@ class Method:
         name: What ``--method`` calls it.
         summary: One line for help, manifest and report.
         guarantee: What its selection promises, in words, under both neighbour relations; see ``statement``.
-        selector: How the private side scores candidates; None when private data are not looked at.
+        selector: How the private side scores candidates, or ``noised`` where it releases its images under noise
+            instead; None when private data are not looked at.
         tight: Events of each round for a budget, calibrated as tightly as the accountants allow.
         lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
         published: The paper's own, looser calibration, where there is one.
@@ -131,6 +140,21 @@ class Method:
     selects_anew: bool = False
     varies: bool = True
     reworded: bool = False
+
+    @property
+    def not_private(self) -> bool:
+        """Whether private data have a say without any noise, so that it takes ``--not-private``."""
+        return "not_private" in self.own
+
+    @property
+    def compares(self) -> bool:
+        """Whether private images are embedded and compared with the provider's."""
+        return self.selector is not None and not self.noises
+
+    @property
+    def noises(self) -> bool:
+        """Whether private images themselves are released under noise."""
+        return self.selector == "noised"
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
         """T: what the user wants, where the method varies anything; else its own."""
@@ -201,9 +225,15 @@ class Method:
             return replace(scope, iterations=scope.iterations + 1)
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
-    def prototypes_for(self, candidates: int) -> int:
-        """Default prototypes per class and round: each gets the same number of variations."""
+    def prototypes_for(self, candidates: int, shots: int | None = None) -> int:
+        """Default prototypes per class and round: each gets the same number of variations.
+
+        Args:
+            candidates: Candidates of each class.
+            shots: Nominal private units of each class, where these are what is varied: no more are noised.
+        """
         most = candidates if self.prototypes is None else min(self.prototypes, candidates)
+        most = min(most, shots) if self.noises and shots else most
         return next(count for count in range(most, 0, -1) if candidates % count == 0)
 
     def planned(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
@@ -221,6 +251,14 @@ class Method:
         if plan.class_counts and "class_counts" not in self.own:
             raise UsageError(
                 f"method '{self.name}' counts no votes, so it releases no class counts with them"
+            )
+        if plan.not_private != self.not_private:
+            raise UsageError(
+                f"method '{self.name}' {'needs' if self.not_private else 'is no method for'} --not-private"
+            )
+        if plan.varies_noised != self.noises:
+            raise UsageError(
+                f"method '{self.name}' varies {'noised private' if self.noises else 'received'} images"
             )
         paid = self.accesses(
             plan.budget,
@@ -246,6 +284,8 @@ class Method:
             parts.append(APPEARANCE)
         if plan.class_counts:
             parts.append(COUNTED)
+        if plan.varies_noised:
+            parts.append(_noised(plan, events[0]))
         if plan.secrecy:
             parts.append(
                 SECRETS.format(prior=plan.secrecy.prior, bound=plan.secrecy.bound, most=plan.secrecy.most)
@@ -261,6 +301,14 @@ def first_selection(planned: Mapping[int, tuple[Event, ...]]) -> tuple[Event, ..
     return next(
         (events for t, events in planned.items() if t and not all(event.free for event in events)), ()
     )
+
+
+def _noised(plan: PublicPlan, event: Event) -> str:
+    """How much noise lies on the private images that leave, and how much the paper would put there."""
+    values = plan.images.width * plan.images.height * 3
+    sensitivity = slots_sensitivity(values, plan.relation)
+    paper = classical_deviation(plan.budget, 1) * sensitivity
+    return NOISED.format(values=values, sigma=float(event.value) * sensitivity, paper=paper)
 
 
 def scope_of(plan: PublicPlan) -> Scope:

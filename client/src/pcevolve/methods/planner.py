@@ -27,6 +27,7 @@ SENSITIVITIES: Mapping[str, tuple[Callable[[Scope], float], str]] = {
     "cells": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
     "votes-rank": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
     "means": (lambda scope: bounded_sum_sensitivity(scope.relation), "clip radii R"),
+    "noised": (lambda scope: histogram_sensitivity(scope.relation), "sqrt(d) for d values of an image"),
     "noisy-argmax": (lambda scope: bounded_vector_sensitivity(scope.candidates), "utility"),
 }
 """L2 sensitivity of each selector that adds Gaussian noise, and the unit that it is in."""
@@ -99,8 +100,10 @@ def plan(
         appearance: ``matched`` or ``as-is``; the method's own if None.
 
     Raises:
-        UsageError: The method needs a δ, or has no such calibration.
+        UsageError: The method needs a δ, has no such calibration, or promises nothing.
     """
+    if method.not_private:
+        raise UsageError(f"method '{method.name}' promises nothing, so it has no price: no epsilon bounds it")
     return _priced(method.accesses(budget, scope, calibration, appearance), budget, method, scope)
 
 

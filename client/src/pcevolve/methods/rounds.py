@@ -137,6 +137,20 @@ def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
     return ((event,), *(((FREE,),) * (scope.iterations - 1)))
 
 
+def published_gaussian_once(budget: Budget, scope: Scope) -> Rounds:
+    """The formula of DPImg in the first round only: ``σ = Δ sqrt(2 ln(1.25/δ)) / ε``; later rounds are free.
+
+    Raises:
+        UsageError: δ is 0.
+
+    Source: PCEvolve, Definition 3.2 and appendix A.3.
+    """
+    if scope.iterations == 0:
+        return ()
+    _require_delta(budget)
+    return (*_noise(classical_deviation(budget, 1), 1, 1), *(((FREE,),) * (scope.iterations - 1)))
+
+
 def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
     """The loose split of Private Evolution's users: ``σ = sqrt(2 ln(1.25/δ)) / (ε/T)`` with a sensitivity of 1.
 

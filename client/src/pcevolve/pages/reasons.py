@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from pcevolve.public.release import Receipt
-from pcevolve.rules import ItsPrompt, OneImage, Reason, ReceiptChose, RunState
+from pcevolve.rules import ItsPrompt, OneImage, Reason, ReceiptChose, ReleasedNoised, RunState
 from pcevolve.transcript.traffic import Arrival, Attempt, Counts, RecordedOutputs, RecordedReceipt, Traffic
 
 
@@ -29,7 +29,7 @@ class CarriedImage:
 
     Attributes:
         digest: SHA-256 of the bytes.
-        origin: Where it came from; None when no answer on record had brought it.
+        origin: Where it came from; None when no answer on record had brought it, as none brings a noised private one.
         reason: Why this very request could carry it; None when the record gives no reason.
     """
 
@@ -39,13 +39,18 @@ class CarriedImage:
 
     @property
     def explained(self) -> bool:
-        """Whether the provider had made it and a receipt or the plan names it."""
-        return self.origin is not None and self.reason is not None
+        """Whether a receipt or the plan names it, and the provider had made it, or it is what the receipt is of."""
+        return self.noised or (self.origin is not None and self.reason is not None)
+
+    @property
+    def noised(self) -> bool:
+        """Whether it is a noised private image, as a paid release has it."""
+        return isinstance(self.reason, ReleasedNoised)
 
     @property
     def receipt(self) -> Receipt | None:
-        """The release that chose it; None where the plan itself names it, or nothing does."""
-        return self.reason.receipt if isinstance(self.reason, ReceiptChose) else None
+        """The release that chose it, or has it; None where the plan itself names it, or nothing does."""
+        return self.reason.receipt if isinstance(self.reason, ReceiptChose | ReleasedNoised) else None
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,8 @@ class Reasons:
         call = attempt.own_call  # what only follows a link carries nothing
         verdict = None if state is None or call is None else state.image_of(call)
         if isinstance(verdict, OneImage) and verdict.image.digest == digest:
+            if isinstance(verdict.reason, ReleasedNoised):
+                return CarriedImage(digest, None, verdict.reason)
             origin = self.named.get(verdict.image.id)
             if origin is not None and origin.digest == digest:
                 return CarriedImage(digest, origin, verdict.reason)

@@ -155,7 +155,7 @@ class PublicPlan(BaseModel):
     prompts: Annotated[tuple[tuple[settings.Prompt, ...], ...], Field(exclude_if=operator.not_)] = ()
     modality: Modality
     candidates: settings.Candidates = 100
-    initial: settings.Initial
+    initial: Annotated[int, Field(ge=0, le=settings.MOST_INITIAL)]  # 0: the first images are noised ones
     prototypes: settings.Prototypes = 1
     lookahead: settings.Lookahead = 0
     more: settings.More = 0
@@ -175,6 +175,11 @@ class PublicPlan(BaseModel):
     strengths: tuple[settings.Strength, ...]  # none where nothing is varied by its image
     # Absent in plans of earlier versions, and where images are varied.
     vary_by: Annotated[settings.VaryBy, Field(exclude_if=lambda by: by == "image")] = "image"
+    # Absent in plans of earlier versions, and where the provider's own images are varied. DPImg: a paid release is of
+    # the private images themselves under noise, and these are what is varied.
+    varied: Annotated[Literal["received", "noised"], Field(exclude_if=lambda of: of == "received")] = (
+        "received"
+    )
     batch: settings.Batch = 32
     # Absent in plans of earlier versions, and where one request waits for the other.
     at_once: Annotated[settings.AtOnce, Field(exclude_if=lambda most: most == 1)] = 1
@@ -194,6 +199,8 @@ class PublicPlan(BaseModel):
     image_hosts: settings.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
+    # Absent in plans of earlier versions, and of every run that promises something.
+    not_private: Annotated[settings.NotPrivate, Field(exclude_if=operator.not_)] = False
     earlier: Earlier = Earlier()
     in_turns: Annotated[bool, Field(exclude_if=operator.not_)] = False
     # What is not there is not written down, so that plans of other providers' runs stay as they were.
@@ -213,6 +220,10 @@ class PublicPlan(BaseModel):
             raise ValueError("strengths: one per iteration is needed, and none where prompts are varied")
         if self.varies_prompts and (self.wordings < FEWEST_WORDINGS or self._has_adapter):
             raise ValueError("vary-by: prompt needs --prompts, two at least for each class, and no --adapter")
+        if self.varies_noised != (self.initial == 0):
+            raise ValueError("initial: only noised private images are varied without any images before them")
+        if self.varies_noised:
+            self._require_one_round()
         if isinstance(self.modality, Texts) and self.appearance != "as-is":
             raise ValueError("appearance: texts have none, so they are taken as-is")
         if faults := label_faults(self.labels):
@@ -239,6 +250,23 @@ class PublicPlan(BaseModel):
                 "matched or as-is"
             )
         return self
+
+    def _require_one_round(self) -> None:
+        """Refuse what has no meaning where the noised private images are varied, once.
+
+        Raises:
+            ValueError: There is something.
+        """
+        if isinstance(self.modality, Texts):
+            raise ValueError("varied: it takes images to noise their pixels")
+        usual = {"iterations": 1, "lookahead": 0, "pool": "latest", "keep": "last", "appearance": "as-is"}
+        odd = next((name for name, value in usual.items() if getattr(self, name) != value), None)
+        if odd is not None:
+            raise ValueError(
+                f"{odd}: noised private images are varied in one round, without candidates before it: leave it out"
+            )
+        if self._has_adapter:
+            raise ValueError("adapter: noised private images are varied by their pixels: leave it out")
 
     @model_validator(mode="before")
     @classmethod
@@ -282,8 +310,15 @@ class PublicPlan(BaseModel):
 
     @property
     def secure(self) -> bool:
-        """Whether the noise protects anybody; a run for which it does not is INSECURE and promises nothing."""
-        return self.noise == "os-csprng"
+        """Whether noise protects anybody; a run for which it does not promises nothing, and ``mark`` says why."""
+        return self.noise == "os-csprng" and not self.not_private
+
+    @property
+    def mark(self) -> str:
+        """The word for a run that promises nothing: its noise came from a seed, or it has none; else empty."""
+        if self.not_private:
+            return "NOT PRIVATE"
+        return "" if self.secure else "INSECURE"
 
     @property
     def in_process(self) -> bool:
@@ -330,6 +365,15 @@ class PublicPlan(BaseModel):
     def varies_prompts(self) -> bool:
         """Whether variations are new images by a candidate's own prompt, so that no image is ever sent."""
         return self.vary_by == "prompt"
+
+    @property
+    def varies_noised(self) -> bool:
+        """Whether what is varied is private images under noise, as a paid release has them."""
+        return self.varied == "noised"
+
+    def noised(self, label: str, index: int) -> str:
+        """Id of the ``index``-th noised private image of a class; no candidate has such a one."""
+        return f"p001-c{self.labels.index(label):03d}-{index:06d}"
 
     def prompt_of(self, call: Call) -> str:
         """The public text prompt of a call; a class's ``prompts`` share its first images equally, in order."""

@@ -160,3 +160,27 @@ class PublicEcho:
     """A candidate that the public plan sends back whatever the private data are (lookahead, more samples)."""
 
     candidate: Candidate
+
+
+@dataclass(frozen=True)
+class Noised:
+    """A private image under noise, as a paid release has it: the only one that is made of private pixels and may leave.
+
+    Attributes:
+        label: Its class.
+        image: Its id, and the digest of its file.
+        receipt: Names it, and pays for it.
+    """
+
+    label: str
+    image: Chosen
+    receipt: Receipt
+
+    def __post_init__(self) -> None:
+        """Refuse an image that the receipt does not name.
+
+        Raises:
+            EgressError: The receipt is for another image or class.
+        """
+        if self.image not in self.receipt.of(self.label):
+            raise EgressError(f"image {self.image.id} is not what a paid release has for its class")

@@ -92,11 +92,13 @@ Iterations = Annotated[
     Field(ge=1, le=MOST_ITERATIONS, description="Evolution rounds, T; the method's own if not given."),
     _MOST_USED,
 ]
+MOST_INITIAL = 100_000
+"""Text-to-image candidates of a class."""
 Initial = Annotated[
     int,
     Field(
         ge=1,
-        le=100_000,
+        le=MOST_INITIAL,
         description="Text-to-image candidates per class to begin with; the method's own if not given.",
     ),
     _EVOLUTION,
@@ -178,6 +180,14 @@ ClassCounts = Annotated[
         "give the dataset's classes sizes in proportion.",
     ),
     _EVOLUTION,
+]
+NotPrivate = Annotated[
+    bool,
+    Field(
+        description="Allow a method without any guarantee (rf): dataset, record and report then tell about the private "
+        "images what no noise hides, and say NOT PRIVATE for good.",
+    ),
+    _PRIVACY,
 ]
 Tau = Annotated[
     float,

@@ -10,14 +10,13 @@ from pcevolve.publish.card import card
 from pcevolve.publish.classifier import classifier
 from pcevolve.publish.dataset import publish
 from pcevolve.publish.exports import export, exported, require_writer, shard_names
-from pcevolve.publish.promises import NO_BOUNDARY, NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks
+from pcevolve.publish.promises import NO_BOUNDARY, ON_TRUST, assumptions, in_all, marks, no_guarantee
 from pcevolve.publish.provenance import real_images
 from pcevolve.publish.release import Release, released_image, released_paths
 from pcevolve.publish.summary import write_summary
 
 __all__ = [
     "NO_BOUNDARY",
-    "NO_GUARANTEE",
     "ON_TRUST",
     "Release",
     "assumptions",
@@ -27,6 +26,7 @@ __all__ = [
     "exported",
     "in_all",
     "marks",
+    "no_guarantee",
     "publish",
     "real_images",
     "released_image",

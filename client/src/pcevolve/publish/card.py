@@ -9,7 +9,7 @@ from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.front_matter import front_matter
-from pcevolve.publish.promises import NO_GUARANTEE, assumptions, how_made, in_all, marks
+from pcevolve.publish.promises import assumptions, how_made, in_all, marks, no_guarantee
 from pcevolve.publish.provenance import as_code, library_section, real_images, title
 from pcevolve.publish.release import Release
 from pcevolve.transcript.layout import CLASSIFIER, Form
@@ -28,6 +28,8 @@ LOADED_TEXTS: Final[dict[Form | None, str]] = {
     'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode().to_tuple("txt", "cls")',
 }
 """The same of texts."""
+
+NOISED_SENT: Final = "noised private images were sent, the released ones and no others"
 
 
 def card(release: Release, images_released: int, form: Form | None = None) -> str:
@@ -73,7 +75,8 @@ def _shows(plan: PublicPlan) -> str:
 def _what(plan: PublicPlan, images_released: int) -> str:
     """How many images there are, and whose they are."""
     kind = plan.modality.kind
-    selected = f"selected by private {kind}s{' under differential privacy' if plan.secure else ''}"
+    how = f"{'varied from' if plan.varies_noised else 'selected by'} private {kind}s"
+    selected = f"{how}{_under(plan)}"
     if plan.in_process:
         return (
             f"{images_released} {kind}s in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "
@@ -82,13 +85,24 @@ def _what(plan: PublicPlan, images_released: int) -> str:
     if plan.library is None:
         return (
             f"{images_released} synthetic {kind}s in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
-            f"and {selected}. No private {kind} is in here, and none was sent to the API."
+            f"and {selected}. No private {kind} is in here, and {_sent(plan)}."
         )
     return (
         f"{images_released} images in {len(plan.labels)} classes, out of the library `{plan.model}` behind an API and "
-        f"{selected}. **They are not synthetic**: {real_images(plan.library, as_code)}. No private image was sent to "
-        "the API."
+        f"{selected}. **They are not synthetic**: {real_images(plan.library, as_code)}. "
+        f"{NOISED_SENT.capitalize() if plan.varies_noised else 'No private image was sent to the API'}."
     )
+
+
+def _under(plan: PublicPlan) -> str:
+    """What protected the private images, in words."""
+    noise = " under noise" if plan.varies_noised else ""
+    return f"{noise}{' under differential privacy' if plan.secure else ''}"
+
+
+def _sent(plan: PublicPlan) -> str:
+    """What was sent of the private images, in words."""
+    return NOISED_SENT if plan.varies_noised else "none was sent to the API"
 
 
 def _usefulness(found: Assessment | None, kind: Kind) -> str:
@@ -125,7 +139,7 @@ def _promised(release: Release) -> str:
     plan = release.plan
     spent = release.guarantee.epsilon_spent
     if spent is None:
-        return f"There is {NO_GUARANTEE}."
+        return f"There is {no_guarantee(plan)}."
     events = [event for receipt in release.receipts for event in receipt.events]
     together = in_all(plan, events)
     return (

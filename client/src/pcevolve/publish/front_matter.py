@@ -43,7 +43,13 @@ def _tags(plan: PublicPlan) -> Iterator[str]:
     """What the dataset is found by, and what must not be overlooked."""
     yield "pcevolve"
     yield "synthetic" if plan.library is None else "public-images"
-    yield "differential-privacy" if plan.secure else "insecure-no-privacy"
+    yield (
+        "not-private"
+        if plan.not_private
+        else "differential-privacy"
+        if plan.secure
+        else "insecure-no-privacy"
+    )
     if plan.in_process:
         yield "no-boundary"
 

@@ -22,6 +22,10 @@ NO_BOUNDARY = (
 )
 ON_TRUST = "all of this only if the generator looked at nothing but what it was asked, which nobody can check"
 NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take the noise away"
+NOT_PRIVATE = (
+    "NOT PRIVATE: private data had a say in this run without any noise (--not-private); dataset and record tell about "
+    "them, and no epsilon bounds what"
+)
 
 
 def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
@@ -42,8 +46,15 @@ def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> 
 
 def _statement(plan: PublicPlan, method: Method) -> str:
     """The promise in words, and what it hangs on where no boundary stood around the generator."""
-    said = spoken(method.statement(plan), plan.modality.kind) if plan.secure else NO_GUARANTEE
+    said = spoken(method.statement(plan), plan.modality.kind) if plan.secure else no_guarantee(plan)
     return f"{said}; {ON_TRUST}" if plan.in_process else said
+
+
+def no_guarantee(plan: PublicPlan) -> str:
+    """Why a run that promises nothing does not, in words."""
+    return (
+        "none: private data had a say without any noise (--not-private)" if plan.not_private else NO_GUARANTEE
+    )
 
 
 def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
@@ -133,7 +144,10 @@ def _unit_sizes(plan: PublicPlan) -> list[str]:
 
 def marks(plan: PublicPlan) -> list[str]:
     """Warnings that nobody can switch off."""
-    said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
+    seeded = "INSECURE: noise came from a seed; this run has no privacy"
+    said = [] if plan.noise == "os-csprng" else [seeded]
+    if plan.not_private:
+        said.append(NOT_PRIVATE)
     if plan.in_process:
         said.append(NO_BOUNDARY)
     if plan.forgets_insecure:

@@ -17,6 +17,9 @@ from pcevolve.publish.promises import guarantee, how_made, marks
 from pcevolve.transcript.manifest import Guarantee, Manifest, ReleasedImage, TranscriptEnd
 from pcevolve.transcript.reader import RunReader
 
+NOT_PRIVATE = "NOT-PRIVATE"
+"""What the names of files begin with that no noise protects."""
+
 
 @dataclass(frozen=True)
 class Release:
@@ -83,9 +86,16 @@ class Release:
 def released_paths(
     plan: PublicPlan, population: Mapping[str, Sequence[Candidate | Chosen]]
 ) -> dict[str, Candidate | Chosen]:
-    """Where each image or text of a dataset belongs in the release; one that was chosen twice is there once."""
-    suffix = medium(plan.modality.kind).suffix
-    return {f"{label}/{each.id}{suffix}": each for label, of_class in population.items() for each in of_class}
+    """Where each image or text of a dataset belongs in the release; one that was chosen twice is there once.
+
+    The name of every file of a run that is not private says so, wherever it is copied to.
+    """
+    suffix, mark = medium(plan.modality.kind).suffix, f"{NOT_PRIVATE}-" if plan.not_private else ""
+    return {
+        f"{label}/{mark}{each.id}{suffix}": each
+        for label, of_class in population.items()
+        for each in of_class
+    }
 
 
 def released_image(path: str, data: bytes, candidate: Candidate | Chosen) -> ReleasedImage:

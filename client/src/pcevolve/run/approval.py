@@ -83,7 +83,7 @@ def require_liking(components: Components, folder: RunFolder) -> None:
     Raises:
         UsageError: They are not what is wanted; nothing was spent.
     """
-    if components.method.selector is None or components.settings.yes or not sys.stdin.isatty():
+    if not components.method.compares or components.settings.yes or not sys.stdin.isatty():
         return
     _ask(
         "Do these look like your domain? Go on?",
@@ -93,10 +93,13 @@ def require_liking(components: Components, folder: RunFolder) -> None:
 
 
 def doubts(components: Components, plan: PublicPlan) -> list[str]:
-    """Why a run may not be what its owner wants, from public facts; nothing of one that spends nothing."""
+    """Why a run may not be what its owner wants, from public facts; nothing of one that spends nothing.
+
+    Nor of one that is not private: whoever allowed that by name has been told.
+    """
     planned = components.method.planned(plan)
     paid = [event for events in planned.values() for event in events if not event.free]
-    if not paid:
+    if not paid or plan.not_private:
         return []
     found = []
     total = epsilon(paid, plan.delta)

@@ -42,6 +42,12 @@ OF_TEXTS_ALONE = (
     "detect_secrets",
 )
 
+GIVEN_UP = (
+    "method '{method}' protects nobody: private images decide without any noise, the dataset and its record tell about "
+    "them, later runs on the same data are refused, and all of it says NOT PRIVATE for good. Choose a method with a "
+    "guarantee, or say --not-private if these images are public or everybody in them agreed"
+)
+
 if TYPE_CHECKING:
     from pcevolve.egress.in_process import Generator
 
@@ -303,8 +309,11 @@ def _budget(settings: RunSettings) -> Budget:
     Raises:
         UsageError: There is no such method.
     """
-    from pcevolve.methods import default_delta
+    from pcevolve.methods import AUTO as CHOSEN
+    from pcevolve.methods import default_delta, method
 
+    if settings.method != CHOSEN and method(settings.method).not_private and not settings.not_private:
+        raise UsageError(GIVEN_UP.format(method=settings.method))
     delta = default_delta(settings.method)  # looked up whether it is needed or not: the method has to exist
     return Budget(parse_epsilon(settings.epsilon), delta if settings.delta is None else settings.delta)
 

@@ -82,8 +82,12 @@ def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> 
 def facts(summary: dict[str, Any]) -> dict[str, str]:
     """What is public of a run, by title."""
     spent = summary["epsilon_spent"]
+    said = (mark.partition(":")[0] for mark in summary.get("marks", ()))
+    why = "".join(f", {mark}" for mark in said if mark in ("INSECURE", "NOT PRIVATE"))
     epsilon = (
-        "no guarantee" if spent is None else f"{loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
+        f"no guarantee{why}"
+        if spent is None
+        else f"{loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
     )
     return {
         "method": summary["method"],

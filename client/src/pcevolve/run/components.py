@@ -23,6 +23,7 @@ from pcevolve.privacy import Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, UniformJudge
+from pcevolve.private.noising import NoisingJudge
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
@@ -160,20 +161,23 @@ class Components:
         """
         self._caps(plan, self.method.planned(plan))
         views = self.views  # loads the encoder, even for a control that looks at nothing
-        if self.method.selector is not None:
+        if self.method.compares:
             views.prepare(with_appearances=0 in plan.releases, told=told)
 
     def chooser(self, plan: PublicPlan, transcript: Transcript) -> Chooser | None:
-        """The public half of every selection; None for methods that look at nothing."""
-        if self.method.selector is None:
+        """The public half of every selection; None for methods that compare nothing."""
+        if not self.method.compares:
             return None
-        return Chooser(plan, self.encoder, transcript.bodies.file, SELECTORS[self.method.selector]())
+        selector = SELECTORS[str(self.method.selector)]()
+        return Chooser(plan, self.encoder, transcript.bodies.file, selector)
 
     def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
-        """The side that looks at candidates: the private one, or the control's blind one."""
+        """The side that looks at private images: one that chooses, or that noises them; or the control's blind one."""
+        events = self.method.planned(plan)
+        if self.method.noises:
+            return NoisingJudge(self.data, account, self.noise, plan, events[1][0])
         if chooser is None:
             return UniformJudge(account, self.noise, plan)
-        events = self.method.planned(plan)
         caps = self._caps(plan, events)
         return PrivateJudge(
             views=self.views if caps is None else replace(self.views, caps=caps),

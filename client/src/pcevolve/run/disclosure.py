@@ -18,7 +18,7 @@ from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
 from pcevolve.public.modalities import Texts
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, in_all, marks, real_images
+from pcevolve.publish import ON_TRUST, assumptions, in_all, marks, no_guarantee, real_images
 from pcevolve.run.components import Components
 
 NAMED = 5
@@ -79,7 +79,7 @@ def disclosure(
 def _worked_on(components: Components) -> dict[str, str]:
     """Who else than this process sees private images, if somebody does."""
     settings = components.settings
-    if settings.engine == "local" or components.method.selector is None:
+    if settings.engine == "local" or not components.method.compares:
         return {}
     cluster = settings.ray_address
     where = (
@@ -126,7 +126,7 @@ def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
 
 def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
     if not plan.secure:
-        return NO_GUARANTEE
+        return no_guarantee(plan)
     spent = loss(epsilon(paid, plan.delta))
     promised = f"epsilon {spent}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
     return f"{promised}; {ON_TRUST}" if plan.in_process else promised
@@ -135,7 +135,7 @@ def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
 def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
     """A note for the owner's screen alone where classes do not hold what the plan says they do."""
     counts = sorted(components.data.units_in(label) for label in plan.labels)
-    if components.method.selector is None or plan.class_counts or counts[0] == counts[-1] == plan.shots:
+    if not components.method.compares or plan.class_counts or counts[0] == counts[-1] == plan.shots:
         return {}
     held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     return {

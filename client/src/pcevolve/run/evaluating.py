@@ -75,7 +75,7 @@ def evaluated(root: Path, question: Question, told: Told = nobody) -> dict[str, 
     columns = _columns(RunFolder(root)) if kind == "text" else None
     test = owners(question.test, plan, "--test", columns)
     private = None if question.private is None else owners(question.private, plan, "--private", columns)
-    looks = method(plan.method).selector is not None
+    looks = method(plan.method).compares
     judges = judges_of(question.judges, plan.encoder if looks else None, question.device, kind)
     return Evaluation(root, plan.labels, judges, test, private, control, question.mix, told, kind).measured()
 

@@ -17,6 +17,7 @@ from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
+from pcevolve.errors import UsageError
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
@@ -119,6 +120,10 @@ def preview(run: CheckedRun) -> Path:
             run.folder.claimed(run.resume),
             _session(_components(run, console), run.folder, console) as session,
         ):
+            if not session.plan.opening:
+                raise UsageError(
+                    f"method '{session.plan.method}' asks for no image before it has released something"
+                )
             show_opening(session.gate, session.plan, run.folder, console)
     except KeyboardInterrupt:
         raise stopped_early(run.folder) from None

@@ -89,11 +89,12 @@ def resolved_plan(
         "modality": _modality(components, size, advice),
         "strengths": _strengths(components, advice),
         "initial": initial,
-        "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
+        "prototypes": settings.prototypes or method.prototypes_for(settings.candidates, settings.shots),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
         "appearance": settings.appearance or _appearance(components),
         "centre_first": bool(method.centre_first),
+        "varied": "noised" if method.noises else "received",
         "in_turns": True,
         "prompt_template": _template(settings, components.dialect.makes),
         "prompts": prompts_for(

@@ -84,7 +84,12 @@ def prepared(components: Components, ledger: Ledger, transcript: Transcript, tol
 def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Account:
     """The run's view of the ledger; nothing is on record of it yet."""
     terms = Terms(
-        plan.api, plan.secure, plan.unit_size, plan.forgets_insecure, _listed(components, plan, ledger)
+        plan.api,
+        plan.secure,
+        plan.unit_size,
+        plan.forgets_insecure,
+        _listed(components, plan, ledger),
+        plan.not_private,
     )
     units = components.data.privacy_units()
     origin = Origin(str(components.settings.out.absolute()), plan.domain)

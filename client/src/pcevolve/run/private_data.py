@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.methods import AUTO, METHODS
+from pcevolve.methods import AUTO
+from pcevolve.methods import method as found
 from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, loaded
 from pcevolve.private.listing import Listing, listed, listed_classes, short
 from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
@@ -126,7 +127,7 @@ def _drawn(settings: RunSettings, listing: Listing, units: UnitMap | None) -> tu
 
 def _looks(method: str) -> bool:
     """Whether a method looks at private images; the controls do not."""
-    return method == AUTO or METHODS[method].selector is not None
+    return method == AUTO or found(method).selector is not None
 
 
 def require_shots(settings: RunSettings, counts: Mapping[str, int], unit: str) -> None:

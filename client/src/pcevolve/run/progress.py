@@ -124,7 +124,7 @@ class RunProgress:
         place = (
             f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
         )
-        told = f"ε {spent:.3g} spent" if self._plan.secure else "INSECURE"
+        told = f"ε {spent:.3g} spent" if self._plan.secure else self._plan.mark
         stage = f"{self._title}: {place}, {told}"
         self._bar.update(self._task, completed=self._done, description=stage)
         if not self._console.is_terminal and time.monotonic() - self._said > LINE_SECONDS:

@@ -61,8 +61,8 @@ MethodName = Annotated[
     str,
     Field(
         description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, pcevolve, pcevolve-g, "
-        "pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, random (control), t2i (no evolution) or le (the same by "
-        "several prompts)."
+        "pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, dpimg (noised private images), random (control), t2i (no "
+        "evolution), le (the same by several prompts) or rf (NOT PRIVATE)."
     ),
     Setting(Panel.MOST_USED, public=True),
 ]
@@ -239,6 +239,7 @@ class RunSettings(BaseModel):
     threshold_end: public.ThresholdEnd | None = None
     votes: public.Votes | None = None
     class_counts: public.ClassCounts = False
+    not_private: public.NotPrivate = False
     tau: public.Tau | None = None
     shots: public.Shots = 10
     prompt_template: public.PromptTemplate = TEMPLATE

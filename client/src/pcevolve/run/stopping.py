@@ -25,7 +25,7 @@ def stopped_midway(root: Path, plan: PublicPlan, account: Account) -> StoppedErr
     """About a run that was stopped on its way; what it has spent is asked of the ledger."""
     receipts = account.receipts()
     events = [event for receipt in receipts for event in receipt.events]
-    spent = loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE, no"
+    spent = loss(epsilon(events, plan.delta)) if plan.secure else f"{plan.mark}, no"
     return StoppedError(
         f"stopped: {spent} of epsilon {float(plan.budget.epsilon):g} is spent, on {len(receipts)} of "
         f"{len(plan.releases)} releases; all of it is on record",

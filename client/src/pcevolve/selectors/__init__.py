@@ -23,10 +23,12 @@ from pcevolve.selectors.contrastive import (
 )
 from pcevolve.selectors.joint import Joint
 from pcevolve.selectors.means import Means
-from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors.noised import Noised
+from pcevolve.selectors.resembling import Resembling
+from pcevolve.selectors.scene import Measurement, Measurer, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.votes import ExponentialVotes, Votes
 
-__all__ = ["SELECTORS", "Measurement", "PrivateEmbeddings", "Scene", "Selector"]
+__all__ = ["MEASURERS", "SELECTORS", "Measurement", "Measurer", "PrivateEmbeddings", "Scene", "Selector"]
 
 SELECTORS: Mapping[str, Callable[[], Selector]] = {
     "contrastive": partial(Contrastive, calibrated),
@@ -40,5 +42,8 @@ SELECTORS: Mapping[str, Callable[[], Selector]] = {
     "votes-em": ExponentialVotes,
     "joint": Joint,
     "means": Means,
+    "resembling": Resembling,
 }
 """Selectors by the names that methods give them."""
+MEASURERS: Mapping[str, Callable[[], Measurer]] = {**SELECTORS, "noised": Noised}
+"""All that looks at private data for a run, whether or not it chooses by what it saw."""

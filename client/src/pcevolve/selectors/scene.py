@@ -145,8 +145,8 @@ def joined_scenes(scenes: Sequence[Scene]) -> Scene:
     return replace(scenes[0], pools=tuple(np.concatenate(of_class) for of_class in pools))
 
 
-class Selector(Protocol):
-    """A way to choose candidates: what it asks of the private data, and what it makes of the answer."""
+class Measurer(Protocol):
+    """A way to look at private data."""
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         """Look at the private data, once: the only access, paid for by ``events``.
@@ -156,6 +156,10 @@ class Selector(Protocol):
             ValueError: An event is of a mechanism that this selector does not use; nothing was drawn.
         """
         ...
+
+
+class Selector(Measurer, Protocol):
+    """A way to choose candidates: what it asks of the private data, and what it makes of the answer."""
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """Choose by a measurement: public post-processing, the same for the same arguments.

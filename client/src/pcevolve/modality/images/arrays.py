@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from pcevolve.modality.images.decoding import DecodedImage
+
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
     """A PNG of uint8 pixels ``(height, width)`` or ``(height, width, 3)``.
@@ -20,3 +22,14 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG")
     return buffer.getvalue()
+
+
+def values_of(image: DecodedImage, width: int, height: int) -> NDArray[np.float64]:
+    """The values of an image that is given a size: float64 ``(height, width, 3)`` in [0, 1]."""
+    resized = image.convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
+    return np.asarray(resized, dtype=np.float64) / 255
+
+
+def levels(values: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Values as the nearest levels of a picture; those outside [0, 1] become the nearest of them."""
+    return np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)

@@ -116,8 +116,11 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
             ", ".join(dict.fromkeys(event.mechanism for event in paid))
             or "none: it follows from earlier ones"
         )
-        what = f"{named} {plan.modality.kind}s chosen" if receipt.iteration else LOOK
-        spent = loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE"
+        released = (
+            "private images released under noise" if plan.varies_noised else f"{plan.modality.kind}s chosen"
+        )
+        what = f"{named} {released}" if receipt.iteration else LOOK
+        spent = loss(epsilon(events, plan.delta)) if plan.secure else plan.mark
         rows.append(Release(receipt.iteration, what, mechanisms, spent))
     return reversed(rows)
 

@@ -77,6 +77,8 @@ def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
     if not total.images:
         chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
         return f"{words}. No image was sent.{chosen}"
+    if plan.varies_noised:
+        return f"{words}. Noised private images left, the released ones: {total.distinct:,} different images in all."
     whose = "had sent before" if plan.library else "had made itself"
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
 
@@ -87,6 +89,11 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
         return "Nobody can tell: the generator ran inside the process that held the private images."
     if unexplained:
         return "This cannot be said: images are on record for whose leaving there is no reason."
+    if plan.varies_noised:
+        return (
+            "Private images without noise, file names, and whatever else was computed from private images. What left "
+            "of them is noised images, released at the price below; the record holds them too."
+        )
     if not looked:
         return "Everything private: no private image was looked at."
     seen = (
@@ -94,6 +101,11 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
         if plan.varies_prompts
         else "which of its images were chosen"
     )
+    if plan.not_private:
+        return (
+            "Private images, file names and embeddings. But dataset and record hold numbers that were computed from "
+            "them without noise: they are NOT PRIVATE. The provider got prompts alone."
+        )
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         "Private images, file names, embeddings, and whatever else was computed from private images, but for the "
@@ -103,6 +115,8 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
 
 def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     """The privacy loss as an attacker's odds."""
+    if plan.not_private:
+        return Odds("No bound.", "There was no noise: whoever reads the record may be right every time.")
     if not plan.secure:
         return Odds(
             "No bound.", "The noise came from a seed: whoever knows the seed can be right every time."

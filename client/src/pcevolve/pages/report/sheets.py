@@ -91,7 +91,10 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
     chosen = _named(run, label)
     wanted = appearance_in(run.receipts.values())
     matched = ", appearance matched" if wanted else ""
-    for t in iterations:
+    if plan.varies_noised:
+        released = run.receipts[1].of(label)
+        yield Row("What was varied", "private images under noise", _tiles(run, released, {}, per_row))
+    for t in iterations[1:] if plan.varies_noised else iterations:
         named = _outputs(run, [call for call in plan.round(t) if call.label == label])
         title = f"Iteration {t}" if t else "Initial"
         last = " (the dataset)" if t == plan.iterations and plan.keep == "last" else ""

@@ -1,0 +1,66 @@
+"""Releases private images themselves under noise, and chooses nothing (DPImg)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.evolve import Pool
+from pcevolve.ledger.ledger import Account, Paid
+from pcevolve.modality.images.arrays import levels, values_of
+from pcevolve.privacy import Event
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.public.noised import choices_of, measurement_of, shape_of
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Query, Receipt
+from pcevolve.selectors.noised import drawn_places, noised, sigma_of
+
+
+@dataclass(frozen=True, repr=False)
+class NoisingJudge:
+    """Draws, noises and pays in one transaction; private by the event that it pays for.
+
+    Attributes:
+        data: The private images; one is read at a time.
+        account: Pays.
+        noise: Draws.
+        plan: Says how many images of which size there are, whatever the data hold.
+        event: What the release does to the data.
+    """
+
+    data: PrivateDataset
+    account: Account
+    noise: Noise
+    plan: PublicPlan
+    event: Event
+
+    def __repr__(self) -> str:
+        """Nothing about the data."""
+        return "NoisingJudge"
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Do nothing: there are no candidates to look at."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Release the noised images of all classes; what was paid for is answered from record.
+
+        Raises:
+            BudgetError: Not enough is left; nothing was drawn.
+            DataError: A file is no longer the image that was loaded; nothing was released.
+        """
+        return self.account.pay(query, (self.event,), lambda: self._drawn(query.key))
+
+    def _drawn(self, key: str) -> Paid:
+        plan, (classes, wanted, *shape) = self.plan, shape_of(self.plan)
+        places = drawn_places(self.data.targets, self.data.unit_of, classes, wanted, self.noise, key)
+        sigma = sigma_of(self.event, int(np.prod(shape)), plan.relation)
+        released = noised(places, self._values, tuple(shape), sigma, self.noise, key)
+        pixels = np.stack([levels(each) for each in released]).reshape(shape_of(plan))
+        measurement = measurement_of(pixels)
+        return Paid(choices_of(plan, measurement), measurement)
+
+    def _values(self, number: int) -> FloatArray:
+        """A private image in the public size."""
+        return values_of(self.data.items[number], self.plan.images.width, self.plan.images.height)
