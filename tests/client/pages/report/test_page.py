@@ -7,7 +7,7 @@ import json
 import math
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -31,9 +31,10 @@ from support.runs import SmallRun
 
 Make = Callable[..., Path]
 POINTS = [
-    AccuracyPoint("pcevolve", 0, 0.4, 0.01),
-    AccuracyPoint("pcevolve", 2, 0.61, 0.02),
-    AccuracyPoint("random control", 2, 0.43, 0.03),
+    AccuracyPoint("pcevolve", "bundled", True, 2, 0.88, 0.02),
+    AccuracyPoint("pcevolve", "cnn", False, 0, 0.4, 0.01),
+    AccuracyPoint("pcevolve", "cnn", False, 2, 0.61, 0.02),
+    AccuracyPoint("random control", "cnn", False, 2, 0.43, 0.03),
 ]
 
 
@@ -61,7 +62,7 @@ class Page(HTMLParser):
         return [attributes for _, attributes in self.elements if attributes.get("class") == name]
 
 
-def page(root: Path, accuracy: list[AccuracyPoint] | None = None) -> Page:
+def page(root: Path, accuracy: Sequence[AccuracyPoint] = ()) -> Page:
     return Page(write_report(RunReader.strict(root), accuracy))
 
 
@@ -223,7 +224,7 @@ def test_labels_prompts_and_provider_strings_are_text_not_markup(finished: Make)
         unit="</style>" + HOSTILE,
         prompt_template="{{ 7*7 }}" + HOSTILE + "{domain}{label}",
     )
-    shown = page(root, [AccuracyPoint(HOSTILE, 0, 0.5, 0.1), AccuracyPoint("b", 0, 0.5, 0.1)])
+    shown = page(root, [AccuracyPoint(each, each, False, 0, 0.5, 0.1) for each in (HOSTILE, "b")])
     assert shown.all("script") == []
     assert {each["src"][:5] for each in shown.all("img")} == {"data:"}
     assert label in shown.text
@@ -279,6 +280,14 @@ def test_accuracy_is_shown_only_when_it_is_given_and_then_said_to_be_public(fini
     assert "Accuracy was measured on public data" in with_accuracy
     assert "random control" in with_accuracy
     assert "61%" in with_accuracy
+
+
+def test_a_judge_that_voted_comes_last_is_marked_and_is_in_no_chart(finished: Make):
+    shown = page(finished(), POINTS).text
+    assert shown.index("random control cnn 2 43% 3%") < shown.index("pcevolve bundled (voted) 2 88% 2%")
+    assert shown.count("88%") == 1
+    assert "pcevolve, by cnn from 40% to 61%" in shown
+    assert "by judges that did not vote" in shown
 
 
 def test_counts_agree_with_the_transcript(finished: Make):
