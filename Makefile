@@ -56,8 +56,8 @@ lint: install  ## Style, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench-selectors: install  ## Compare all selectors on real images (hours; resumes) and write docs/results/selectors.*
-	$(BIN)/python -m benchmarks.selectors
+bench-selectors: install  ## Compare all selectors on real images (hours; resumes; JUDGE=cnn names judges) and write docs/results/selectors.*
+	$(BIN)/python -m benchmarks.selectors $(if $(JUDGE),--judge $(JUDGE)) $(ARGS)
 
 bench-server: install  ## The API server under load against the pipeline behind it (20 minutes) and write docs/results/server.*
 	$(BIN)/python -m benchmarks.server --out docs/results

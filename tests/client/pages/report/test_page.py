@@ -283,11 +283,13 @@ def test_accuracy_is_shown_only_when_it_is_given_and_then_said_to_be_public(fini
 
 
 def test_a_judge_that_voted_comes_last_is_marked_and_is_in_no_chart(finished: Make):
-    shown = page(finished(), POINTS).text
-    assert shown.index("random control cnn 2 43% 3%") < shown.index("pcevolve bundled (voted) 2 88% 2%")
-    assert shown.count("88%") == 1
-    assert "pcevolve, by cnn from 40% to 61%" in shown
+    voter = [AccuracyPoint("pcevolve", "bundled", True, t, 0.86 + t / 100, 0.02) for t in range(3)]
+    other = [AccuracyPoint("pcevolve", "cnn", False, t, 0.41 + t / 10, 0.03) for t in range(3)]
+    shown = page(finished(), [*voter, *other]).text
+    assert shown.index("pcevolve cnn 2 61% 3%") < shown.index("pcevolve bundled (voted) 0 86% 2%")
+    assert [shown.count(figure) for figure in ("86%", "87%", "88%")] == [1, 1, 1]
     assert "by judges that did not vote" in shown
+    assert "pcevolve, by cnn from 41% to 61%" in shown
 
 
 def test_counts_agree_with_the_transcript(finished: Make):
