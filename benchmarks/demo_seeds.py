@@ -167,7 +167,8 @@ HEADER = """# The demonstration, over seeds
 
 Written by `python -m benchmarks.demo_seeds`: accuracies on held-out real digits (%, mean ± standard error over
 seeds; the standard deviation, which is what somebody sees who runs it once; the least and the most), ε = 10, ten
-shots. The demonstration is one run of the first row, with the pool of its public seed. `selection` has no round of variation; what
+shots. The demonstration is one run of the first row, with the pool of its public seed. `selection` has no round of
+variation; what
 a row does not draw anew is the demonstration's. `no noise` and `shots` protect nobody. The last judge **voted**.
 """
 
