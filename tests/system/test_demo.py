@@ -65,10 +65,15 @@ def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("per_image", "candidates"), [(0.01, 100), (0.05, 100), (0.055, 60), (0.058, 45), (0.061, 30), (1, 20)]
+    ("per_image", "candidates"),
+    [(0.009, 100), (0.0136, 100), (0.0145, 60), (0.0152, 45), (0.0158, 30), (1, 20)],
 )
 def test_a_slow_machine_makes_less(per_image: float, candidates: int):
     assert probing.affordable(per_image) == candidates
+
+
+def test_what_is_affordable_takes_ninety_seconds_at_most():
+    assert probing.expected_seconds(0.0136, probing.affordable(0.0136)) <= 90
 
 
 def test_the_first_answer_is_not_timed(monkeypatch: pytest.MonkeyPatch):

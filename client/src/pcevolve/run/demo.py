@@ -135,7 +135,7 @@ def _candidates(out: Path, address: str, console: Console) -> int:
     found = affordable(per_image)
     console.print(
         f"{1 / per_image:.1f} images per second: {found} candidates per class, "
-        f"about {expected_seconds(per_image, found) / 60:.0f} minutes in all\n"
+        f"about {round(expected_seconds(per_image, found), -1):.0f} s in all\n"
     )
     return found
 
