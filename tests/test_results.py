@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import demo_seeds
+from benchmarks.membership.__main__ import joined
 from benchmarks.rows import accuracy
 from benchmarks.selectors.__main__ import _heads
 from benchmarks.selectors.tables import strangers, write
@@ -118,3 +119,9 @@ def test_the_demonstrations_rows_are_measured_once():
     left = list(demo_seeds._missing([row_of_the_demonstration(0, 0.6)], 1, [60]))
     assert (0, "the demonstration", 60) not in left
     assert len(left) == len(demo_seeds.WAYS) - 1
+
+
+def test_attacks_on_one_method_leave_the_rows_of_the_others():
+    known = [{"method": name, "epsilon": 1, "advantage": 0.1} for name in ("pe", "dp-means")]
+    fresh = [{"method": "dp-means", "epsilon": 1, "advantage": 0.2}]
+    assert joined(known, fresh) == [known[0], fresh[0]]
