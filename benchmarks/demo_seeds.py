@@ -122,7 +122,7 @@ def _verdict(judge: Judge, images: Sequence[Any], targets: np.ndarray, held_out:
     }
 
 
-_SEEN: dict[tuple[str, str], np.ndarray] = {}
+_SEEN: dict[tuple[str, bytes], np.ndarray] = {}
 
 
 def _seen(judge: Judge, held_out: PrivateDataset) -> np.ndarray:

@@ -73,8 +73,8 @@ def main() -> None:
     if given.timing:
         facts["timing"] = [each.as_dict() for each in _timed(given.timing)]
     else:
-        fresh = [each.as_dict() for each in _results(given)]
-        facts |= {"runs": given.runs, "results": joined(facts["results"], fresh)}
+        found = [each.as_dict() for each in _results(given)]
+        facts |= {"runs": given.runs, "results": joined(facts["results"], found)}
         facts["seconds"] = round(time.monotonic() - started)
     path.write_text(json.dumps(facts, indent=1) + "\n")
     names = {each.name for each in fields(Result)}
