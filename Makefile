@@ -22,7 +22,7 @@ help:  ## Show what can be made
 
 install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcevolve-server
 
-demo: install  ## Run the main job end to end and print a summary (at most 5 minutes; smaller where the machine is slow)
+demo: install  ## Run the main job end to end and print a summary (about 90 seconds on 2 quiet cores; smaller where the machine is slow)
 	$(BIN)/pcevolve demo --out runs/demo
 
 test: install $(MITM)/.installed  ## Run every test (6 to 12 minutes on 2 cores)
@@ -56,8 +56,8 @@ lint: install  ## Style, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench-selectors: install  ## Compare all selectors on real images (hours; resumes) and write docs/results/selectors.*
-	$(BIN)/python -m benchmarks.selectors
+bench-selectors: install  ## Compare all selectors on real images (hours; resumes; JUDGE=cnn names judges) and write docs/results/selectors.*
+	$(BIN)/python -m benchmarks.selectors $(if $(JUDGE),--judge $(JUDGE)) $(ARGS)
 
 bench-server: install  ## The API server under load against the pipeline behind it (20 minutes) and write docs/results/server.*
 	$(BIN)/python -m benchmarks.server --out docs/results

@@ -1,75 +1,199 @@
-"""The demonstration over several seeds: what ``dp-means`` is worth beside ``random`` and text-to-image alone.
+"""The demonstration over seeds: how far its accuracy varies, and what of that is the pool, the noise and the shots.
 
-    .venv/bin/pcevolve-server serve &
-    .venv/bin/python benchmarks/demo_seeds.py --seeds 6 --out runs/demo-seeds --json
+    .venv/bin/python -m benchmarks.demo_seeds --seeds 10
 
-Each seed is a run of its own: other images from the provider, other noise. The private shots and the test data are
-the same in all of them, so the intervals do not cover the choice of shots.
+A seed may draw the provider's images, the noise and the private shots. In the demonstration the shots are the same
+on every machine and the pool's seed is public, so only the noise is fresh there. `selection` is the demonstration
+without its round of variation: there one thing at a time is drawn, and the others are the demonstration's own.
+
+It continues where it was cut off, and writes docs/results/demo.{md,json}.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
+from PIL import Image
 
-from pcevolve.evaluation.accuracy import AccuracyTest
-from pcevolve.run.checks import checked
+from benchmarks.judges import other_eyes
+from benchmarks.private_sets import drawn
+from benchmarks.rows import Row, accuracy, resumed, summary, table
+from benchmarks.selectors.design import Trial
+from benchmarks.selectors.local import LocalGenerator
+from benchmarks.selectors.trial import NoNoise, Watch, encoder, model, planned, ran
+from pcevolve.dp.mechanisms import Noise, SeededNoise
+from pcevolve.evaluation.heads import Training, train_linear
+from pcevolve.evaluation.judge import Judge
+from pcevolve.modality.images.appearance import appearance_in, developed
+from pcevolve.private.dataset import PrivateDataset
 from pcevolve.run.demo import OPTIONS
-from pcevolve.run.execution import execute
-from pcevolve.run.scoring import Scores
-from pcevolve.run.settings import RunSettings
+from pcevolve.run.judges import quick_judges
+from pcevolve.run.private_data import SPLIT_SEED
 
-METHODS = ("dp-means", "random")
+WORLD = "marks:3=type A,8=type B"
+SHOTS, POOL, NOISE, NOBODY = "shots", "pool", "noise", "no noise"
 
 
-def measure(seed: int, method: str, out: Path, api: str, changes: dict[str, object]) -> tuple[float, float]:
-    """Accuracy of the initial and of the final dataset of one run."""
-    folder = out / f"{method}-{seed}"
-    options = OPTIONS | changes | {"seed": seed, "method": method, "api": api, "out": folder}
-    settings = RunSettings.of(options | {"ledger": folder / "private" / "ledger.sqlite"})
-    outcome = execute(checked(settings, resume=True))
-    if outcome.components.test is None:
-        raise SystemExit("the demonstration's data have no test part")
-    scores = Scores.of(
-        outcome, AccuracyTest.on(outcome.components.test, outcome.components.encoder), every=False
+@dataclass(frozen=True)
+class Way:
+    """What is measured.
+
+    Attributes:
+        method: Of selection, or ``shots`` for training on the private shots themselves.
+        drawn: What a seed draws anew; the rest is the demonstration's.
+        iterations: Rounds of variation.
+        noisy: False for the release without its noise, which protects nobody.
+    """
+
+    method: str
+    drawn: tuple[str, ...]
+    iterations: int = 0
+    noisy: bool = True
+
+
+WAYS = {
+    "the demonstration": Way("dp-means", (POOL, NOISE), 1),
+    "t2i": Way("t2i", (POOL,)),
+    "random": Way("random", (POOL, NOISE), 1),
+    "selection, other pools and noise": Way("dp-means", (POOL, NOISE)),
+    "selection, other pools, no noise": Way("dp-means", (POOL,), noisy=False),
+    "selection, other noise": Way("dp-means", (NOISE,)),
+    "selection, other shots": Way("dp-means", (SHOTS,)),
+    "shots": Way("shots", (SHOTS,)),
+}
+JUDGES = {"cnn": "CNN", "mobilenet": "MobileNet", "bundled": "bundled: **voted**"}
+
+
+def measured(seed: int, name: str, candidates: int, pictures: Path) -> Row:
+    """One run in one way, and what every judge says of its dataset."""
+    way = WAYS[name]
+    private, held_out = drawn(WORLD, OPTIONS["shots"], seed if SHOTS in way.drawn else SPLIT_SEED)
+    images, targets = (
+        (list(private.items), list(private.targets))
+        if way.method == "shots"
+        else _made(way, seed, candidates, private, pictures)
     )
-    return scores.by_iteration[0].mean, scores.by_iteration[-1].mean
+    found = [_verdict(judge, images, np.array(targets), held_out) for judge in _judges()]
+    return {"seed": seed, "way": name, "candidates": candidates, "verdicts": found}
 
 
-def summary(values: list[float]) -> dict[str, object]:
-    """Mean and standard error over runs."""
-    sem = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-    return {"mean": float(np.mean(values)), "sem": sem, "runs": values}
+def _made(
+    way: Way, seed: int, candidates: int, private: PrivateDataset, pictures: Path
+) -> tuple[list[Image.Image | None], list[int]]:
+    """A run's dataset in its appearance, and the class of each image."""
+    of_pool = seed if POOL in way.drawn else int(OPTIONS["seed"])
+    shots, epsilon = int(OPTIONS["shots"]), str(OPTIONS["epsilon"])
+    trial = Trial(
+        WORLD, way.method, epsilon, shots, of_pool, candidates=candidates, iterations=way.iterations
+    )
+    plan, method = planned(trial, private.labels)
+    generator = LocalGenerator(plan, model(), pictures)
+    of_noise = seed if NOISE in way.drawn else int(OPTIONS["seed"])
+    noise: Noise = SeededNoise(of_noise) if way.noisy else NoNoise(of_noise)
+    evolved = ran(plan, method, private, generator, noise, Watch())
+    look = appearance_in(evolved.receipts)
+    made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
+    return [developed(generator.received(each.digest), look) for each, _ in made], [k for _, k in made]
 
 
-def main() -> None:
-    """Run and print."""
+@cache
+def _judges() -> tuple[Judge, ...]:
+    """Those of the demonstration, and a MobileNet where its weights are at hand; the voter last."""
+    *strangers, voter = quick_judges(encoder("bundled"), voted=True, device="cpu")
+    look = other_eyes("mobilenet")
+    more = [] if look is None else [Judge("mobilenet", voted=False, look=look, train=train_linear)]
+    return (*strangers, *more, voter)
+
+
+def _verdict(judge: Judge, images: Sequence[Any], targets: np.ndarray, held_out: PrivateDataset) -> Row:
+    training = Training(judge.look(images), targets, len(held_out.labels))
+    said = judge.train(training, 0)(_seen(judge, held_out))
+    return {
+        "judge": judge.name,
+        "voted": judge.voted,
+        "accuracy": round(float((said == held_out.targets).mean()), 4),
+    }
+
+
+_SEEN: dict[tuple[str, bytes], np.ndarray] = {}
+
+
+def _seen(judge: Judge, held_out: PrivateDataset) -> np.ndarray:
+    """Held-out images as a judge sees them; those of the next seed's shots are mostly the same."""
+    missing = [k for k, digest in enumerate(held_out.digests) if (judge.name, digest) not in _SEEN]
+    if missing:
+        fresh = judge.look([held_out.items[k] for k in missing])
+        _SEEN.update({(judge.name, held_out.digests[k]): row for k, row in zip(missing, fresh, strict=True)})
+    return np.stack([_SEEN[judge.name, digest] for digest in held_out.digests])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is missing, and write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=6)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--api", default="http://127.0.0.1:8000")
-    parser.add_argument("--epsilon", default=OPTIONS["epsilon"])
-    parser.add_argument("--candidates", type=int, default=OPTIONS["candidates"])
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    given = parser.parse_args()
-    found: dict[str, list[float]] = {"t2i": [], **{method: [] for method in METHODS}}
-    changes = {"epsilon": given.epsilon, "candidates": given.candidates}
-    for seed in range(given.seeds):
-        for method in METHODS:
-            initial, final = measure(seed, method, given.out, given.api, changes)
-            found[method].append(final)
-        found["t2i"].append(initial)
-    result = {name: summary(values) for name, values in found.items()}
-    if given.json:
-        print(json.dumps(result, indent=1))
-        return
-    for name, row in result.items():
-        print(f"{name:10} {row['mean']:.1%} ± {row['sem']:.1%} (s.e. over {given.seeds} runs)")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--candidates", type=int, nargs="+", default=[OPTIONS["candidates"]])
+    parser.add_argument("--pictures", type=Path, default=Path("runs/bench-selectors.pictures"))
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    given = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    given.pictures.mkdir(parents=True, exist_ok=True)
+    rows = resumed(
+        given.out / "demo.json",
+        lambda known: _missing(known, given.seeds, given.candidates),
+        lambda wanted: measured(*wanted, given.pictures),
+    )
+    (given.out / "demo.md").write_text(page(rows))
+
+
+def _missing(rows: Sequence[Row], seeds: int, sizes: Sequence[int]) -> Iterator[tuple[int, str, int]]:
+    known = {(row["seed"], row["way"], row["candidates"]) for row in rows}
+    for seed in range(seeds):
+        for size in sizes:
+            for name in WAYS:
+                if (seed, name, size) not in known:
+                    yield seed, name, size
+
+
+HEADER = """# The demonstration, over seeds
+
+Written by `python -m benchmarks.demo_seeds`: accuracies on held-out real digits (%, mean ± standard error over
+seeds; the standard deviation, which is what somebody sees who runs it once; the least and the most), ε = 10, ten
+shots. The demonstration is one run of the first row, with the pool of its public seed. `selection` has no round of
+variation; what
+a row does not draw anew is the demonstration's. `no noise` and `shots` protect nobody. The last judge **voted**.
+"""
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The tables, one for each size and judge."""
+    parts = [HEADER]
+    for size in sorted({row["candidates"] for row in rows}):
+        here = [row for row in rows if row["candidates"] == size]
+        for judge, title in JUDGES.items():
+            lines = [line for name in WAYS if (line := _line(name, here, judge))]
+            if lines:
+                heads = ["what is drawn anew", "seeds", "mean", "s.d.", "least to most"]
+                parts.append(f"## {size} images per class, {title}\n\n{table(heads, lines)}")
+    return "\n".join(parts)
+
+
+def _line(name: str, rows: Sequence[Row], judge: str) -> list[str]:
+    """How one way did by one judge; empty where nothing is known."""
+    said = [accuracy(row, judge) for row in rows if row["way"] == name]
+    found = 100 * np.array([each for each in said if each is not None])
+    if not len(found):
+        return []
+    spread = f"{found.std(ddof=1):.1f}" if len(found) > 1 else "–"
+    return [name, str(len(found)), summary(found), spread, f"{found.min():.0f} to {found.max():.0f}"]
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import torch
 from PIL import Image
 
 from benchmarks.private_sets import drawn
-from benchmarks.rows import resumed, summary, table
+from benchmarks.rows import accuracy, resumed, summary, table
 from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, model, planned, ran, scores
@@ -107,10 +107,9 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
         for each in evolved.dataset[label]
     ]
     found = scores(trial, [each[0] for each in made], np.array([each[1] for each in made]))
-    verdicts: Any = found["verdicts"]
     rounds = [sum(each[2] == iteration for each in made) for iteration in range(plan.iterations + 1)]
     about = {"world": world, "seed": seed, "schedule": name, "images": watch.images, "of_round": rounds}
-    return {**about, **{each["judge"]: each["accuracy"] for each in verdicts}}
+    return {**about, "verdicts": found["verdicts"]}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -184,14 +183,19 @@ def _paired(rows: Sequence[dict[str, Any]]) -> str:
             for (world, seed, name), row in found.items()
             if name == first and (world, seed, second) in found
         ]
-        apart = np.array([[one[judge] - other[judge] for judge in JUDGES] for one, other in both]) * 100
+        apart = np.array([_accuracies(one) - _accuracies(other) for one, other in both]) * 100
         cells = [summary(apart[:, :-1].mean(axis=1)), summary(apart[:, 0])]
         lines.append([f"{first} − {second}", str(len(both)), *cells])
     return f"## All sets, in pairs\n\n{table(['difference, points', 'pairs', 'mean', 'CNN'], lines)}"
 
 
+def _accuracies(row: dict[str, Any]) -> np.ndarray:
+    """By judge, in the order of the columns; NaN of one that was not asked."""
+    return np.array([accuracy(row, judge) for judge in JUDGES], dtype=float)
+
+
 def _line(name: str, rows: Sequence[dict[str, Any]], world: str) -> list[str]:
-    found = np.array([[row[judge] for judge in JUDGES] for row in rows]) * 100
+    found = np.array([_accuracies(row) for row in rows]) * 100
     classes = len(world.partition(":")[2].split(","))
     cells = [name, str(len(rows)), str(rows[0]["images"] // classes), summary(found[:, :-1].mean(axis=1))]
     return [*cells, *(summary(column) for column in found.T)]

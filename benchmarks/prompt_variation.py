@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from benchmarks.private_sets import drawn
-from benchmarks.rows import resumed, summary, table
+from benchmarks.rows import accuracy, resumed, summary, table
 from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, model, planned, ran, scores
@@ -92,14 +92,13 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
     made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
     images = [developed(generator.received(each.digest), look) for each, _ in made]
     found = scores(trial, images, np.array([target for _, target in made]))
-    verdicts: Any = found["verdicts"]
     own = [
         generator.wordings.get(each.id) == WORDS[world].index(named.labels[target]) for each, target in made
     ]
     by_image = way.iterations and way.vary_by == "image"
     about = {"world": world, "seed": seed, "way": name, "images": watch.images}
     right = float(np.mean(own)) if way.has_prompts and not by_image else None
-    return {**about, "right": right, **{each["judge"]: each["accuracy"] for each in verdicts}}
+    return {**about, "right": right, "verdicts": found["verdicts"]}
 
 
 def _worded(plan: PublicPlan, world: str, way: Way) -> PublicPlan:
@@ -166,8 +165,13 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
+def _accuracies(row: dict[str, Any]) -> np.ndarray:
+    """By judge, in the order of the columns; NaN of one that was not asked."""
+    return np.array([accuracy(row, judge) for judge in JUDGES], dtype=float)
+
+
 def _line(name: str, rows: Sequence[dict[str, Any]]) -> list[str]:
-    found = np.array([[row[judge] for judge in JUDGES] for row in rows]) * 100
+    found = np.array([_accuracies(row) for row in rows]) * 100
     right = [row["right"] for row in rows if row["right"] is not None]
     cells = [name, str(len(rows)), str(rows[0]["images"]), summary(np.array(right) * 100) if right else "–"]
     return [*cells, summary(found[:, :-1].mean(axis=1)), *(summary(column) for column in found.T)]

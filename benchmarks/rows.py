@@ -33,6 +33,12 @@ def resumed(
     return rows
 
 
+def accuracy(row: Row, judge: str) -> float | None:
+    """What a judge said, 0 to 1, in a row with ``verdicts``: a judge's name, whether it voted, an accuracy; None if
+    it was not asked."""
+    return next((each["accuracy"] for each in row["verdicts"] if each["judge"] == judge), None)
+
+
 def summary(values: np.ndarray) -> str:
     """Mean and standard error; the mean alone of one."""
     error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.1f}" if len(values) > 1 else ""

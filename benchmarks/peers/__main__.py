@@ -20,7 +20,7 @@ import httpx
 import numpy as np
 from PIL import Image
 
-from benchmarks.judges import judged, judges
+from benchmarks.judges import Verdict, judged, judges
 from benchmarks.peers.contenders import CONTENDERS, ENCODER, Contender, Setting, run
 from benchmarks.peers.page import written
 from benchmarks.private_sets import drawn
@@ -89,12 +89,14 @@ def _measured(setting: Setting, contender: Contender, seed: int, url: str, check
 
 
 def _judged(setting: Setting, seed: int, images: list[Image.Image], targets: np.ndarray) -> Row:
-    """Accuracies in percent by judge, and the Fréchet distance to held-out images."""
+    """What each judge says, and the Fréchet distance to held-out images."""
     _, held_out = drawn(setting.world, setting.shots, seed)
-    found: Row = {}
+    verdicts: list[Row] = []
+    found: Row = {"verdicts": verdicts}
     for name, look in judges(ENCODER).items():
         made, real = look(images), look(held_out.items)
-        found[name] = round(100 * judged(name, made, targets, real, held_out.targets, seed), 2)
+        said = round(judged(name, made, targets, real, held_out.targets, seed), 4)
+        verdicts.append(asdict(Verdict(name, name == ENCODER, said)))
         if name == FID_EYE:
             near = closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
             found["frechet"] = round(near.fidelity.frechet, 2)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from benchmarks.rows import Row, summary, table
+from benchmarks.rows import Row, accuracy, summary, table
 
 HEADER = """# Against the peers
 
@@ -56,7 +56,7 @@ def _part(setting: str, rows: Sequence[Row], eye: str, voter: str) -> str:
 
 
 def _columns(rows: Sequence[Row], eye: str, voter: str) -> dict[str, str]:
-    others = [each for each in ("cnn", "mobilenet", "squeezenet") if each in rows[0]]
+    others = [each for each in ("cnn", "mobilenet", "squeezenet") if accuracy(rows[0], each) is not None]
     return {
         **{each: f"{each}, %" for each in others},
         voter: f"{voter}, %: **voted**",
@@ -70,5 +70,10 @@ def _columns(rows: Sequence[Row], eye: str, voter: str) -> dict[str, str]:
 def _lines(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for name in dict.fromkeys(row["contender"] for row in rows):
         own = [row for row in rows if row["contender"] == name]
-        figures = (summary(np.array([row[each] for row in own if each in row])) for each in columns)
-        yield (name, str(len(own)), *figures)
+        yield (name, str(len(own)), *(summary(_figures(own, each)) for each in columns))
+
+
+def _figures(rows: Sequence[Row], column: str) -> np.ndarray:
+    """What the rows say in a column; accuracies in percent."""
+    said = [100 * each for row in rows if (each := accuracy(row, column)) is not None]
+    return np.array(said or [row[column] for row in rows if column in row])

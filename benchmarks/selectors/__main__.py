@@ -1,6 +1,7 @@
 """All selectors at equal (ε, δ, relation) on real private images, with the bundled generator and encoder.
 
     make bench-selectors                           # continues where it was cut off
+    make bench-selectors JUDGE=cnn,mobilenet       # the tables and the picture by these judges
     .venv/bin/python -m benchmarks.selectors --help
 
 It writes docs/results/selectors.{md,png,json}.
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, then write the tables."""
     given = _given(arguments)
     from benchmarks.selectors.grid import trials
-    from benchmarks.selectors.tables import write
+    from benchmarks.selectors.tables import strangers, write
 
     todo = trials(given.grid, given.seeds)
     done = {**_published(given.out / "selectors.json"), **_known(given.trials)}
@@ -48,9 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{number}/{len(missing)} about {left / 60:.0f} min left: {result['key']} {told(result)}"
         )
     shown = dict.fromkeys([*(trial.key for trial in todo), *known])
-    write(
-        given.out, [done[key] for key in shown if key in done], given.judge.split(",") if given.judge else ()
-    )
+    results = [done[key] for key in shown if key in done]
+    write(given.out, results, _heads(given.judge, strangers(results)))
 
 
 STARTED = time.monotonic()
@@ -68,7 +68,8 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--judge",
-        help="judges to show along ε and K, with commas between; all that did not vote unless given",
+        help="judges that every table and the picture show beside the voter, with commas between; all that did not "
+        "vote unless given",
     )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument(
@@ -87,6 +88,16 @@ def _wanted(only: str | None, methods: set[str]) -> set[str]:
         names = [", ".join(sorted(each)) for each in (unknown, methods)]
         sys.exit(f"--only: no trial has the method {names[0]}; there are {names[1]}")
     return wanted
+
+
+def _heads(asked: str | None, known: Sequence[str]) -> Sequence[str]:
+    """Whom ``--judge`` names, if all of them took no part and measured something; all who did unless it is given."""
+    heads = asked.split(",") if asked else known
+    if unknown := set(heads) - set(known):
+        sys.exit(
+            f"--judge: {', '.join(sorted(unknown))} voted or measured nothing; there are {', '.join(known)}"
+        )
+    return heads
 
 
 def told(result: dict) -> str:

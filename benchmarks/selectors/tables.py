@@ -15,6 +15,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from benchmarks.rows import accuracy
 from benchmarks.selectors.design import Trial
 from benchmarks.selectors.grid import (
     BY_WEIGHT,
@@ -52,24 +53,30 @@ def write(out: Path, results: Results, heads: Sequence[str] = ()) -> None:
     Args:
         out: Folder.
         results: What the trials measured.
-        heads: Judges that are shown along ε and K; all that did not vote unless given.
+        heads: Judges that every table and the picture show, beside the voter; all that did not vote unless given.
     """
     out.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in results)
     (out / "selectors.json").write_text(f"[\n{lines}\n]\n")
     results = _settled(results)
-    heads = [*heads] or [each for each in JUDGES if any(_has(result, each) for result in results)]
-    parts = [HEADER, f"\n## In short\n\n{OVERVIEW}\n{_overview(results)}"]
+    heads = [*heads] or strangers(results)
+    parts = [HEADER, f"\n## In short\n\n{OVERVIEW}\n{_overview(results, heads)}"]
     for world in BY_WEIGHT:
         rows = [each for each in results if each["world"] == world and _headline(each)]
         if rows:
             about = SETS[world]
             title = f"{about.title} ({about.role}; the bundled generator was trained on {about.known})"
-            parts.append(f"\n## {title}\n\n{_headline_table(rows)}")
+            parts.append(f"\n## {title}\n\n{_headline_table(rows, heads)}")
     parts.append(f"\n## Every ε at {CHOSEN_SHOTS} shots\n\n{_grid(results, 'epsilon', EPSILONS, heads)}")
     parts.append(f"\n## Every K at ε = {CHOSEN_EPSILON}\n\n{_grid(results, 'shots', SHOTS, heads)}")
     (out / "selectors.md").write_text("\n".join(parts) + "\n")
     _picture(out / "selectors.png", results, heads)
+
+
+def strangers(results: Results) -> list[str]:
+    """The judges that measured something and took no part in it, in the order of the columns."""
+    known = {each["judge"] for result in results for each in result["verdicts"] if not each["voted"]}
+    return [*(each for each in JUDGES if each in known), *sorted(known - JUDGES.keys())]
 
 
 HEADER = """# Selectors at equal budget
@@ -90,13 +97,14 @@ PCEvolve's mechanism cannot pay for a released appearance; where it has one, it 
 `dp-means`, at no charge.
 """
 OVERVIEW = """Mean over the judges that did not vote, %, at ε = 10 with ten shots; sets that were looked at once
-come first. Methods in the released appearance, `t2i` and `random` as the images come. The nearest released mean is no
-images but the release as a classifier, by the encoder that it was made with.
+come first. Methods in the released appearance; `t2i`, `random` and `PE, plain` as the images come. The nearest
+released mean is no images but the release as a classifier, by the encoder that it was made with.
 """
 IN_SHORT = {
     "random": "random",
     "t2i": "t2i",
     "pe, appearance matched": "PE",
+    "pe": "PE, plain",
     "pcevolve, appearance lent": "PCEvolve, lent",
     "dp-means": "**dp-means**",
     "dpimg": "noised images, varied",
@@ -148,11 +156,11 @@ def _appearance(result: dict) -> str:
     return "lent" if lent else result["appearance"]
 
 
-def _overview(results: Results) -> str:
+def _overview(results: Results, heads: Sequence[str]) -> str:
     lines = ["| set | seeds | " + " | ".join(IN_SHORT.values()) + " |", "|---|---|" + "---|" * len(IN_SHORT)]
     for world in BY_WEIGHT:
         rows = [each for each in results if each["world"] == world and _headline(each)]
-        found = {name: [_unvoted(each) for each in rows if _name(each) == name] for name in IN_SHORT}
+        found = {name: [_unvoted(each, heads) for each in rows if _name(each) == name] for name in IN_SHORT}
         if any(found.values()):
             seeds = min(len(each) for each in found.values() if each)
             cells = " | ".join(_summary(values, True) for values in found.values())
@@ -160,10 +168,12 @@ def _overview(results: Results) -> str:
     return "\n".join(lines)
 
 
-def _unvoted(result: dict) -> float:
-    """Mean over the judges that did not vote; of what is no images, by the voter, who classifies with it."""
-    verdicts = [each for each in result["verdicts"] if not each["voted"]] or result["verdicts"]
-    return float(np.mean([each["accuracy"] for each in verdicts]))
+def _unvoted(result: dict, heads: Sequence[str]) -> float | None:
+    """Mean over the judges that are shown; of what is no images, by the voter, who classifies with it."""
+    if all(each["voted"] for each in result["verdicts"]):
+        return float(np.mean([each["accuracy"] for each in result["verdicts"]]))
+    said = [each for judge in heads if (each := accuracy(result, judge)) is not None]
+    return float(np.mean(said)) if said else None
 
 
 def _summary(values: Iterable[float | None], percent: bool) -> str:
@@ -177,18 +187,18 @@ def _summary(values: Iterable[float | None], percent: bool) -> str:
     return f"{numbers.mean():.1f} ± {numbers.std(ddof=1) / np.sqrt(len(numbers)):.1f}"
 
 
-def _headline_table(rows: Results) -> str:
+def _headline_table(rows: Results, heads: Sequence[str]) -> str:
     methods = defaultdict(list)
     for each in rows:
         methods[_name(each)].append(each)
-    shown = [each for each in JUDGES if any(_has(row, each) for row in rows)]
+    shown = [each for each in heads if any(accuracy(row, each) is not None for row in rows)]
     voters = list(dict.fromkeys(each["encoder"] for each in rows))
-    heads = [
-        *(f"{JUDGES[each]}, %" for each in shown),
+    titles = [
+        *(f"{JUDGES.get(each, each)}, %" for each in shown),
         *(f"{each}, %: **voted**" for each in voters),
         *MEASURES.values(),
     ]
-    lines = ["| method | seeds | " + " | ".join(heads) + " |", "|---|---|" + "---|" * len(heads)]
+    lines = ["| method | seeds | " + " | ".join(titles) + " |", "|---|---|" + "---|" * len(titles)]
     for name, found in methods.items():
         cells = [_summary([accuracy(each, judge) for each in found], True) for judge in (*shown, *voters)]
         cells += [_summary([each.get(key) for each in found], key in PERCENT) for key in MEASURES]
@@ -262,12 +272,3 @@ def _panel(panel: Axes, results: Results, judge: str, axis: str, values: Sequenc
 def _known(results: Results, method: str, judge: str) -> list[float]:
     found = (accuracy(each, judge) for each in results if each["method"] == method)
     return [each for each in found if each is not None]
-
-
-def accuracy(result: dict, judge: str) -> float | None:
-    """What a judge measured; None if it did not."""
-    return next((each["accuracy"] for each in result["verdicts"] if each["judge"] == judge), None)
-
-
-def _has(result: dict, judge: str) -> bool:
-    return accuracy(result, judge) is not None

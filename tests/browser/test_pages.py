@@ -14,7 +14,9 @@ from support.paid import paid_run
 from support.runs import small_plan
 
 HOSTILE = '"><script>document.title="owned"</script>' + "x" * 60
-POINTS = [AccuracyPoint(name, t, 0.3 + t / 10, 0.01) for name in ("ours", "control") for t in range(3)]
+POINTS = [
+    AccuracyPoint(name, "cnn", False, t, 0.3 + t / 10, 0.01) for name in ("ours", "control") for t in range(3)
+]
 
 
 @pytest.fixture(scope="session")

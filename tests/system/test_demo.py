@@ -31,7 +31,11 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_holds(shown: Path):
     summary = json.loads(RunFolder(shown).result.read_text())
-    assert set(summary["accuracy"]) >= {"initial", "final", "random"}
+    assert [(row["judge"], row["voted"]) for row in summary["accuracy"]] == [
+        ("cnn", False),
+        ("bundled", True),
+    ]
+    assert all(set(row) >= {"initial", "final", "random"} for row in summary["accuracy"])
     assert len(list(RunFolder(shown).release.rglob("*.png"))) == 2 * SMALLEST
     assert audit(shown).holds
     assert RunReader.strict(shown).require_plan().joined_frame
@@ -45,7 +49,13 @@ def test_it_asks_for_as_many_images_as_the_estimate_says(shown: Path):
 
 def test_the_same_command_again_shows_what_is_there(shown: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(demo, "local_server", None)
-    assert demo.demonstrate(shown)["accuracy"]["final"]
+    assert [row["judge"] for row in demo.demonstrate(shown)["accuracy"]] == ["cnn", "bundled"]
+
+
+def test_a_demonstration_that_only_its_voter_measured_is_not_shown_again(tmp_path: Path):
+    RunFolder(tmp_path).private.mkdir()
+    RunFolder(tmp_path).result.write_text(json.dumps({"accuracy": {"final": {"mean": 0.97}}}))
+    assert demo._shown_before(tmp_path) is None
 
 
 def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatch: pytest.MonkeyPatch):
@@ -55,10 +65,15 @@ def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("per_image", "candidates"), [(0.01, 100), (0.05, 100), (0.055, 60), (0.058, 45), (0.061, 30), (1, 20)]
+    ("per_image", "candidates"),
+    [(0.009, 100), (0.0136, 100), (0.0145, 60), (0.0152, 45), (0.0158, 30), (1, 20)],
 )
 def test_a_slow_machine_makes_less(per_image: float, candidates: int):
     assert probing.affordable(per_image) == candidates
+
+
+def test_what_is_affordable_takes_ninety_seconds_at_most():
+    assert probing.expected_seconds(0.0136, probing.affordable(0.0136)) <= 90
 
 
 def test_the_first_answer_is_not_timed(monkeypatch: pytest.MonkeyPatch):

@@ -41,11 +41,16 @@ def test_the_summary_says_what_was_done_and_spent(run: Path):
 
 def test_accuracy_on_the_owners_test_data_is_printed_and_kept_private(run: Path):
     printed = json.loads((run.parent / "printed.json").read_text())
-    assert len(printed["accuracy"]["final"]["seeds"]) >= 3
+    assert [(row["judge"], row["voted"]) for row in printed["accuracy"]] == [
+        ("cnn", False),
+        ("bundled", True),
+    ]
+    assert all(len(row["final"]["seeds"]) >= 3 for row in printed["accuracy"])
     assert "accuracy" not in json.loads((run / "summary.json").read_text())
     assert "accuracy" in json.loads((run / "private" / "evaluation.json").read_text())
     assert json.loads((run / "private" / "result.json").read_text()) == printed
     assert stat.S_IMODE((run / "private").stat().st_mode) == 0o700
+    assert stat.S_IMODE((run / "private" / "evaluation.json").stat().st_mode) == 0o600
 
 
 def test_the_dataset_opens_with_torchvision(run: Path):

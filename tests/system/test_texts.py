@@ -321,7 +321,11 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
         main(["demo", "--text", "--out", str(tmp_path / "demo"), "--json"])
     assert ended.value.code == 0
     summary = json.loads(RunFolder(tmp_path / "demo").result.read_text())
-    assert set(summary["accuracy"]) >= {"initial", "final", "random"}
+    assert [(row["judge"], row["voted"]) for row in summary["accuracy"]] == [
+        ("ngrams", False),
+        ("words", True),
+    ]
+    assert all(set(row) >= {"initial", "final", "random"} for row in summary["accuracy"])
     assert len(list((tmp_path / "demo" / "release").rglob("*.txt"))) == 30
 
 

@@ -20,6 +20,8 @@ JUDGED = {
     "dataset": {"accuracy": {"mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}},
 }
 
+VOTED = {**JUDGED, "judge": "bundled", "voted": True}
+
 
 def finished(root: Path, **changes: object) -> Path:
     paid_run(root, small_plan(**changes))
@@ -33,6 +35,17 @@ def test_runs_are_told_with_what_judges_left(tmp_path: Path):
     first, second = compared([one, other])
     assert first.judges == {"cnn": {"voted": False, "mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}}
     assert second.judges == {}
+
+
+def test_a_judge_that_voted_comes_after_the_others(tmp_path: Path):
+    one = finished(tmp_path / "one")
+    RunFolder(one).judgement.write_text(json.dumps({"judges": [VOTED, JUDGED]}))
+    assert list(compared([one])[0].judges) == ["cnn", "bundled"]
+
+
+def test_a_run_s_facts_are_told_beside_its_judges(tmp_path: Path):
+    one = finished(tmp_path / "one")
+    (first,) = compared([one])
     assert first.to_json()["run"] == "one"
     assert first.to_json()["epsilon_spent"] == json.loads((one / "summary.json").read_text())["epsilon_spent"]
 

@@ -24,13 +24,14 @@ from pcevolve.errors import DataError
 from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.dimension import intrinsic_dimension
 from pcevolve.evaluation.heads import Training
+from pcevolve.evaluation.judge import Judge
 from pcevolve.modality.images.appearance import appearance_in, developed
 from pcevolve.private.dataset import load_folder
 from pcevolve.run.checks import checked
 from pcevolve.run.classification import NearestMean
 from pcevolve.run.execution import Outcome, execute
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.judges import CNN, Judge, judges_of
+from pcevolve.run.judges import CNN, judges_of
 from pcevolve.run.labelled import Labelled
 from pcevolve.run.private_data import read_data
 from pcevolve.run.progress import Audience

@@ -6,24 +6,20 @@ PCEvolve, section 5 (a new head on a frozen encoder). The result is private.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.encoders import Encoder
-from pcevolve.encoders.pixels import pixel_array
 from pcevolve.errors import DataError, UsageError
-from pcevolve.evaluation.heads import CNN_SIDE, Predict, Training, train_cnn, train_linear
-from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.evaluation.heads import Training
+from pcevolve.evaluation.judge import Features, Judge
+from pcevolve.modality.medium import Item
 from pcevolve.private.dataset import PrivateDataset
 
-Head: TypeAlias = Literal["linear", "cnn"]
 SEEDS = (0, 1, 2)
 _MIN_SEEDS = 3  # below that, a standard error says nothing
-_TRAINERS: Mapping[Head, Callable[[Training, int], Predict]] = {"linear": train_linear, "cnn": train_cnn}
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,33 +55,30 @@ class Accuracy:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AccuracyTest:
-    """Held-out real data, embedded once and used for several synthetic sets.
+    """Held-out real data as one judge sees them, looked at once and used for several synthetic sets.
 
     Attributes:
         labels: Class names; targets of every synthetic set index into them.
-        features: What the head sees: ``(images, dimension)`` embeddings, or pixels for a CNN.
+        features: What the judge sees of the held-out images, ``(images, ...)``.
         targets: int64 ``(images,)``.
-        head: ``linear`` on the frozen encoder, or a small ``cnn`` trained from scratch.
-        encoder: Embeds the synthetic sets as well; unused by the CNN.
+        judge: Looks at the synthetic sets as well, and trains on them.
     """
 
     labels: tuple[str, ...]
-    features: NDArray[np.floating]
+    features: Features
     targets: NDArray[np.int64]
-    head: Head
-    encoder: Encoder
+    judge: Judge
 
     @classmethod
-    def on(cls, held_out: PrivateDataset, encoder: Encoder, head: Head = "linear") -> AccuracyTest:
-        """Prepare the test: embed held-out images, or take their pixels for a CNN."""
-        features = _features(held_out.items, encoder, head)
-        return cls(held_out.labels, features, held_out.targets, head, encoder)
+    def on(cls, held_out: PrivateDataset, judge: Judge) -> AccuracyTest:
+        """Prepare the test: let a judge look at held-out images."""
+        return cls(held_out.labels, judge.look(held_out.items), held_out.targets, judge)
 
     def __repr__(self) -> str:
         return "AccuracyTest"
 
     def of(
-        self, images: Sequence[DecodedImage | None], targets: Sequence[int], seeds: Sequence[int] = SEEDS
+        self, images: Sequence[Item | None], targets: Sequence[int], seeds: Sequence[int] = SEEDS
     ) -> Accuracy:
         """Train a new head on a labelled set, once per seed, and test it on the held-out data.
 
@@ -102,19 +95,14 @@ class AccuracyTest:
             DataError: A class has no usable image.
         """
         training = self._training(images, targets)
-        train = _TRAINERS[self.head]
-        predictions = (train(training, seed)(self.features) for seed in seeds)
+        predictions = (self.judge.train(training, seed)(self.features) for seed in seeds)
         return Accuracy.of([float(np.mean(guess == self.targets)) for guess in predictions])
 
-    def _training(self, images: Sequence[DecodedImage | None], targets: Sequence[int]) -> Training:
-        features = _features(images, self.encoder, self.head)
+    def _training(self, images: Sequence[Item | None], targets: Sequence[int]) -> Training:
+        features = self.judge.look(images)
         usable = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
         kept = np.asarray(targets, dtype=np.int64)[usable]
         for index, label in enumerate(self.labels):
             if index not in kept:
                 raise DataError(f"the dataset to be scored has nothing usable of class {label!r}")
         return Training(features[usable], kept, len(self.labels))
-
-
-def _features(images: Sequence[DecodedImage | None], encoder: Encoder, head: Head) -> NDArray[np.floating]:
-    return encoder.embed(images) if head == "linear" else pixel_array(images, CNN_SIDE)

@@ -21,6 +21,8 @@ CNN_SIDE = 64  # pixels of a side of what the convolutional network sees
 _CNN_WIDTHS = (3, 16, 32, 64, 64)
 _BATCH = 64
 _STEPS = 400
+QUICK_STEPS = 100
+"""Of the convolutional network where somebody waits for it."""
 _LINEAR_RATE = 1e-2
 _CNN_RATE = 2e-3
 _WEIGHT_DECAY = 1e-3
@@ -70,19 +72,20 @@ def train_linear(training: Training, seed: int) -> Predict:
     return lambda features: _predict(linear, standardise(features))
 
 
-def train_cnn(training: Training, seed: int) -> Predict:
+def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
     """Train a small convolutional network from scratch; normalises by groups, never by batch.
 
     Args:
         training: Features are pixels, ``(images, 3, side, side)`` in 0..1.
         seed: Of initial weights and batch order.
+        steps: Batches that it learns from, which bounds the time whatever the set's size.
 
     Returns:
         A function from pixels to int64 ``(n,)``.
     """
     generator = torch.Generator().manual_seed(seed)
     network = _cnn(training.classes, generator)
-    _fit(network, torch.from_numpy(training.features).float(), training, _CNN_RATE, generator)
+    _fit(network, torch.from_numpy(training.features).float(), training, _CNN_RATE, generator, steps)
     return lambda features: _predict(network, torch.from_numpy(features).float())
 
 
@@ -107,21 +110,26 @@ def _cnn(classes: int, generator: torch.Generator) -> nn.Module:
 
 
 def _fit(
-    network: nn.Module, inputs: Tensor, training: Training, rate: float, generator: torch.Generator
+    network: nn.Module,
+    inputs: Tensor,
+    training: Training,
+    rate: float,
+    generator: torch.Generator,
+    steps: int = _STEPS,
 ) -> None:
     targets = torch.from_numpy(training.targets)
     optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=_WEIGHT_DECAY)
     network.train()
-    for batch in _batches(len(inputs), generator):
+    for batch in _batches(len(inputs), generator, steps):
         loss = nn.functional.cross_entropy(network(inputs[batch]), targets[batch])
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
 
 
-def _batches(count: int, generator: torch.Generator) -> Iterator[Tensor]:
+def _batches(count: int, generator: torch.Generator, steps: int) -> Iterator[Tensor]:
     """Yield a fixed number of batches of indices, every image once per pass."""
-    left = _STEPS
+    left = steps
     while left:
         for batch in torch.split(torch.randperm(count, generator=generator), _BATCH)[:left]:
             yield batch

@@ -136,6 +136,7 @@ def _one(root: Path) -> Compared:
         raise UsageError(f"{root} has not ended: continue it with pcevolve run --resume {root}")
     plan = RunReader.strict(root).require_plan()
     found = json.loads(folder.judgement.read_bytes())["judges"] if folder.judgement.is_file() else []
+    found = sorted(found, key=lambda row: row["voted"])
     judges = {row["judge"]: {"voted": row["voted"], **row["dataset"]["accuracy"]} for row in found}
     return Compared(root.name, json.loads(folder.summary.read_bytes()), plan.labels, judges)
 

@@ -18,7 +18,6 @@ from rich.console import Console
 
 from pcevolve.encoders import WORDS
 from pcevolve.errors import StoppedError, UsageError
-from pcevolve.evaluation.accuracy import AccuracyTest
 from pcevolve.pages.report import AccuracyPoint, write_report
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modalities import Kind
@@ -28,7 +27,7 @@ from pcevolve.run.folder import RunFolder
 from pcevolve.run.local_server import local_server
 from pcevolve.run.probing import CANDIDATES, affordable, expected_seconds, seconds_per_image
 from pcevolve.run.progress import error_console
-from pcevolve.run.scoring import Scores, keep_accuracy
+from pcevolve.run.scoring import Scores, accuracy_of_dataset, keep_accuracy, tests_of
 from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import RunReader
 
@@ -106,13 +105,23 @@ def _demonstrated(out: Path, kind: Kind, console: Console, started: float) -> di
         blind = _beside(out, "random")
         control = execute(_checked(out, blind, address, **options, method="random"))
     console.print("Measuring both on held-out real data ...")
-    test = AccuracyTest.on(_public_test(main), main.components.encoder)
-    scores, chance = Scores.of(main, test, every=True), Scores.of(control, test, every=True)
-    points = [*_points(main.plan.method, scores), *_points("random control", chance)]
+    rows, points = _measured(main, control)
     page = write_report(RunReader.strict(out), points, main.folder.private_report)
-    accuracy = scores.as_json() | {"random": chance.as_json()["final"]}
     told = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
-    return keep_accuracy(replace(main, summary=main.summary | told), accuracy)
+    return keep_accuracy(replace(main, summary=main.summary | told), rows)
+
+
+def _measured(main: Outcome, control: Outcome) -> tuple[list[dict[str, Any]], list[AccuracyPoint]]:
+    """What each judge says of the run and of its control's dataset: for the summary, and for the page."""
+    rows, points = [], []
+    for test in tests_of(main, _public_test(main)):
+        scores, chance = Scores.of(main, test, every=True), accuracy_of_dataset(control, test)
+        rows.append(scores.as_json() | {"random": chance.to_json()})
+        judge, last = (scores.judge, scores.voted), len(scores.by_iteration) - 1
+        own = enumerate(scores.by_iteration)
+        points += [AccuracyPoint(main.plan.method, *judge, t, each.mean, each.sem) for t, each in own]
+        points.append(AccuracyPoint("random control", *judge, last, chance.mean, chance.sem))
+    return rows, points
 
 
 def _candidates(out: Path, address: str, console: Console) -> int:
@@ -126,7 +135,7 @@ def _candidates(out: Path, address: str, console: Console) -> int:
     found = affordable(per_image)
     console.print(
         f"{1 / per_image:.1f} images per second: {found} candidates per class, "
-        f"about {expected_seconds(per_image, found) / 60:.0f} minutes in all\n"
+        f"about {round(expected_seconds(per_image, found), -1):.0f} s in all\n"
     )
     return found
 
@@ -144,15 +153,12 @@ def _public_test(outcome: Outcome) -> PrivateDataset:
     return outcome.components.test
 
 
-def _points(name: str, scores: Scores) -> list[AccuracyPoint]:
-    return [AccuracyPoint(name, t, each.mean, each.sem) for t, each in enumerate(scores.by_iteration)]
-
-
 def _shown_before(out: Path) -> dict[str, Any] | None:
-    """The summary of a demonstration that ran to its end, measurements included."""
+    """The summary of a demonstration that ran to its end, measurements by every judge included."""
     path = RunFolder(out).result
     summary: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    return summary if "accuracy" in summary else None
+    # Until November 2026 the voter alone was asked: an object, not a list; such a demonstration is measured anew.
+    return summary if isinstance(summary.get("accuracy"), list) else None
 
 
 def _port(out: Path) -> int:

@@ -17,6 +17,7 @@ from pcevolve.evaluation.accuracy import SEEDS
 from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.copies import longest_copied_span
 from pcevolve.evaluation.heads import Training
+from pcevolve.evaluation.judge import Features, Judge
 from pcevolve.evaluation.mauve import mauve
 from pcevolve.evaluation.memorisation import memorisation
 from pcevolve.evaluation.next_word import next_word_accuracy
@@ -28,7 +29,7 @@ from pcevolve.private.tables import Columns
 from pcevolve.private.telling import Told, nobody
 from pcevolve.public.modalities import Kind
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.judges import CNN, NGRAMS, Features, Judge, judges_of
+from pcevolve.run.judges import CNN, NGRAMS, judges_of
 from pcevolve.run.labelled import Labelled, control_of, owners
 from pcevolve.run.private_texts import columns_of
 from pcevolve.run.settings import RunSettings

@@ -1,17 +1,15 @@
-"""Judges of a dataset: they see images as features, and train classifiers on them."""
+"""Who judges a dataset: encoders with a new head each, and judges that can never have voted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pcevolve.encoders import BUNDLED, WORDS, load_encoder
+from pcevolve.encoders import BUNDLED, WORDS, Encoder, load_encoder
 from pcevolve.encoders.choice import PREFERRED, is_fetched, resolved
 from pcevolve.encoders.pixels import pixel_array
-from pcevolve.evaluation.heads import CNN_SIDE, Predict, Training, train_cnn
+from pcevolve.evaluation.heads import CNN_SIDE, QUICK_STEPS, train_cnn, train_linear
+from pcevolve.evaluation.judge import Features, Judge
 from pcevolve.evaluation.ngrams import hashed_ngrams
 from pcevolve.evaluation.protocol import train_papers_head
 from pcevolve.modality.medium import Item
@@ -21,28 +19,10 @@ CNN = "cnn"
 """A small network that is trained on the pixels from scratch; it never voted."""
 NGRAMS = "ngrams"
 """Hashed words and pairs of words of texts; they never voted either."""
-Features = NDArray[np.floating]
-
-
-@dataclass(frozen=True)
-class Judge:
-    """Sees images as features, and trains a classifier on them.
-
-    Attributes:
-        name: An encoder's, ``CNN`` or ``NGRAMS``.
-        voted: Whether it saw the candidates when the run selected, which flatters what was selected.
-        look: From images to features, a row each; NaN where there is none.
-        train: From features and a seed to a classifier.
-    """
-
-    name: str
-    voted: bool
-    look: Callable[[Sequence[Item | None]], Features]
-    train: Callable[[Training, int], Predict]
 
 
 def judges_of(names: Iterable[str], voter: str | None, device: str, kind: Kind = "image") -> list[Judge]:
-    """Load judges.
+    """Load judges, each with the head of the PCEvolve paper; those that did not vote come first.
 
     Args:
         names: ``cnn``, or encoders as ``NAME`` or ``NAME=WEIGHTS``; none: ``cnn`` and all that are at hand.
@@ -55,15 +35,50 @@ def judges_of(names: Iterable[str], voter: str | None, device: str, kind: Kind =
         ModelError: Weights are not at hand.
     """
     usual = [NGRAMS, WORDS] if kind == "text" else [*filter(is_fetched, PREFERRED), CNN, BUNDLED]
-    return [_judge(name, voter, device, kind) for name in dict.fromkeys(list(names) or usual)]
+    found = [_judge(name, voter, device, kind) for name in dict.fromkeys(list(names) or usual)]
+    return sorted(found, key=lambda each: each.voted)
+
+
+def quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Judge]:
+    """Who judges a run as soon as it has ended: those that did not vote first, the run's own encoder last.
+
+    Whatever the dataset's size, a head takes 400 steps and the network from scratch 100, so that a run's end is
+    not the longest part of it; ``judges_of`` takes as long as it takes.
+
+    Args:
+        encoder: The run's own.
+        voted: Whether the run selected by it.
+        device: Of another encoder, if one is at hand.
+        kind: Of what is judged.
+
+    Raises:
+        ModelError: Weights of another encoder that was fetched cannot be read.
+    """
+    if kind == "text":
+        never, known = Judge(NGRAMS, voted=False, look=hashed_ngrams, train=train_linear), [WORDS]
+    else:
+        never = Judge(CNN, voted=False, look=_pixels, train=partial(train_cnn, steps=QUICK_STEPS))
+        known = [*filter(is_fetched, PREFERRED), BUNDLED]
+    strangers = [name for name in known if not _same(name, encoder.name)][:1]
+    heads = [Judge(name, False, load_encoder(name, None, device).embed, train_linear) for name in strangers]
+    return [never, *heads, Judge(encoder.name, voted, encoder.embed, train_linear)]
 
 
 def _judge(name: str, voter: str | None, device: str, kind: Kind) -> Judge:
     if name == NGRAMS and kind == "text":
         return Judge(NGRAMS, voted=False, look=hashed_ngrams, train=train_papers_head)
     if name == CNN and kind == "image":
-        return Judge(CNN, voted=False, look=lambda images: pixel_array(images, CNN_SIDE), train=train_cnn)
+        return Judge(CNN, voted=False, look=_pixels, train=train_cnn)
     named, _, weights = name.partition("=")
     encoder = load_encoder(resolved(named, kind)[0], weights or None, device)
-    voted = voter is not None and named.partition("+")[0] == voter.partition("+")[0]
+    voted = voter is not None and _same(named, voter)
     return Judge(name, voted, encoder.embed, train_papers_head)
+
+
+def _same(first: str, second: str) -> bool:
+    """Whether two names are of one encoder, with or without its views."""
+    return first.partition("+")[0] == second.partition("+")[0]
+
+
+def _pixels(images: Iterable[Item | None]) -> Features:
+    return pixel_array(list(images), CNN_SIDE)

@@ -32,6 +32,8 @@ from pcevolve.public.usefulness import Assessment
 LINE_SECONDS = 10.0
 SHOWN = {"seconds": "wall_seconds", "dataset": "dataset", "report": "report"}
 """Of a summary, what is told where it is there."""
+SCORED = ("initial", "final", "random")
+"""Of what a judge says in a summary, the sets that it was asked about."""
 SLOW_DAY = 1.5
 """How many times as long as in this run private work may take in the next; a tick that covers it is recommended."""
 
@@ -202,7 +204,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         **({"cost": f"{summary['cost']:g}, as far as the API says"} if summary.get("cost") else {}),
         "bytes sent": f"{summary['bytes_sent']:,}",
         "bytes received": f"{summary['bytes_received']:,}",
-        **{f"accuracy, {name}": _accuracy(value) for name, value in summary.get("accuracy", {}).items()},
+        **{f"accuracy, {_judge(row)}": _accuracy(row) for row in summary.get("accuracy", ())},
         **{name: summary[told] for name, told in SHOWN.items() if told in summary},
     }
     return facts("Result", rows)
@@ -225,5 +227,15 @@ def _spent(summary: dict[str, Any]) -> str:
     )
 
 
-def _accuracy(value: dict[str, Any]) -> str:
-    return f"{value['mean']:.1%} ± {value['sem']:.1%} (s.e. over {len(value['seeds'])} seeds of the head)"
+def _judge(row: dict[str, Any]) -> str:
+    """A judge's name, with a mark if the run selected by it."""
+    return f"{row['judge']} (voted)" if row["voted"] else f"{row['judge']}"
+
+
+def _accuracy(row: dict[str, Any]) -> str:
+    """What one judge says of each set: the prompt's images, the dataset, and in a demonstration its control."""
+    sets = [name for name in SCORED if name in row]
+    said = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
+    seeds = len(row["final"]["seeds"])
+    flattered = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
+    return f"{said} (s.e. over {seeds} seeds of the head{flattered})"

@@ -7,7 +7,7 @@ import json
 import math
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -31,9 +31,10 @@ from support.runs import SmallRun
 
 Make = Callable[..., Path]
 POINTS = [
-    AccuracyPoint("pcevolve", 0, 0.4, 0.01),
-    AccuracyPoint("pcevolve", 2, 0.61, 0.02),
-    AccuracyPoint("random control", 2, 0.43, 0.03),
+    AccuracyPoint("pcevolve", "bundled", True, 2, 0.88, 0.02),
+    AccuracyPoint("pcevolve", "cnn", False, 0, 0.4, 0.01),
+    AccuracyPoint("pcevolve", "cnn", False, 2, 0.61, 0.02),
+    AccuracyPoint("random control", "cnn", False, 2, 0.43, 0.03),
 ]
 
 
@@ -61,7 +62,7 @@ class Page(HTMLParser):
         return [attributes for _, attributes in self.elements if attributes.get("class") == name]
 
 
-def page(root: Path, accuracy: list[AccuracyPoint] | None = None) -> Page:
+def page(root: Path, accuracy: Sequence[AccuracyPoint] = ()) -> Page:
     return Page(write_report(RunReader.strict(root), accuracy))
 
 
@@ -223,7 +224,7 @@ def test_labels_prompts_and_provider_strings_are_text_not_markup(finished: Make)
         unit="</style>" + HOSTILE,
         prompt_template="{{ 7*7 }}" + HOSTILE + "{domain}{label}",
     )
-    shown = page(root, [AccuracyPoint(HOSTILE, 0, 0.5, 0.1), AccuracyPoint("b", 0, 0.5, 0.1)])
+    shown = page(root, [AccuracyPoint(each, each, False, 0, 0.5, 0.1) for each in (HOSTILE, "b")])
     assert shown.all("script") == []
     assert {each["src"][:5] for each in shown.all("img")} == {"data:"}
     assert label in shown.text
@@ -279,6 +280,16 @@ def test_accuracy_is_shown_only_when_it_is_given_and_then_said_to_be_public(fini
     assert "Accuracy was measured on public data" in with_accuracy
     assert "random control" in with_accuracy
     assert "61%" in with_accuracy
+
+
+def test_a_judge_that_voted_comes_last_is_marked_and_is_in_no_chart(finished: Make):
+    voter = [AccuracyPoint("pcevolve", "bundled", True, t, 0.86 + t / 100, 0.02) for t in range(3)]
+    other = [AccuracyPoint("pcevolve", "cnn", False, t, 0.41 + t / 10, 0.03) for t in range(3)]
+    shown = page(finished(), [*voter, *other]).text
+    assert shown.index("pcevolve cnn 2 61% 3%") < shown.index("pcevolve bundled (voted) 0 86% 2%")
+    assert [shown.count(figure) for figure in ("86%", "87%", "88%")] == [1, 1, 1]
+    assert "by judges that did not vote" in shown
+    assert "pcevolve, by cnn from 41% to 61%" in shown
 
 
 def test_counts_agree_with_the_transcript(finished: Make):

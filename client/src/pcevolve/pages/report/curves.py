@@ -22,12 +22,16 @@ class AccuracyPoint:
 
     Attributes:
         name: Whose populations these are, e.g. ``pcevolve``.
+        judge: Whose classifier it is.
+        voted: Whether the run selected by that judge, which flatters what was selected.
         iteration: Round, 0 for text-to-image.
         mean: Top-1 accuracy in 0..1.
         sem: Its standard error.
     """
 
     name: str
+    judge: str
+    voted: bool
     iteration: int
     mean: float
     sem: float
@@ -51,7 +55,8 @@ def spent(run: FinishedRun) -> list[float]:
 
 def curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
     """All charts of the page that have enough points for one; an INSECURE run has none of ε."""
-    charts = [_accuracy(accuracy)] if accuracy else []
+    counted = [point for point in accuracy if not point.voted]
+    charts = [_accuracy(counted)] if counted else []
     if run.plan.iterations:
         charts += [_epsilon(run)] if run.plan.secure else []
         charts += [] if run.plan.varies_prompts else [_strength(run)]
@@ -60,16 +65,18 @@ def curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyP
 
 
 def _accuracy(points: Sequence[AccuracyPoint]) -> Chart:
-    names = dict.fromkeys(point.name for point in points)
+    lines = dict.fromkeys((point.name, point.judge) for point in points)
     series = []
-    for name in names:
-        own = sorted((each for each in points if each.name == name), key=lambda each: each.iteration)
+    for name, judge in lines:
+        of_line = (each for each in points if (each.name, each.judge) == (name, judge))
+        own = sorted(of_line, key=lambda each: each.iteration)
         values = tuple((each.iteration, each.mean) for each in own)
-        series.append(Series(name, values, tuple(each.sem for each in own)))
+        series.append(Series(f"{name}, by {judge}", values, tuple(each.sem for each in own)))
     ends = (
         f"{line.name} from {percent(line.values[0][1])} to {percent(line.values[-1][1])}" for line in series
     )
-    return Chart("Accuracy on held-out real data", "; ".join(ends), series, 1.0, percent)
+    title = "Accuracy on held-out real data, by judges that did not vote"
+    return Chart(title, "; ".join(ends), series, 1.0, percent)
 
 
 def _epsilon(run: FinishedRun) -> Chart:
