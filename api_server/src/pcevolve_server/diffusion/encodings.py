@@ -27,9 +27,10 @@ def prompts_of(pipeline: DiffusionPipeline) -> Prompt | None:
 
     @lru_cache(_PROMPTS)
     def encoded(prompt: str) -> Tensor:
+        positive: Tensor
+        # What is kept would otherwise keep all that it was computed from, for gradients that nobody asks for.
         with torch.inference_mode():
-            positive: Tensor
-        positive, _ = pipeline.encode_prompt(prompt, pipeline.device, 1, False)
+            positive, _ = pipeline.encode_prompt(prompt, pipeline.device, 1, False)
         return positive
 
     return encoded
