@@ -10,7 +10,7 @@ from pcevolve_server import sources
 from pcevolve_server.diffusion import compiling, decoding, describing, lora, precision, schedulers, traits
 from pcevolve_server.diffusion.adapter import Adapter, loaded
 from pcevolve_server.diffusion.checker import ModelChecker
-from pcevolve_server.diffusion.encodings import prompts_of
+from pcevolve_server.diffusion.encodings import prompts_of, remember_images
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.interval import chosen
 from pcevolve_server.diffusion.stages import Stages
@@ -102,9 +102,8 @@ def _generator(
     image_to_image = _image_to_image(settings, pipeline)
     scheduler = schedulers.scheduler_named(settings.scheduler, pipeline.scheduler)
     info = describing.info(settings, pipeline, adapter, scheduler)
-    encoded = prompts_of(pipeline)
-    # What encodes several at once rounds as it likes.
-    loose = settings.batching is Batching.MERGE or encoded is None
+    # What prepares several at once rounds as it likes.
+    loose = settings.batching is Batching.MERGE or not traits.is_classic(pipeline)
     denoiser = traits.denoiser(pipeline)
     same = None if loose or not is_small(denoiser) else steady(denoiser)
     large = info.size.width * info.size.height > _SLICED_DECODING_PIXELS
@@ -114,6 +113,7 @@ def _generator(
         pipeline.vae.enable_slicing()
     if same is None and settings.tiling and hasattr(pipeline.vae, "enable_tiling"):
         pipeline.vae.enable_tiling()  # of what is larger than it was made for
+    remember_images(pipeline.vae)
     return DiffusionGenerator(
         info,
         pipeline,
@@ -122,8 +122,8 @@ def _generator(
         Stages(denoiser, pipeline.vae),
         adapter,
         same,
-        encoded,
-        chosen(settings, encoded),
+        prompts_of(pipeline),
+        chosen(settings, pipeline),
     )
 
 
