@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pcevolve_server.engines import choice
+from pcevolve_server.engines import Losable, choice
 from pcevolve_server.errors import (
     ContentRejectedError,
     EngineLostError,
@@ -117,6 +117,15 @@ def test_what_no_cluster_will_answer_any_more_is_a_503_and_says_that_the_engine_
     with pytest.raises(EngineLostError, match="cluster is gone") as failure:
         asyncio.run(engine_before(cluster, Handle(None), times=2).run(TASKS))
     assert failure.value.code == "failed"
+
+
+def test_a_cluster_that_ends_while_nothing_runs_is_noticed_all_the_same(cluster):
+    connection = Connection(2)
+    _, engine = cluster
+    idle = engine.ClusterEngine(connection, Handle(), (Offer(None, 1),), 1, False, 0.01)
+    assert isinstance(idle, Losable)
+    assert isinstance(asyncio.run(idle.lost()), EngineLostError)
+    assert connection.times < 0
 
 
 def test_what_a_replica_refuses_is_refused(cluster):

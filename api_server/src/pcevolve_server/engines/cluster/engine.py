@@ -84,7 +84,7 @@ class ClusterEngine:
             offers: Of its models.
             replicas: Batches that are sent at once; those for which no replica is free wait in the cluster.
             deployed: Whether the application ends with the engine.
-            watch_seconds: From one look at the cluster to the next while a batch is under way.
+            watch_seconds: From one look at the cluster to the next, while a batch is under way and while none is.
         """
         self._connection, self._handle, self.offers = connection, handle, offers
         self._replicas, self._deployed, self._watch_seconds = replicas, deployed, watch_seconds
@@ -145,14 +145,24 @@ class ClusterEngine:
         while not (await asyncio.wait({answer}, timeout=self._watch_seconds))[0]:
             if not await self._connection.alive():
                 answer.cancel()
-                raise EngineLostError("the Ray cluster is gone: start the server anew")
+                raise _gone()
         return answer.result()
+
+    async def lost(self) -> EngineLostError:
+        """Return when there is no cluster any more, whether anybody asks for images or not."""
+        while await self._connection.alive():
+            await asyncio.sleep(self._watch_seconds)
+        return _gone()
 
     async def close(self) -> None:
         """Leave the cluster; an application that this process deployed ends, and so does a cluster that it started."""
         if self._deployed and not self._connection.own:
             await self._connection.do(serve.delete, APPLICATION)
         await self._connection.end()
+
+
+def _gone() -> EngineLostError:
+    return EngineLostError("the Ray cluster is gone: start the server anew")
 
 
 def _deploy(connection: Connection, settings: Settings) -> None:
