@@ -76,9 +76,9 @@ def test_memory_on_gpus_is_told_of_all_processes_and_no_longer_of_those_that_end
         metrics.watch(engine)
         begun = metrics.text().decode()
         await asyncio.gather(engine.run(tasks("p", 30)), engine.run(tasks("p", 12)))
-        return begun, metrics.text().decode(), engine, metrics
+        return begun, metrics.text().decode(), metrics
 
-    begun, used, engine, metrics = engaged(scenario, OnTwoGpus, replicas=2)
+    begun, used, metrics = engaged(scenario, OnTwoGpus, replicas=2)
     assert gpus(begun) == {"0": 0, "1": 14}
     assert gpus(used) == {"0": 42, "1": 14}
     assert gpus(metrics.text().decode()) == {}

@@ -59,7 +59,17 @@ def test_what_is_said_of_one_model_is_said_of_the_first(settings_of):
 
 def test_a_model_is_measured_with_the_options_that_it_would_be_served_with(settings_of, monkeypatch):
     words = ["--model", "a/b", "--lora", "x=0.5", "--scheduler", "lcm", "--ip-adapter", "ip", "--vae-tiling"]
-    words += ["--guidance-interval", "0.4", "1", "--threads", "3", "--offline", "--compile", "--batching", "merge"]
+    words += [
+        "--guidance-interval",
+        "0.4",
+        "1",
+        "--threads",
+        "3",
+        "--offline",
+        "--compile",
+        "--batching",
+        "merge",
+    ]
     measured = []
     monkeypatch.setattr(benching, "run", lambda settings, as_json: measured.append(settings))
     done = CliRunner().invoke(cli.app, ["bench", *words], catch_exceptions=False)

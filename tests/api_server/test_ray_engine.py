@@ -215,11 +215,11 @@ def shipped(name):
 def test_the_serve_config_is_one_and_its_arguments_are_options(cluster):
     from ray.serve.schema import ServeDeploySchema
 
-    deployment, engine = cluster
+    deployment, _ = cluster
     (config,) = shipped("serve.yaml")
     schema = ServeDeploySchema.model_validate(config)
     (application,) = schema.applications
-    assert (application.name, application.route_prefix) == (engine.APPLICATION, None)
+    assert (application.name, application.route_prefix) == (deployment.APPLICATION, None)
     assert [each.name for each in application.deployments] == [deployment.DEPLOYMENT]
     assert application.import_path == f"{deployment.__name__}:{deployment.build.__name__}"
     (model,) = deployment.wanted_of(application.args).models

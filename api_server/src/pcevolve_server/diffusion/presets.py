@@ -36,7 +36,13 @@ _SECOND_ORDER: Final = "dpmpp_2m"
 _CONSISTENT: Final = "lcm"
 _CONSISTENT_SCHEDULERS: Final = {"LCMScheduler", "TCDScheduler"}
 # They solve the same equation in more steps; others were chosen for what they do otherwise, and stay.
-_SLOWER: Final = {"DDIMScheduler", "DDPMScheduler", "EulerDiscreteScheduler", "LMSDiscreteScheduler", "PNDMScheduler"}
+_SLOWER: Final = {
+    "DDIMScheduler",
+    "DDPMScheduler",
+    "EulerDiscreteScheduler",
+    "LMSDiscreteScheduler",
+    "PNDMScheduler",
+}
 
 
 def recommended(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> Recommended:
