@@ -152,6 +152,13 @@ def test_a_model_that_runs_with_its_own_alone_may_be_asked_for_it(zoo, kind):
 
 
 @pytest.mark.models
+def test_a_flow_model_whose_name_speaks_of_consistency_keeps_its_solver(zoo, tmp_path):
+    named = tmp_path / "lcm-flow"
+    named.symlink_to(zoo("sd3"))
+    assert load(model=str(named), device="cpu").info.recommended.scheduler is None
+
+
+@pytest.mark.models
 def test_the_bundled_model_keeps_the_solver_that_it_was_distilled_for():
     bundled = load(device="cpu", offline=True)
     assert bundled.info.recommended.scheduler is None

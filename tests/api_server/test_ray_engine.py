@@ -71,6 +71,17 @@ class Handle:
         return self.responses[-1]
 
 
+class Hesitant:
+    """A cluster that now and then is too slow to say that it is alive, and ends after so many looks."""
+
+    def __init__(self, looks):
+        self.looks = looks
+
+    async def alive(self):
+        self.looks -= 1
+        return self.looks >= 0 and self.looks % 2 == 0
+
+
 class Connection:
     """Asked whether the cluster is alive, it is for so many times."""
 
@@ -126,6 +137,14 @@ def test_a_cluster_that_ends_while_nothing_runs_is_noticed_all_the_same(cluster)
     assert isinstance(idle, Losable)
     assert isinstance(asyncio.run(idle.lost()), EngineLostError)
     assert connection.times < 0
+
+
+def test_a_cluster_that_is_slow_to_answer_once_is_not_given_up(cluster):
+    connection = Hesitant(20)
+    _, engine = cluster
+    idle = engine.ClusterEngine(connection, Handle(), (Offer(None, 1),), 1, False, 0.001)
+    asyncio.run(idle.lost())
+    assert connection.looks < 0
 
 
 def test_what_a_replica_refuses_is_refused(cluster):

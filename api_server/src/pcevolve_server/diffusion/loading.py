@@ -140,7 +140,8 @@ def _generator(
 def _solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
     """The name of the scheduler that requests get which name none; None for that which the model brought along."""
     if settings.scheduler is None:
-        return presets.solver(settings.model, pipeline)
+        best = presets.solver(settings.model, pipeline)
+        return best if best in traits.scheduler_names(pipeline, pipeline.scheduler) else None
     return None if settings.scheduler == OWN_SCHEDULER else settings.scheduler
 
 

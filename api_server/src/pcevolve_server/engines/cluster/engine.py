@@ -145,7 +145,8 @@ class ClusterEngine:
 
     async def lost(self) -> EngineLostError:
         """Return when there is no cluster any more, whether anybody asks for images or not."""
-        while await self._connection.alive():
+        # Twice: Ray may be slow to answer on a machine that is busy, and nobody waits for it here.
+        while await self._connection.alive() or await self._connection.alive():
             await asyncio.sleep(self._watch_seconds)
         return _gone()
 
