@@ -20,7 +20,7 @@ INTERVALS: Final = ((0.0, 1.0), (0.4, 1.0), (0.0, 0.8))
 RECIPE: Final = Recipe(64, 64, 10, 5.0)
 
 
-def measured(folder: Path, each: int, reader_steps: int) -> list[dict[str, Any]]:
+def measured(folder: Path, each: int, reader_steps: int) -> dict[str, Any]:
     """For each interval: processor seconds for an image, and the share of glyph prompts that the reader reads so.
 
     Args:
@@ -41,7 +41,7 @@ def measured(folder: Path, each: int, reader_steps: int) -> list[dict[str, Any]]
         rows.append(
             {"low": interval[0], "high": interval[1], "seconds": seconds, "followed": share, "half": half}
         )
-    return rows
+    return {"prompts": len(wanted), "rows": rows}
 
 
 def _script(name: str) -> Any:  # noqa: ANN401 - a module of the training, which is not installed

@@ -97,7 +97,7 @@ def remember_images(autoencoder: Any) -> None:  # noqa: ANN401 - it gets another
 def _digest(pixels: Tensor) -> bytes:
     """Of shape, type and every bit."""
     digest = hashlib.sha256(f"{tuple(pixels.shape)} {pixels.dtype} {pixels.device}".encode())
-    digest.update(pixels.detach().cpu().contiguous().view(torch.uint8).numpy())
+    digest.update(pixels.detach().cpu().contiguous().view(torch.uint8).numpy().data)
     return digest.digest()
 
 
