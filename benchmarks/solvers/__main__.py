@@ -2,8 +2,9 @@
 
     .venv/bin/python -m benchmarks.solvers --public $PCEVOLVE_BENCH_DATA/public_images
 
-Five to ten minutes of one processor; ``--only`` measures a part and keeps what the page has of the others. The bundled model is distilled for four steps of its own scheduler, so what is
-measured is its teacher, which takes ten guided steps: its weights are read out of git into a temporary folder.
+Five to ten minutes of one processor; ``--only`` measures a part and keeps what the page has of the others. The bundled
+model is distilled for four steps of its own scheduler, so what is measured is its teacher, which takes ten guided
+steps: its weights are read out of git into a temporary folder.
 """
 
 from __future__ import annotations

@@ -23,15 +23,15 @@ GUIDANCE = """
 ## Guidance interval
 
 {machine}. Ten steps of the model's own scheduler; a step outside of the interval runs the model once instead of twice.
-*Followed*: of {prompts} glyph prompts of 36 characters, those whose image a reader, trained on rendered glyphs, reads as
-asked; ± half of a 95 % interval.
+*Followed*: of {prompts} glyph prompts of 36 characters, those whose image a reader, trained on rendered glyphs, reads
+as asked; ± half of a 95 % interval.
 """
 TILES = """
 ## Tiles
 
 {machine}. Memory (the process's peak, libraries included) and time of decoding one image of {side} x {side} with Stable
-Diffusion 1.5's autoencoder, random weights; and the likeness of {photographs} photographs of 128 x 128 that went through
-the bundled autoencoder, which was made for 64, with its own weights: peak signal to noise.
+Diffusion 1.5's autoencoder, random weights; and the likeness of {photographs} photographs of 128 x 128 that went
+through the bundled autoencoder, which was made for 64, with its own weights: peak signal to noise.
 """
 
 
