@@ -15,9 +15,10 @@ the bundled one ([decision 32](../decisions/0032-four-steps.md)): 64 x 64 pixels
 SCHEDULERS = """
 ## Schedulers
 
-{machine}. How far an image is from that of 400 steps of DDIM, whose own error favours DDIM and Euler a little, under the
-same prompt and seed: levels of 255, root mean square, mean of {images} images ± its standard error. The last row is another image
-altogether, for scale. A step costs the same with every scheduler, so *times as fast* is 50 over the steps.
+{machine}. How far an image is from that of 400 steps of DDIM, whose own error favours DDIM and Euler a little, under
+the same prompt and seed: levels of 255, root mean square, mean of {images} images ± its standard error. The last row
+is another image altogether, for scale. A step costs the same with every scheduler, so *times as fast* is 50 over the
+steps.
 """
 GUIDANCE = """
 ## Guidance interval
