@@ -75,9 +75,9 @@ SD, XL = "StableDiffusionPipeline", "StableDiffusionXLPipeline"
     ("name", "kind", "own", "best"),
     [
         ("bundled", SD, "DDIMScheduler", None),
-        ("sd-legacy/stable-diffusion-v1-5", SD, "PNDMScheduler", "dpmpp_2m"),
-        ("stabilityai/stable-diffusion-2-1", SD, "DDIMScheduler", "dpmpp_2m"),
-        ("stabilityai/stable-diffusion-xl-base-1.0", XL, "EulerDiscreteScheduler", "dpmpp_2m"),
+        ("sd-legacy/stable-diffusion-v1-5", SD, "PNDMScheduler", "dpmpp_2m_karras"),
+        ("stabilityai/stable-diffusion-2-1", SD, "DDIMScheduler", "dpmpp_2m_karras"),
+        ("stabilityai/stable-diffusion-xl-base-1.0", XL, "EulerDiscreteScheduler", "dpmpp_2m_karras"),
         ("stabilityai/sdxl-turbo", XL, "EulerDiscreteScheduler", None),
         ("./lcm-lora-merged", SD, "DDIMScheduler", "lcm"),
         ("./models/mine", SD, "LCMScheduler", None),
@@ -124,7 +124,7 @@ def test_a_server_that_says_nothing_says_what_it_said_before():
 def test_it_is_announced_with_the_model(generator):
     assert generator.info.recommended is not None
     assert generator.info.recommended.steps == 25
-    assert generator.info.recommended.scheduler == "dpmpp_2m"
+    assert generator.info.recommended.scheduler == "dpmpp_2m_karras"
 
 
 def image(generator, scheduler=None):
@@ -134,7 +134,7 @@ def image(generator, scheduler=None):
 
 @pytest.mark.models
 def test_a_request_that_names_no_scheduler_gets_the_one_that_is_announced(generator):
-    assert image(generator) == image(generator, "dpmpp_2m") != image(generator, "pndm")
+    assert image(generator) == image(generator, "dpmpp_2m_karras") != image(generator, "pndm")
 
 
 @pytest.mark.models

@@ -32,7 +32,7 @@ _FLOW: Final = Recommended(steps=28, guidance=7.0, strength_low=0.36, strength_h
 _GUIDED_FLOW: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
 _SHORT_FLOW: Final = Recommended(steps=4, guidance=0.0, strength_low=0.36, strength_high=0.92)
 
-_SECOND_ORDER: Final = "dpmpp_2m"
+_SECOND_ORDER: Final = "dpmpp_2m_karras"
 _CONSISTENT: Final = "lcm"
 _CONSISTENT_SCHEDULERS: Final = {"LCMScheduler", "TCDScheduler"}
 # They solve the same equation in more steps; others were chosen for what they do otherwise, and stay.
