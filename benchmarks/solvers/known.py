@@ -1,4 +1,4 @@
-"""How far schedulers end from the exact answer where it is known: a mixture of Gaussians, on Stable Diffusion's schedule.
+"""How far schedulers end from a known answer: a mixture of Gaussians, on the schedule of Stable Diffusion 1.5.
 
     .venv/bin/python -m benchmarks.solvers.known
 
