@@ -3,7 +3,8 @@
 Sources: the model cards of Stable Diffusion 1.5 and SDXL, of SDXL-Turbo and SD-Turbo, of Stable Diffusion 3, of the
 Flux.1 models, and of the latent consistency models; for the bundled model its own card. Of schedulers: Lu et al. 2022,
 "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models" (arXiv 2211.01095), by which the
-second order takes 20 to 25 steps for what the first order of DDIM and Euler, or PNDM, takes 50.
+second order takes 20 to 25 steps for what the first order of DDIM and Euler, or PNDM, takes 50. It does so with the
+noise levels of Karras et al. 2022 (arXiv 2206.00364), and not without them (``benchmarks/solvers/known.py``).
 """
 
 from __future__ import annotations
