@@ -1,5 +1,6 @@
 """The HTTP surface on a fake model: shapes, limits, refusals, what is logged and what is not."""
 
+import asyncio
 import base64
 import io
 import json
@@ -457,6 +458,29 @@ def test_an_engine_that_is_lost_ends_the_server_and_is_not_said_to_be_ready(fake
         assert (ready.status_code, ready.json()) == (503, {"status": "failed"})
         error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
         assert "pcevolve_ready 0.0" in client.get("/metrics").text
+    assert [str(each) for each in failures] == ["nothing is left"]
+
+
+def test_an_engine_that_is_lost_while_nobody_asks_ends_the_server_too(fake, wait):
+    failures, over = [], threading.Event()
+
+    async def opened():
+        engine = await thread.opening(lambda: fake)()
+
+        async def lost():
+            while not over.is_set():
+                await asyncio.sleep(0.01)
+            return EngineLostError("nothing is left")
+
+        engine.lost = lost
+        return engine
+
+    with TestClient(create_app(Settings(), opened, failures.append), base_url=HERE) as client:
+        wait(lambda: client.get(wire.READY).status_code == 200)
+        assert failures == []
+        over.set()
+        wait(lambda: failures)
+        assert client.get(wire.READY).status_code == 503
     assert [str(each) for each in failures] == ["nothing is left"]
 
 

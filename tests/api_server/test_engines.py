@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from functools import partial
 
 import pytest
@@ -10,8 +11,9 @@ from pcevolve_server import models
 from pcevolve_server.engines import processes, thread
 from pcevolve_server.errors import GenerationError, ModelLoadError, SettingsError
 from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import EngineKind, ModelSettings, Settings
-from support.replicas import Obedient, unloadable
+from support.replicas import Obedient, OnTwoGpus, unloadable
 
 RECIPE = Recipe(width=8, height=8)
 
@@ -66,6 +68,26 @@ def test_a_replica_that_is_killed_is_replaced_and_its_batch_answered(tmp_path):
     assert seeds == [[7, 8], [9]]
     assert len(before & after) == 1
     assert len(after) == 2
+
+
+def test_memory_on_gpus_is_told_of_all_processes_and_no_longer_of_those_that_ended():
+    async def scenario(engine):
+        metrics = Metrics()
+        metrics.watch(engine)
+        begun = metrics.text().decode()
+        await asyncio.gather(engine.run(tasks("p", 30)), engine.run(tasks("p", 12)))
+        return begun, metrics.text().decode(), metrics
+
+    begun, used, metrics = engaged(scenario, OnTwoGpus, replicas=2)
+    assert gpus(begun) == {"0": 0, "1": 14}
+    assert gpus(used) == {"0": 42, "1": 14}
+    assert gpus(metrics.text().decode()) == {}
+
+
+def gpus(text):
+    """Bytes by device, out of the metrics' text."""
+    found = re.findall(r'^pcevolve_device_memory_bytes{device="(\d)"} (\S+)$', text, re.MULTILINE)
+    return {device: int(float(held)) for device, held in found}
 
 
 def test_a_batch_that_kills_whatever_runs_it_is_given_up_and_the_next_is_answered():

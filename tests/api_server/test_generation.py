@@ -23,6 +23,7 @@ SCHEDULERS = [
     "ddpm",
     "heun",
     "lcm",
+    "lms",
     "pndm",
     "unipc",
 ]

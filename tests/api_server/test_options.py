@@ -1,9 +1,11 @@
 """From the command line and the environment to settings."""
 
+import re
+
 import pytest
 from typer.testing import CliRunner
 
-from pcevolve_server import cli, logs, server
+from pcevolve_server import benching, cli, logs, server
 from pcevolve_server.loras import Lora
 
 
@@ -53,6 +55,33 @@ def test_what_is_said_of_one_model_is_said_of_the_first(settings_of):
         "",
     )
     assert (first.threads, second.threads) == (3, 3)
+
+
+def test_a_model_is_measured_with_the_options_that_it_would_be_served_with(settings_of, monkeypatch):
+    words = ["--model", "a/b", "--lora", "x=0.5", "--scheduler", "lcm", "--ip-adapter", "ip", "--vae-tiling"]
+    words += [
+        "--guidance-interval",
+        "0.4",
+        "1",
+        "--threads",
+        "3",
+        "--offline",
+        "--compile",
+        "--batching",
+        "merge",
+    ]
+    measured = []
+    monkeypatch.setattr(benching, "run", lambda settings, as_json: measured.append(settings))
+    done = CliRunner().invoke(cli.app, ["bench", *words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert measured == [settings_of(*words)]
+
+
+def test_help_of_every_command_tells_its_exit_codes():
+    for command, codes in {"serve": (0, 2, 3, 4), "bench": (0, 2, 3)}.items():
+        said = " ".join(CliRunner().invoke(cli.app, [command, "--help"]).output.split())
+        _, _, told = said.partition("Exit codes:")
+        assert tuple(int(code) for code in re.findall(r"\d", told)) == codes
 
 
 def test_the_environment_names_one_model_or_several_with_blanks_between_them(settings_of):

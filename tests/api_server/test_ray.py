@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import functools
 import importlib.util
+import itertools
+import threading
 import time
 from pathlib import Path
 
@@ -162,6 +166,23 @@ def test_several_models_are_served_each_by_its_name(tiny_model, zoo, tmp_path):
         server.end()
 
 
+def test_a_replica_is_added_while_images_wait_and_no_request_fails(tiny_model, tmp_path):
+    options = ("--model", tiny_model, "--replicas", 1, "--max-replicas", 2, "--threads", 1)
+    server = RayServer(tmp_path, *options)
+    guidance = itertools.count(2)  # what asks for another one shares no batch
+    try:
+        server.wait_ready()
+        assert len(server.replicas()) == 1
+        ask = functools.partial(server.ask, width=64, height=64, steps=20)
+        with asking(lambda: ask(guidance=next(guidance) % 40), callers=4) as answers:
+            wait_until(lambda: len(server.replicas()) == 2, 120)
+            done = len(answers)
+            wait_until(lambda: len(answers) > done + 4)
+        assert {answer.status_code for answer in answers} == {200}
+    finally:
+        server.end()
+
+
 @pytest.fixture(scope="module")
 def config(tmp_path_factory):
     """Writes the Serve config of a library whose images have one colour, which loads in a second."""
@@ -193,9 +214,9 @@ def test_a_cluster_s_update_is_rolling_and_fails_no_request(config, tmp_path):
         try:
             server.wait_ready()
             first = server.ask().json()
-            ray_cluster.serve(config("blue"), known)
-            answers = [server.ask()]
-            wait_until(lambda: answers.append(server.ask()) or updated(answers, first), 60)
+            with asking(server.ask, callers=4) as answers:
+                ray_cluster.serve(config("blue"), known)
+                wait_until(lambda: updated(answers, first), 60)
             assert {answer.status_code for answer in answers} == {200}
             before = {each.pid for each in descendants(server.process)}
             server.process.terminate()
@@ -208,3 +229,22 @@ def test_a_cluster_s_update_is_rolling_and_fails_no_request(config, tmp_path):
 def updated(answers, first):
     """Whether the last ten answers came from replicas of the new config."""
     return all(answer.json() != first for answer in answers[-10:]) and len(answers) > 10
+
+
+@contextlib.contextmanager
+def asking(ask, callers):
+    """Have callers ask over and over, all at once; yields the list of their answers, which grows."""
+    answers, enough = [], threading.Event()
+
+    def go_on():
+        while not enough.is_set():
+            answers.append(ask())
+
+    with concurrent.futures.ThreadPoolExecutor(callers) as pool:
+        each = [pool.submit(go_on) for _ in range(callers)]
+        try:
+            yield answers
+        finally:
+            enough.set()
+    for caller in each:
+        caller.result()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pcevolve_server.engines import choice
+from pcevolve_server.engines import Losable, choice
 from pcevolve_server.errors import (
     ContentRejectedError,
     EngineLostError,
@@ -71,6 +71,17 @@ class Handle:
         return self.responses[-1]
 
 
+class Hesitant:
+    """A cluster that now and then is too slow to say that it is alive, and ends after so many looks."""
+
+    def __init__(self, looks):
+        self.looks = looks
+
+    async def alive(self):
+        self.looks -= 1
+        return self.looks >= 0 and self.looks % 2 == 0
+
+
 class Connection:
     """Asked whether the cluster is alive, it is for so many times."""
 
@@ -117,6 +128,23 @@ def test_what_no_cluster_will_answer_any_more_is_a_503_and_says_that_the_engine_
     with pytest.raises(EngineLostError, match="cluster is gone") as failure:
         asyncio.run(engine_before(cluster, Handle(None), times=2).run(TASKS))
     assert failure.value.code == "failed"
+
+
+def test_a_cluster_that_ends_while_nothing_runs_is_noticed_all_the_same(cluster):
+    connection = Connection(2)
+    _, engine = cluster
+    idle = engine.ClusterEngine(connection, Handle(), (Offer(None, 1),), 1, False, 0.01)
+    assert isinstance(idle, Losable)
+    assert isinstance(asyncio.run(idle.lost()), EngineLostError)
+    assert connection.times < 0
+
+
+def test_a_cluster_that_is_slow_to_answer_once_is_not_given_up(cluster):
+    connection = Hesitant(20)
+    _, engine = cluster
+    idle = engine.ClusterEngine(connection, Handle(), (Offer(None, 1),), 1, False, 0.001)
+    asyncio.run(idle.lost())
+    assert connection.looks < 0
 
 
 def test_what_a_replica_refuses_is_refused(cluster):
@@ -206,11 +234,11 @@ def shipped(name):
 def test_the_serve_config_is_one_and_its_arguments_are_options(cluster):
     from ray.serve.schema import ServeDeploySchema
 
-    deployment, engine = cluster
+    deployment, _ = cluster
     (config,) = shipped("serve.yaml")
     schema = ServeDeploySchema.model_validate(config)
     (application,) = schema.applications
-    assert (application.name, application.route_prefix) == (engine.APPLICATION, None)
+    assert (application.name, application.route_prefix) == (deployment.APPLICATION, None)
     assert [each.name for each in application.deployments] == [deployment.DEPLOYMENT]
     assert application.import_path == f"{deployment.__name__}:{deployment.build.__name__}"
     (model,) = deployment.wanted_of(application.args).models

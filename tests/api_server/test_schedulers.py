@@ -1,11 +1,26 @@
 """A schedule that begins at an exact strength is the beginning of the model's own."""
 
+import importlib.util
+import sys
+
 import pytest
 import torch
 
 pytestmark = pytest.mark.models
 
-NAMES = ["ddim", "ddpm", "dpmpp_2m", "dpmpp_2m_karras", "euler", "euler_a", "heun", "lcm", "pndm", "unipc"]
+NAMES = [
+    "ddim",
+    "ddpm",
+    "dpmpp_2m",
+    "dpmpp_2m_karras",
+    "euler",
+    "euler_a",
+    "heun",
+    "lcm",
+    "lms",
+    "pndm",
+    "unipc",
+]
 """Written down a second time: diffusers takes seconds to import."""
 OWN = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "clip_sample": False}
 COSINE = {
@@ -34,6 +49,26 @@ def own(request):
 
 def test_every_scheduler_is_tried(schedulers):
     assert list(schedulers.SCHEDULERS) == NAMES
+
+
+def test_what_integrates_with_scipy_is_not_offered_without_it(schedulers, monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    spec = importlib.util.spec_from_file_location("schedulers_without_scipy", schedulers.__file__)
+    without = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(without)
+    assert [name for name in NAMES if name not in without.SCHEDULERS] == ["lms"]
+
+
+GETIMG = ["euler_a", "euler", "lms", "ddim", "dpmsolver++", "pndm"]
+"""What getimg's v1 API calls the schedulers of its Stable Diffusion endpoints."""
+
+
+@pytest.mark.parametrize("name", GETIMG)
+def test_a_request_as_getimg_takes_it_may_name_any_of_its_schedulers(generator, serve, name):
+    ask = {"prompt": "a cat", "seed": 1, "steps": 3, "width": 32, "height": 32, "scheduler": name}
+    with serve(generator) as client:
+        answer = client.post("/v1/stable-diffusion/text-to-image", json=ask)
+        assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("name", [None, *NAMES])

@@ -111,7 +111,7 @@ def serve(
     server.run(settings)
 
 
-@app.command(context_settings=HELP, epilog="Exit codes: 0 measured, 3 model.")
+@app.command(context_settings=HELP, epilog="Exit codes: 0 measured, 2 settings, 3 model.")
 def bench(
     model: model_options.Model = "bundled",
     device: options.Device = "auto",
@@ -123,15 +123,20 @@ def bench(
     offline: model_options.Offline = False,
     allow_pickle: model_options.AllowPickle = False,
     library_cache: model_options.LibraryCache = "",
+    lora: model_options.Loras = [],  # noqa: B006 - the command line's way to say none
     scheduler: model_options.Scheduler = None,
+    guidance_interval: model_options.GuidanceInterval = WHOLE,
+    vae_tiling: model_options.Tiling = False,
+    ip_adapter: model_options.IpAdapter = "",
     max_batch: options.MaxBatch = 16,
     batching: options.BatchingMode = Batching.EXACT,
     as_json: options.AsJson = False,
 ) -> None:
     """Measure how many images this machine makes of a model, with the options that it would be served with."""
     loading = ModelSettings(
-        model=model, device=device, precision=precision, scheduler=scheduler, offline=offline,
-        allow_pickle=allow_pickle, threads=threads, compiled=compile_, batching=batching, library_cache=library_cache,
+        model=model, device=device, precision=precision, scheduler=scheduler, loras=tuple(map(Lora.read, lora)),
+        adapter=ip_adapter, offline=offline, allow_pickle=allow_pickle, threads=threads, compiled=compile_,
+        batching=batching, library_cache=library_cache, guidance_interval=guidance_interval, tiling=vae_tiling,
     )  # fmt: skip
     from pcevolve_server import benching, logs
 

@@ -20,7 +20,7 @@ class Recipe:
         height: Pixels.
         strength: Share of the noise schedule that a variation runs through; ``None`` for a creation.
         adapter_scale: Weight of the image prompt; ``None`` runs without the adapter.
-        scheduler: ``None`` takes the model's own.
+        scheduler: ``None`` takes the one that the model is best asked with, which ``recommended`` names.
         model: Id of the model, where there are several; empty: the first.
     """
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from pcevolve_server.batcher import Batcher
-from pcevolve_server.engines import Engine, Opening
+from pcevolve_server.engines import Engine, Losable, Opening
 from pcevolve_server.errors import InvalidRequestError, NotFoundError, NotReadyError, no_model
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Settings
@@ -40,6 +40,7 @@ class Host:
         self._settings, self._open_engine, self._metrics = settings, opening, metrics
         self._on_failure = on_failure
         self._opening: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._serving: tuple[Engine, Batcher] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._status = "loading"
@@ -119,8 +120,9 @@ class Host:
         """Finish what runs, refuse what waits, and let the model go."""
         self._status = "stopping"
         self._metrics.ready.set(0)
-        if self._opening is not None:
-            self._opening.cancel()
+        for task in (self._opening, self._watching):
+            if task is not None:
+                task.cancel()
         if self._serving is not None:
             engine, batcher = self._serving
             await batcher.close()
@@ -136,7 +138,13 @@ class Host:
         self._status = "ready"
         self._metrics.ready.set(1)
         self._metrics.watch(outcome)
+        if isinstance(outcome, Losable):
+            self._watching = asyncio.create_task(self._watch(outcome))
         self._on_ready(self.infos)
+
+    async def _watch(self, engine: Losable) -> None:
+        """Notice that an engine is lost although nobody asks it for anything."""
+        self._fail(await engine.lost())
 
     def _fail(self, failure: BaseException) -> None:
         self._status = "failed"

@@ -1,6 +1,5 @@
 """Prometheus metrics of one app; a registry of its own, so that two apps can live in one process."""
 
-import sys
 from collections.abc import Iterator
 
 from prometheus_client import (
@@ -14,6 +13,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from pcevolve_server import gpus
 from pcevolve_server.shelf import Several
 
 _BATCH_BUCKETS = (1, 2, 4, 8, 16, 32, 64)
@@ -22,18 +22,23 @@ _SECONDS_BUCKETS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
 
 class _DeviceMemory(Collector):
-    """What PyTorch holds on GPUs for a model in this process."""
+    """What PyTorch holds on GPUs for the models, in this process and in those of its engine."""
+
+    def __init__(self) -> None:
+        self.engine: object = None
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Ask PyTorch, if it is there and uses a GPU; asking does not begin to."""
-        cuda = getattr(sys.modules.get("torch"), "cuda", None)
-        if cuda is None or not cuda.is_initialized():
+        """One sample for each GPU that anything is held on, or that this process uses."""
+        bytes_by_device = gpus.in_use()
+        if isinstance(self.engine, gpus.Elsewhere):
+            bytes_by_device.update(self.engine.device_memory)
+        if not bytes_by_device:
             return
         found = GaugeMetricFamily(
             "pcevolve_device_memory_bytes", "Memory in use on a GPU.", labels=["device"]
         )
-        for device in range(cuda.device_count()):
-            found.add_metric([str(device)], cuda.memory_allocated(device))
+        for device, held in sorted(bytes_by_device.items()):
+            found.add_metric([device], held)
         yield found
 
 
@@ -44,7 +49,8 @@ class Metrics:
         """Register every metric at zero."""
         registry = self.registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        registry.register(_DeviceMemory())
+        self._device_memory = _DeviceMemory()
+        registry.register(self._device_memory)
         self.requests = Counter(
             "pcevolve_requests", "Requests answered.", ["route", "status"], registry=registry
         )
@@ -79,7 +85,8 @@ class Metrics:
         self.ready = Gauge("pcevolve_ready", "1 when the model answers.", registry=registry)
 
     def watch(self, engine: object) -> None:
-        """Tell from now on how often an engine's models come and go."""
+        """Tell from now on how often an engine's models come and go, and what they hold on GPUs."""
+        self._device_memory.engine = engine
         if isinstance(engine, Several):
             self.registry.register(_TrafficCollector(engine))
 

@@ -109,7 +109,11 @@ Loras = Annotated[
     ),
 ]
 Scheduler = Annotated[
-    str | None, Option(envvar=PREFIX + "SCHEDULER", help="ddim, euler, dpmpp_2m, ...; default: the model's.")
+    str | None,
+    Option(
+        envvar=PREFIX + "SCHEDULER",
+        help="ddim, euler, dpmpp_2m, ..., or own: the one that the model brought along; default: by its family.",
+    ),
 ]
 IpAdapter = Annotated[
     str, Option(envvar=PREFIX + "IP_ADAPTER", help="Weight file, directory or hub id of an IP-Adapter.")

@@ -3,23 +3,20 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from pcevolve_server import facade
 from pcevolve_server.answering import EVENTS, answered
-from pcevolve_server.chats import Chats
 from pcevolve_server.facade import EditFields, GenerationFields
-from pcevolve_server.host import Host
 from pcevolve_server.json_bodies import BoundedRoute, ChatRoute
-from pcevolve_server.links import Links, address_of
-from pcevolve_server.metrics import Metrics
+from pcevolve_server.links import address_of
 from pcevolve_server.middleware import caller_of
+from pcevolve_server.parts import ChatsDep, HostDep, LinksDep, MetricsDep, ServiceDep, links_of
 from pcevolve_server.rendering import Linking, Spelling, native, native_links
-from pcevolve_server.service import Service
 from pcevolve_server.spelling import Chunks
 from pcevolve_shared import wire
 from pcevolve_shared.chat import ChatRequest, ChatResponse
@@ -44,31 +41,6 @@ _json = APIRouter(route_class=BoundedRoute)
 _chat = APIRouter(route_class=ChatRoute)
 
 
-def _service(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
-
-
-def _chats(request: Request) -> Chats:
-    chats: Chats = request.app.state.chats
-    return chats
-
-
-def _host(request: Request) -> Host:
-    host: Host = request.app.state.host
-    return host
-
-
-def _metrics(request: Request) -> Metrics:
-    metrics: Metrics = request.app.state.metrics
-    return metrics
-
-
-def _links(request: Request) -> Links:
-    links: Links = request.app.state.links
-    return links
-
-
 def _spelling(
     request: Request,
     body: GenerationRequest,
@@ -78,11 +50,7 @@ def _spelling(
     """How an answer is put into JSON: with its images, or with where they are."""
     if body.response_format == "b64":
         return whole
-    return partial(linked, _links(request).of(caller_of(request), address_of(request), body.output_format))
-
-
-ServiceDep = Annotated[Service, Depends(_service)]
-HostDep = Annotated[Host, Depends(_host)]
+    return partial(linked, links_of(request).of(caller_of(request), address_of(request), body.output_format))
 
 
 def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -154,7 +122,7 @@ async def openai_edits(request: Request, service: ServiceDep) -> Response:
 
 
 @_chat.post(wire.CHAT, response_model=ChatResponse, responses=_ANSWERS)
-async def chat(request: Request, body: ChatRequest, chats: Annotated[Chats, Depends(_chats)]) -> Response:
+async def chat(request: Request, body: ChatRequest, chats: ChatsDep) -> Response:
     """Let a language model answer, asked as OpenAI's Chat Completions API is."""
     usage = body.stream_options is not None and bool(body.stream_options.include_usage)
     spelling = Chunks(usage) if body.stream else None
@@ -166,7 +134,7 @@ async def chat(request: Request, body: ChatRequest, chats: Annotated[Chats, Depe
     response_class=Response,
     responses={200: {"content": {"image/*": {"schema": _FILE}}}, **_failures(401, 404)},
 )
-async def link(request: Request, name: str, links: Annotated[Links, Depends(_links)]) -> Response:
+async def link(request: Request, name: str, links: LinksDep) -> Response:
     """Return an image that was asked for by address, to who asked for it."""
     found = links.find(name, caller_of(request))
     headers = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
@@ -205,7 +173,7 @@ async def ready(host: HostDep) -> JSONResponse:
 
 
 @router.get(wire.METRICS, response_class=PlainTextResponse, responses=_failures(401))
-async def metrics(collected: Annotated[Metrics, Depends(_metrics)]) -> Response:
+async def metrics(collected: MetricsDep) -> Response:
     """Return the Prometheus exposition."""
     return Response(collected.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 

@@ -13,6 +13,8 @@ from pcevolve_server.loras import Lora
 
 WHOLE = (0.0, 1.0)
 """All noise levels."""
+OWN_SCHEDULER = "own"
+"""That which a model brought along."""
 
 
 class SafetyPolicy(StrEnum):
@@ -54,6 +56,7 @@ class ModelSettings:
     Attributes:
         model: ``bundled``, a directory, a hub id, ``library:`` and a directory of images, or ``text:`` and a
             directory or hub id of a language model.
+        scheduler: What requests get that name none, or ``own``; None: that of the model's family.
         model_id: What callers write in ``model``; empty: ``model``, or a directory's name.
         loras: Added to the weights, in this order.
         adapter: Directory or hub id of an IP-Adapter; empty: none.

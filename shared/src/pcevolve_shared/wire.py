@@ -72,7 +72,9 @@ class GenerationRequest(WireModel):
     steps: Annotated[int, Field(ge=1, le=limits.MAX_STEPS), WHOLE] = 50
     guidance: Annotated[float, Field(ge=0, le=limits.MAX_GUIDANCE)] = 7.5
     seed: Annotated[Seed | None, Field(description="Absent: the server draws one and reports it.")] = None
-    scheduler: Annotated[Name | None, Field(description="Absent: the model's own.")] = None
+    scheduler: Annotated[
+        Name | None, Field(description="Absent: that which the model is best asked with, or its own.")
+    ] = None
     output_format: OutputFormat = "png"
     response_format: Annotated[
         Literal["b64", "url"],
@@ -196,6 +198,13 @@ class Recommended(WireModel):
     strength_high: Annotated[
         float, Field(gt=0, le=1, description="Above it a variation keeps hardly anything.")
     ]
+    scheduler: Annotated[
+        Name | None,
+        Field(
+            description="What a request gets that names none; absent: what the model brought along.",
+            exclude_if=_absent,
+        ),
+    ] = None
 
 
 class ModelInfo(WireModel):

@@ -15,7 +15,11 @@ from pcevolve_shared.wire import ModelInfo, Pipeline
 
 
 def info(
-    settings: ModelSettings, pipeline: DiffusionPipeline, adapter: Adapter | None, scheduler: SchedulerMixin
+    settings: ModelSettings,
+    pipeline: DiffusionPipeline,
+    adapter: Adapter | None,
+    scheduler: SchedulerMixin,
+    solver: str | None = None,
 ) -> ModelInfo:
     """Name, sizes, schedulers, adapters, and what the model is best asked with.
 
@@ -24,8 +28,10 @@ def info(
         pipeline: Text-to-image.
         adapter: None if no IP-Adapter is loaded.
         scheduler: That it runs with unless a request names another.
+        solver: Its name; None if the model brought it along.
     """
     identity = sources.model_id(settings)
+    recommended = presets.recommended(settings.model, pipeline, scheduler)
     pipelines: tuple[Pipeline, ...] = ("text-to-image", "image-to-image")
     return ModelInfo(
         id=identity,
@@ -38,7 +44,7 @@ def info(
         adapters=(adapter.id,) if adapter else (),
         max_images=limits.MAX_BATCH,
         negative_prompts=traits.has_negative_prompts(pipeline),
-        recommended=presets.recommended(settings.model, pipeline, scheduler),
+        recommended=recommended.model_copy(update={"scheduler": solver}),
     )
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from pcevolve_server.diffusion import describing, schedulers, traits
 from pcevolve_server.diffusion.adapter import Adapter
-from pcevolve_server.diffusion.encodings import Prompt, latents_of
+from pcevolve_server.diffusion.encodings import Prompt, together
 from pcevolve_server.diffusion.interval import Interval, Switch
 from pcevolve_server.diffusion.prompts import cut_tokens, readers
 from pcevolve_server.diffusion.stages import Stages
@@ -37,7 +37,7 @@ class DiffusionGenerator:
         scheduler: The model's own; never run, only copied.
         adapter: ``None`` if no IP-Adapter is loaded.
         steady: What makes the pipelines' denoiser independent of the batch; ``None`` if nothing does.
-        encoded: What makes an embedding of a prompt; ``None`` if the pipelines have to.
+        encoded: What makes embeddings of a prompt; ``None`` if the pipelines have to.
         stages: Measures the runs of both pipelines.
         interval: Noise levels at which guidance tells; ``None``: all of them.
     """
@@ -116,7 +116,7 @@ class DiffusionGenerator:
         with torch.inference_mode():
             output = pipeline(
                 **prompts,
-                **(self._inputs(tasks, generators) if pipeline is self.image_to_image else {}),
+                **({"image": list(map(_input_of, tasks))} if pipeline is self.image_to_image else {}),
                 **traits.sides(pipeline, recipe.width, recipe.height),
                 guidance_scale=guidance,
                 generator=generators,
@@ -160,21 +160,11 @@ class DiffusionGenerator:
 
     def _prompts(self, tasks: Sequence[Task]) -> dict[str, Any]:
         """Embeddings, or the texts for pipelines that have to make them."""
-        positive, negative = [task.prompt for task in tasks], [task.negative_prompt for task in tasks]
-        if not self.info.negative_prompts:
-            return {"prompt": positive}
-        if self.encoded is None:
-            return {"prompt": positive, "negative_prompt": negative}
-        return {
-            "prompt_embeds": torch.cat([self.encoded(each) for each in positive]),
-            "negative_prompt_embeds": torch.cat([self.encoded(each) for each in negative]),
-        }
-
-    def _inputs(self, tasks: Sequence[Task], generators: Sequence[torch.Generator]) -> dict[str, Any]:
-        """Latents of the tasks' images, or the images for pipelines that have to make them."""
-        images = [_input_of(task) for task in tasks]
-        latents = latents_of(self.image_to_image, images, generators)
-        return {"image": images if latents is None else latents}
+        positive = [task.prompt for task in tasks]
+        negative = [task.negative_prompt for task in tasks] if self.info.negative_prompts else []
+        if self.encoded is not None:
+            return together(self.encoded, positive, negative)
+        return {"prompt": positive} | ({"negative_prompt": negative} if negative else {})
 
     def _pictures(self, tasks: Sequence[Task], arrays: np.ndarray) -> list[Picture]:
         share = {stage: seconds / len(tasks) for stage, seconds in self.stages.seconds().items()}

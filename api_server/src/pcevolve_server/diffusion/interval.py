@@ -11,7 +11,7 @@ import torch
 from diffusers import DiffusionPipeline
 from torch import Tensor
 
-from pcevolve_server.diffusion.encodings import Prompt
+from pcevolve_server.diffusion import traits
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.settings import WHOLE, ModelSettings
 
@@ -62,19 +62,19 @@ class Switch:
         return {"prompt_embeds": torch.cat([self.negative_prompt_embeds, self.prompt_embeds])}
 
 
-def chosen(settings: ModelSettings, encoded: Prompt | None) -> Interval | None:
+def chosen(settings: ModelSettings, pipeline: DiffusionPipeline) -> Interval | None:
     """The interval that ``settings`` name; None for all noise levels.
 
     Args:
         settings: Of the model.
-        encoded: What embeds its prompts; only Stable Diffusion 1 and 2 have it.
+        pipeline: The model's.
 
     Raises:
         ModelLoadError: The model is of another kind.
     """
     if settings.guidance_interval == WHOLE:
         return None
-    if encoded is None:
+    if not traits.is_classic(pipeline):
         raise ModelLoadError(
             f"--guidance-interval is for Stable Diffusion 1 and 2; {settings.model} is another kind: leave it out"
         )

@@ -7,10 +7,19 @@ import torch
 from diffusers import DiffusionPipeline
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion import compiling, decoding, describing, lora, precision, schedulers, traits
+from pcevolve_server.diffusion import (
+    compiling,
+    decoding,
+    describing,
+    lora,
+    precision,
+    presets,
+    schedulers,
+    traits,
+)
 from pcevolve_server.diffusion.adapter import Adapter, loaded
 from pcevolve_server.diffusion.checker import ModelChecker
-from pcevolve_server.diffusion.encodings import prompts_of
+from pcevolve_server.diffusion.encodings import prompts_of, remember_images
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.interval import chosen
 from pcevolve_server.diffusion.stages import Stages
@@ -20,7 +29,7 @@ from pcevolve_server.generator import Generator
 from pcevolve_server.networks import devices
 from pcevolve_server.networks.failures import LOAD_ERRORS
 from pcevolve_server.safety import SafeGenerator
-from pcevolve_server.settings import Batching, ModelSettings, SafetyPolicy
+from pcevolve_server.settings import OWN_SCHEDULER, Batching, ModelSettings, SafetyPolicy
 
 logger = logging.getLogger(__name__)
 
@@ -100,11 +109,11 @@ def _generator(
     settings: ModelSettings, pipeline: DiffusionPipeline, adapter: Adapter | None
 ) -> DiffusionGenerator:
     image_to_image = _image_to_image(settings, pipeline)
-    scheduler = schedulers.scheduler_named(settings.scheduler, pipeline.scheduler)
-    info = describing.info(settings, pipeline, adapter, scheduler)
-    encoded = prompts_of(pipeline)
-    # What encodes several at once rounds as it likes.
-    loose = settings.batching is Batching.MERGE or encoded is None
+    solver = _solver(settings, pipeline)
+    scheduler = schedulers.scheduler_named(solver, pipeline.scheduler)
+    info = describing.info(settings, pipeline, adapter, scheduler, solver)
+    # What prepares several at once rounds as it likes.
+    loose = settings.batching is Batching.MERGE or not traits.is_classic(pipeline)
     denoiser = traits.denoiser(pipeline)
     same = None if loose or not is_small(denoiser) else steady(denoiser)
     large = info.size.width * info.size.height > _SLICED_DECODING_PIXELS
@@ -114,6 +123,7 @@ def _generator(
         pipeline.vae.enable_slicing()
     if same is None and settings.tiling and hasattr(pipeline.vae, "enable_tiling"):
         pipeline.vae.enable_tiling()  # of what is larger than it was made for
+    remember_images(pipeline.vae)
     return DiffusionGenerator(
         info,
         pipeline,
@@ -122,9 +132,17 @@ def _generator(
         Stages(denoiser, pipeline.vae),
         adapter,
         same,
-        encoded,
-        chosen(settings, encoded),
+        prompts_of(pipeline),
+        chosen(settings, pipeline),
     )
+
+
+def _solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
+    """The name of the scheduler that requests get which name none; None for that which the model brought along."""
+    if settings.scheduler is None:
+        best = presets.solver(settings.model, pipeline)
+        return best if best in traits.scheduler_names(pipeline, pipeline.scheduler) else None
+    return None if settings.scheduler == OWN_SCHEDULER else settings.scheduler
 
 
 def _image_to_image(settings: ModelSettings, pipeline: DiffusionPipeline) -> DiffusionPipeline:
@@ -134,7 +152,7 @@ def _image_to_image(settings: ModelSettings, pipeline: DiffusionPipeline) -> Dif
         traits.check(pipeline, found)
         schedulers.check(pipeline.scheduler)
         names = traits.scheduler_names(pipeline, pipeline.scheduler)
-        if settings.scheduler is not None and settings.scheduler not in names:
+        if settings.scheduler not in (None, OWN_SCHEDULER, *names):
             has = f"this model has: {', '.join(names)}" if names else "this model runs with its own alone"
             raise ModelLoadError(f"unknown scheduler; {has}")
     except (ModelLoadError, ValueError) as error:

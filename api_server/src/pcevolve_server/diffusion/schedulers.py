@@ -1,5 +1,6 @@
 """Schedulers by name, and schedules that begin at an exact strength."""
 
+import importlib.util
 import math
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ SCHEDULERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "euler_a": ("EulerAncestralDiscreteScheduler", {}),
     "heun": ("HeunDiscreteScheduler", {}),
     "lcm": ("LCMScheduler", {}),
+    # It integrates with SciPy, which the server itself does without.
+    **({"lms": ("LMSDiscreteScheduler", {})} if importlib.util.find_spec("scipy") else {}),
     "pndm": ("PNDMScheduler", {"skip_prk_steps": True}),
     "unipc": ("UniPCMultistepScheduler", {}),
 }

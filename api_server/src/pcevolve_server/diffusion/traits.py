@@ -52,6 +52,11 @@ def family(pipeline: DiffusionPipeline) -> str:
     return next(names, type(pipeline).__name__)
 
 
+def is_classic(pipeline: DiffusionPipeline) -> bool:
+    """Whether it is Stable Diffusion 1 or 2: one text encoder, and a UNet that nothing else is prepared for."""
+    return family(pipeline) == "stable-diffusion"
+
+
 _DENOISERS = ("unet", "transformer")
 
 

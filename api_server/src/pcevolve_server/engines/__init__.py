@@ -1,5 +1,5 @@
 """Where batches run: on a thread of this process, in other processes, on a cluster."""
 
-from pcevolve_server.engines.engine import Engine, Opening, Told, untold
+from pcevolve_server.engines.engine import Engine, Losable, Opening, Told, untold
 
-__all__ = ["Engine", "Opening", "Told", "untold"]
+__all__ = ["Engine", "Losable", "Opening", "Told", "untold"]

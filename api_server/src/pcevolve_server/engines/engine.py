@@ -1,8 +1,9 @@
 """What the queue asks of whatever runs batches."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from pcevolve_server.errors import EngineLostError
 from pcevolve_server.work import Made, Work
 from pcevolve_shared.wire import ModelInfo
 
@@ -41,6 +42,14 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Let go of the model; nothing runs any more."""
+
+
+@runtime_checkable
+class Losable(Protocol):
+    """An engine whose models run on what can end under it."""
+
+    async def lost(self) -> EngineLostError:
+        """Return when that is gone for good, whether anything runs or not."""
 
 
 Opening = Callable[[], Awaitable[Engine]]

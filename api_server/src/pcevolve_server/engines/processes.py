@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -76,6 +77,14 @@ class ProcessEngine:
     def traffic(self) -> Traffic:
         """Of the models of all processes, also of those that ended."""
         return sum((replica.traffic for replica in self._all), self._past)
+
+    @property
+    def device_memory(self) -> Counter[str]:
+        """That all processes together hold, by the GPU's number, each as of its last answer."""
+        held: Counter[str] = Counter()
+        for replica in self._all:
+            held.update(replica.device_memory)  # a sum would leave out GPUs of which nothing is held
+        return held
 
     @property
     def pids(self) -> frozenset[int]:

@@ -9,13 +9,14 @@ import contextlib
 import logging
 import multiprocessing
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from pcevolve_server import logs
+from pcevolve_server import gpus, logs
 from pcevolve_server.engines.engine import Told, untold
 from pcevolve_server.errors import GenerationError, ModelLoadError, ServerError
 from pcevolve_server.shelf import Offer, Traffic, offers, traffic
@@ -36,6 +37,7 @@ class Replica:
 
     Attributes:
         traffic: Of its models, as of its last answer.
+        device_memory: That it holds on GPUs, as of the same.
     """
 
     def __init__(self, load: Load) -> None:
@@ -48,6 +50,7 @@ class Replica:
         endings, self._endings = _CONTEXT.Pipe(duplex=False)
         self._runs, self._asked_nothing = 0, False
         self.traffic = Traffic()
+        self.device_memory: Counter[str] = Counter()
         level = logging.getLogger().level
         self._process = _CONTEXT.Process(
             target=_live, args=(load, questions, endings, level), name="replica", daemon=True
@@ -69,7 +72,7 @@ class Replica:
             Exception: What loading raised.
         """
         found: tuple[Offer, ...]
-        found, self.traffic = self._answer()
+        found, self.traffic, self.device_memory = self._answer()
         self._asked_nothing = True
         return found
 
@@ -90,7 +93,7 @@ class Replica:
             self._pipe.send((self._runs, tasks))
         outcome: list[Made]
         try:
-            outcome, self.traffic = self._answer(told)
+            outcome, self.traffic, self.device_memory = self._answer(told)
         finally:
             self._asked_nothing = True
         return outcome
@@ -161,14 +164,19 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
             return
         model, unwanted = loading.result(), _Unwanted(pipe, endings)
         with contextlib.suppress(EOFError, OSError):
-            pipe.send((offers(model), traffic(model)))
+            pipe.send((offers(model), *_state(model)))
             while True:
                 unwanted.run, tasks = pipe.recv()
                 made = thread.submit(_performed, model, tasks, unwanted)
                 failure = made.exception()
                 pipe.send(
-                    (made.result(), traffic(model)) if failure is None else _told(failure, GenerationError)
+                    (made.result(), *_state(model)) if failure is None else _told(failure, GenerationError)
                 )
+
+
+def _state(model: Model) -> tuple[Traffic, Counter[str]]:
+    """What the child tells of itself with each answer."""
+    return traffic(model), gpus.in_use()
 
 
 def _performed(model: Model, works: Sequence[Work], unwanted: _Unwanted) -> list[Made]:

@@ -20,6 +20,7 @@ from pcevolve_server.work import Made, Model, Work, first, perform
 
 logger = logging.getLogger(__name__)
 
+APPLICATION = "pcevolve"
 DEPLOYMENT = "generator"
 _DRAIN_SECONDS = 600
 """For the batch that runs on a replica which an update or fewer replicas take away."""

@@ -6,33 +6,28 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-import ray
 from ray import exceptions, serve
 from ray.serve.exceptions import DeploymentUnavailableError, ReplicaUnavailableError
 from ray.serve.handle import DeploymentHandle, DeploymentResponse
-from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview
 
-from pcevolve_server import sources
 from pcevolve_server.engines.cancelling import finished
 from pcevolve_server.engines.cluster.connection import Connection
-from pcevolve_server.engines.cluster.deployment import Scale, Wanted, application
+from pcevolve_server.engines.cluster.deploying import deploy, ready
+from pcevolve_server.engines.cluster.deployment import APPLICATION
 from pcevolve_server.engines.engine import Told, untold
 from pcevolve_server.errors import (
     EngineLostError,
     GenerationError,
-    ModelLoadError,
     NotReadyError,
     RequestError,
 )
-from pcevolve_server.settings import ModelSettings, Settings
+from pcevolve_server.settings import Settings
 from pcevolve_server.shelf import Offer, Traffic
 from pcevolve_server.work import Made, Work
 from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
 
-APPLICATION = "pcevolve"
-_POLL_SECONDS = 0.2
 _ATTEMPTS = 3
 """Of a batch; one that takes three replicas with it is most likely why they died."""
 _LOST = (
@@ -56,8 +51,8 @@ async def opened(connection: Connection, settings: Settings) -> ClusterEngine:
     """
     deploys = APPLICATION not in (await connection.do(serve.status)).applications
     if deploys:
-        await connection.do(_deploy, connection, settings)
-    there = await _ready(connection)
+        await connection.do(deploy, connection, settings)
+    there = await ready(connection)
     handle = serve.get_app_handle(APPLICATION)
     offers = await handle.describe.remote()
     at_once = max(settings.replicas, settings.max_replicas) or there
@@ -84,7 +79,7 @@ class ClusterEngine:
             offers: Of its models.
             replicas: Batches that are sent at once; those for which no replica is free wait in the cluster.
             deployed: Whether the application ends with the engine.
-            watch_seconds: From one look at the cluster to the next while a batch is under way.
+            watch_seconds: From one look at the cluster to the next, while a batch is under way and while none is.
         """
         self._connection, self._handle, self.offers = connection, handle, offers
         self._replicas, self._deployed, self._watch_seconds = replicas, deployed, watch_seconds
@@ -145,8 +140,15 @@ class ClusterEngine:
         while not (await asyncio.wait({answer}, timeout=self._watch_seconds))[0]:
             if not await self._connection.alive():
                 answer.cancel()
-                raise EngineLostError("the Ray cluster is gone: start the server anew")
+                raise _gone()
         return answer.result()
+
+    async def lost(self) -> EngineLostError:
+        """Return when there is no cluster any more, whether anybody asks for images or not."""
+        # Twice: Ray may be slow to answer on a machine that is busy, and nobody waits for it here.
+        while await self._connection.alive() or await self._connection.alive():
+            await asyncio.sleep(self._watch_seconds)
+        return _gone()
 
     async def close(self) -> None:
         """Leave the cluster; an application that this process deployed ends, and so does a cluster that it started."""
@@ -155,52 +157,5 @@ class ClusterEngine:
         await self._connection.end()
 
 
-def _deploy(connection: Connection, settings: Settings) -> None:
-    """Ask the cluster to start the replicas; returns before they have loaded anything.
-
-    Raises:
-        ModelLoadError: A model is not on this machine, which is the whole cluster.
-    """
-    if connection.own:
-        for each in settings.models:
-            sources.check(each)
-    least = settings.replicas or 1
-    most = max(least, settings.max_replicas)
-    scale = Scale(least, most, max(1, settings.model.threads), _share_of_gpus(settings.model, most))
-    # HTTP stays outside: Serve's own proxies are not started.
-    serve.start(proxy_location="Disabled")
-    wanted = Wanted(settings.models, settings.model_memory_mib)
-    target = serve.RunTarget(application(wanted, scale), name=APPLICATION, route_prefix=None)
-    serve.run_many([target], wait_for_applications_running=False)
-
-
-def _share_of_gpus(model: ModelSettings, replicas: int) -> float:
-    """Of each replica: a whole one where there are enough, else a share."""
-    there = float(ray.cluster_resources().get("GPU", 0.0))
-    if model.device not in ("auto", "cuda") or not there:
-        return 0.0
-    return min(1.0, int(there / replicas * 1000) / 1000)
-
-
-async def _ready(connection: Connection) -> int:
-    """Wait for the replicas; return how many there are.
-
-    Raises:
-        ModelLoadError: None of them could load the model.
-    """
-    while True:
-        status = (await connection.do(serve.status)).applications[APPLICATION]
-        running: int = sum(each.replica_states.get("RUNNING", 0) for each in status.deployments.values())
-        if status.status == ApplicationStatus.DEPLOY_FAILED and not running:
-            raise ModelLoadError(_reason(status))
-        # During an update some of them answer already, after one that failed those of before do.
-        if running and status.status != ApplicationStatus.DEPLOYING:
-            return running
-        await asyncio.sleep(_POLL_SECONDS)
-
-
-def _reason(status: ApplicationStatusOverview) -> str:
-    """Why the model failed to load, out of the traceback that Serve passes on as text."""
-    text = " ".join(deployment.message for deployment in status.deployments.values())
-    _, found, reason = text.rpartition("ModelLoadError: ")
-    return reason.splitlines()[0].strip() if found else "no replica could load the model; Ray's logs say why"
+def _gone() -> EngineLostError:
+    return EngineLostError("the Ray cluster is gone: start the server anew")

@@ -1,0 +1,86 @@
+"""Writes what the benchmark found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+HEADER = """# Schedulers, guidance intervals, tiles
+
+Written by `benchmarks/solvers`; times are of the processor. The model of schedulers and intervals is the teacher of
+the bundled one ([decision 32](../decisions/0032-four-steps.md)): 64 x 64 pixels, guidance 5.
+"""
+SCHEDULERS = """
+## Schedulers
+
+{machine}. How far an image is from that of 400 steps of DDIM, whose own error favours DDIM and Euler a little, under
+the same prompt and seed: levels of 255, root mean square, mean of {images} images ± its standard error. The last row
+is another image altogether, for scale. A step costs the same with every scheduler, so *times as fast* is 50 over the
+steps.
+"""
+GUIDANCE = """
+## Guidance interval
+
+{machine}. Ten steps of the model's own scheduler; a step outside of the interval runs the model once instead of twice.
+*Followed*: of {prompts} glyph prompts of 36 characters, those whose image a reader, trained on rendered glyphs, reads
+as asked; ± half of a 95 % interval.
+"""
+TILES = """
+## Tiles
+
+{machine}. Memory (the process's peak, libraries included) and time of decoding one image of {side} x {side} with Stable
+Diffusion 1.5's autoencoder, random weights; and the likeness of {photographs} photographs of 128 x 128 that went
+through the bundled autoencoder, which was made for 64, with its own weights: peak signal to noise.
+"""
+
+
+Section = tuple[str, tuple[str, ...], Callable[[dict[str, Any]], tuple[str, ...]]]
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """What was measured before, by parts."""
+    file = folder / "solvers.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def write(folder: Path, result: dict[str, Any]) -> None:
+    """Write ``solvers.md`` and ``solvers.json``; of parts that were never measured there is nothing."""
+    (folder / "solvers.json").write_text(json.dumps(result, indent=1) + "\n")
+    text = HEADER
+    for name, (told, heads, row) in SECTIONS.items():
+        if name in result:
+            text += told.format(**result[name]) + _table(heads, map(row, result[name]["rows"]))
+    (folder / "solvers.md").write_text(text)
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [heads, ("---",) * len(heads), *rows]
+    return "\n" + "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+def _scheduler(row: dict[str, Any]) -> tuple[str, ...]:
+    times = (f"{row['seconds']:.2f}", f"{row['times_as_fast']:.2f}") if "seconds" in row else ("", "")
+    return row["scheduler"], str(row["steps"]), *times, f"{row['levels']:.1f} ± {row['error']:.1f}"
+
+
+def _interval(row: dict[str, Any]) -> tuple[str, ...]:
+    followed = f"{100 * row['followed']:.1f} ± {100 * row['half']:.1f} %"
+    return f"{row['low']:g} and {row['high']:g}", f"{row['seconds']:.3f}", followed
+
+
+def _tiled(row: dict[str, Any]) -> tuple[str, ...]:
+    return "yes" if row["tiles"] else "no", f"{row['mib']:.0f}", f"{row['seconds']:.1f}", f"{row['psnr']:.1f}"
+
+
+SECTIONS: dict[str, Section] = {
+    "schedulers": (
+        SCHEDULERS,
+        ("scheduler", "steps", "s an image", "times as fast", "levels off"),
+        _scheduler,
+    ),
+    "guidance": (GUIDANCE, ("guided between", "s an image", "followed"), _interval),
+    "tiles": (TILES, ("tiles", "MiB", "s", "dB"), _tiled),
+}
+"""By part: what is told before its table, the table's heads, and how a row is shown."""

@@ -1,0 +1,149 @@
+"""What is encoded before a run: once for each text and image, with the same bits, and nothing is kept beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve_server.generator import Recipe, Task
+from support.model_zoo import ZOO
+from support.tiny_model import load
+
+pytestmark = pytest.mark.models
+
+KINDS = ["sd15", *ZOO]
+WITHOUT_NEGATIVE = ["lcm", "flux-dev", "flux-schnell"]
+RECIPE = Recipe(width=32, height=48, steps=1, guidance=3.0)
+
+
+def picture(seed):
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (48, 32, 3), dtype=np.uint8))
+
+
+def tasks(*seeds, prompt="a cat", negative="", image=None, **changes):
+    recipe = dataclasses.replace(RECIPE, **changes)
+    return [Task(recipe, prompt, negative, seed, image) for seed in seeds]
+
+
+def pixels(pictures):
+    return np.stack([np.asarray(each.image) for each in pictures])
+
+
+@pytest.fixture(params=KINDS)
+def fresh(request, zoo):
+    """A generator of each kind that has encoded nothing yet, and its kind."""
+    return load(model=str(zoo(request.param)), device="cpu", threads=1), request.param
+
+
+@contextlib.contextmanager
+def counted(*networks):
+    """Count how often each network runs."""
+    runs = [0] * len(networks)
+
+    def count(place):
+        def counting(*_):
+            runs[place] += 1
+
+        return counting
+
+    hooks = [each.register_forward_hook(count(place)) for place, each in enumerate(networks)]
+    try:
+        yield runs
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def text_encoders(generator):
+    parts = generator.text_to_image.components
+    return [parts[name] for name in sorted(parts) if name.startswith("text_encoder")]
+
+
+def test_each_encoder_reads_a_text_once_however_many_images_runs_and_requests_it_is_for(fresh):
+    generator, kind = fresh
+    encoders = text_encoders(generator)
+    with counted(*encoders) as runs:
+        generator.create(tasks(1, 2, 3))
+        generator.create(tasks(4) + tasks(5, prompt="a dog"))
+        generator.vary(tasks(6, prompt="a dog", image=picture(1), strength=0.5))
+    texts = 2 if kind in WITHOUT_NEGATIVE else 3  # an empty one as well
+    assert runs == [texts] * len(encoders)
+
+
+def test_a_prototype_is_encoded_once_for_all_its_variations_in_several_runs(fresh):
+    generator, _ = fresh
+    with counted(generator.image_to_image.vae.encoder) as runs:
+        for some in (range(16), range(16, 20)):
+            generator.vary(tasks(*some, image=picture(1), strength=0.5))
+        assert runs == [1]
+        generator.vary(tasks(1, image=picture(2), strength=0.5))
+        assert runs == [2]
+
+
+def test_an_image_has_the_same_bits_whether_its_inputs_were_encoded_before_or_for_it(fresh, zoo):
+    generator, kind = fresh
+    asked = tasks(7, image=picture(3), strength=0.5)
+    first, again = (pixels(generator.vary(asked)) for _ in range(2))
+    unknowing = load(model=str(zoo(kind)), device="cpu", threads=1)
+    unknowing.vary(tasks(1, prompt="a dog", image=picture(4), strength=0.5))
+    assert (first == again).all()
+    assert (first == pixels(unknowing.vary(asked))).all()
+
+
+def test_what_is_kept_of_an_image_is_what_the_autoencoder_makes_of_it(loaded):
+    import torch
+
+    autoencoder = loaded("sdxl").image_to_image.vae
+    images = torch.rand(2, 3, 48, 32, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        kept = [autoencoder.encode(images[1:]).latent_dist.parameters for _ in range(2)]
+        (anew,) = type(autoencoder).encode(autoencoder, images[1:].clone(), return_dict=False)
+    assert all(torch.equal(each, anew.parameters) for each in kept)
+
+
+def test_images_of_the_same_bytes_and_other_shapes_are_told_apart(loaded):
+    import torch
+
+    autoencoder = loaded("sd15").image_to_image.vae
+    wide = torch.zeros(1, 3, 16, 32)
+    with torch.inference_mode():
+        shapes = [autoencoder.encode(each).latent_dist.mean.shape for each in (wide, wide.transpose(2, 3))]
+    assert [tuple(each[2:]) for each in shapes] == [(4, 8), (8, 4)]
+
+
+def test_what_is_kept_of_a_prompt_holds_no_graph_of_how_it_was_computed(fresh):
+    generator, _ = fresh
+    for kept in generator.encoded("a prompt").values():
+        assert not kept.requires_grad
+        assert kept.grad_fn is None
+
+
+def kept_of(most):
+    from pcevolve_server.diffusion.kept import Kept
+
+    kept, made = Kept(most, len), []
+
+    def get(value):
+        return kept.get(value, lambda: made.append(value) or value)
+
+    return kept, made, get
+
+
+def test_the_value_that_was_used_least_recently_gives_way_when_bytes_run_out():
+    kept, made, get = kept_of(6)
+    for value in ("aaa", "bb", "aaa", "ccc", "aaa", "bb"):
+        assert get(value) == value
+    assert made == ["aaa", "bb", "ccc", "bb"]
+    assert kept.nbytes == 5
+
+
+def test_a_value_that_is_larger_than_the_bound_drives_out_no_other():
+    kept, made, get = kept_of(3)
+    for value in ("aaa", "too long", "aaa", "too long"):
+        assert get(value) == value
+    assert made == ["aaa", "too long", "too long"]
+    assert kept.nbytes == 3
