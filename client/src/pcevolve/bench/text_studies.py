@@ -98,6 +98,9 @@ def _written(path: Path, data: PrivateDataset) -> Path:
 
 
 RATIOS: Final = (2, 10, 50)
+FIRST: Final = 160
+"""First candidates of each class."""
+CELLS: Final = (6, 12, 24, FIRST)
 STUDIES: Final[Mapping[str, Study]] = {
     each.name: each
     for each in (
@@ -124,13 +127,20 @@ STUDIES: Final[Mapping[str, Study]] = {
             worlds={"disease, drug, body part": WORLDS["disease, drug, body part"]},
             methods={
                 "random": {"method": "random"},
-                "secpe, none secret": {"method": "secpe"},
-                **{f"secpe, r/p = {ratio}": _secpe(ratio) for ratio in RATIOS},
                 **{
-                    f"secpe, r/p = {ratio}, one text in ten": _secpe(ratio, secret_columns=(FEW,))
+                    f"secpe, none secret, K = {cells}": {"method": "secpe", "cells": cells} for cells in CELLS
+                },
+                **{
+                    f"secpe, r/p = {ratio}, K = {cells}": _secpe(ratio, cells=cells)
+                    for ratio in RATIOS
+                    for cells in CELLS
+                },
+                **{
+                    f"secpe, r/p = {ratio}, one text in ten, K = {FIRST}": _secpe(
+                        ratio, secret_columns=(FEW,), cells=FIRST
+                    )
                     for ratio in RATIOS
                 },
-                **{f"secpe, r/p = 10, K = {cells}": _secpe(10, initial=cells) for cells in (80, 320)},
                 "aug-pe, none secret": {"method": "aug-pe"},
                 **{
                     f"aug-pe, r/p = {ratio}": {
@@ -140,11 +150,11 @@ STUDIES: Final[Mapping[str, Study]] = {
                     for ratio in RATIOS
                 },
             },
-            small=("random", "secpe, r/p = 10", "aug-pe, r/p = 10"),
+            small=("random", "secpe, r/p = 10, K = 6", "aug-pe, r/p = 10"),
             shots=90,
             seeds=4,
             wards=True,
-            options={"iterations": 3, "initial": 160, "delta": DELTA},
+            options={"iterations": 3, "initial": FIRST, "delta": DELTA},
         ),
     )
 }

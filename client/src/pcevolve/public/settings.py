@@ -179,6 +179,16 @@ ClassCounts = Annotated[
     ),
     _EVOLUTION,
 ]
+Cells = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=10_000,
+        description="Groups of first candidates of each class around which SecPE counts private texts; if not given, "
+        "as many as noise leaves something to see in, were there a secret in every text.",
+    ),
+    _EVOLUTION,
+]
 Tau = Annotated[
     float,
     Field(

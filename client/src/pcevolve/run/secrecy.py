@@ -60,6 +60,18 @@ def equal_epsilon(prior: float, bound: float, most: int, delta: float) -> str:
     return f"{epsilon([Event('gaussian', str(most / budget))], delta):.6f}"
 
 
+def least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
+    """What is left of the vote of a text with a secret that has no budget of its own, in [0, 1]; public.
+
+    Args:
+        promise: What is promised of secrets.
+        event: What pays for the release.
+        relation: Neighbour relation of the event.
+    """
+    budget = secret_budget(promise.prior, promise.bound)
+    return secret_share(budget, promise.most, float(event.value), relation)
+
+
 def caps(
     sources: Sources, data: PrivateDataset, promise: Secrecy, event: Event, relation: Relation
 ) -> FloatArray:

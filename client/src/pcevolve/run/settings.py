@@ -239,6 +239,7 @@ class RunSettings(BaseModel):
     threshold_end: public.ThresholdEnd | None = None
     votes: public.Votes | None = None
     class_counts: public.ClassCounts = False
+    cells: public.Cells | None = None
     tau: public.Tau | None = None
     shots: public.Shots = 10
     prompt_template: public.PromptTemplate = TEMPLATE
