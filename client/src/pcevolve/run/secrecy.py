@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.mechanisms import FloatArray
@@ -16,14 +16,17 @@ from pcevolve.public.options import checked
 from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE, Secrecy
 from pcevolve.run.settings import RunSettings
 
+if TYPE_CHECKING:
+    from pcevolve.run.pricing import PlannedRun
+
 
 def has_secrets(settings: RunSettings) -> bool:
     """Whether anything is declared secret."""
     return settings.secrets is not None or bool(settings.secret_columns) or settings.detect_secrets
 
 
-def promised(settings: RunSettings) -> Secrecy:
-    """What is promised of secrets.
+def promised(settings: RunSettings | PlannedRun) -> Secrecy:
+    """What is promised of secrets, by a run or by one that is planned.
 
     Raises:
         UsageError: The numbers do not go together.

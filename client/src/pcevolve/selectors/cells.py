@@ -86,10 +86,9 @@ class Cells:
 def _best(cells: FloatArray, anchors: FloatArray, scene: Scene, target: int) -> IntArray:
     pool, entrants = scene.pools[target], scene.entrants(target)
     usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
+    near = entrants % len(cells)  # where none of the first candidates can be used
     if len(usable):
         near = usable[nearest_of_some(pool, entrants, anchors[usable], 1)[:, 0]]
-    else:  # none of the first candidates can be used
-        near = entrants % len(cells)
     inhabitants = np.bincount(near, minlength=len(cells))[near]
     scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
     scores += scene.random(target).gumbel(size=len(entrants))
