@@ -141,6 +141,12 @@ STUDIES: Final[Mapping[str, Study]] = {
                     )
                     for ratio in RATIOS
                 },
+                **{
+                    f"secpe, r/p = 10, {first} first texts, K = {first}": _secpe(
+                        10, initial=first, cells=first
+                    )
+                    for first in (80, 320)
+                },
                 "aug-pe, none secret": {"method": "aug-pe"},
                 **{
                     f"aug-pe, r/p = {ratio}": {
