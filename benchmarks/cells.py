@@ -41,7 +41,7 @@ from pcevolve.public.wordings import filled
 from pcevolve.run.private_data import SPLIT_SEED
 from pcevolve.run.secrecy import equal_epsilon, least_share
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
-from pcevolve_server import models
+from pcevolve_server.phrases.loading import load as load_phrases
 from pcevolve_server.settings import ModelSettings
 from pcevolve_server.writer import TextRecipe, TextTask
 
@@ -53,12 +53,12 @@ Row = dict[str, Any]
 HEADER = """# In how many cells
 
 Written by `python -m benchmarks.cells`: what share (%) of the forty texts of each class that SecPE's **first**
-selection keeps are of that class, by a judge that was trained on held-out real texts and does not vote; mean ± standard
-error over {pools} pools of first candidates, with {draws} releases from each. All of the ninety private texts of a
-class have a secret that they share with two others, or none has one. There are {first} first candidates a class, of which
-{luck:.1f} % are of their class: that is luck. `aug-pe`: the first of its four selections, at equal secrecy by group
-privacy. In bold: what is done unless `--cells` says otherwise, by a rule that was set before this was measured. No text
-was varied, and nothing here says what a whole dataset is worth.
+selection keeps are of that class, by a judge that was trained on held-out real texts and does not vote; mean and
+standard error over {pools} pools of first candidates, with {draws} releases from each. All of the ninety private texts
+of a class have a secret that they share with two others, or none has one. Of {first} first candidates a class
+{luck:.1f} % are of their class: that is luck. `aug-pe`: the first of its four selections, at equal secrecy by
+group privacy. In bold: what is done unless `--cells` says otherwise, by a rule that was set before this was measured. No
+text was varied, and nothing here says what a whole dataset is worth.
 
 """
 
@@ -113,7 +113,7 @@ class Pool:
     @classmethod
     def of(cls, world: World, seed: int) -> Pool:
         """Write them."""
-        model = models.load(ModelSettings(model="text:bundled"))
+        model = load_phrases(ModelSettings(model="text:bundled"))
         pools, right = [], []
         for target, label in enumerate(world.own.labels):
             said = (("user", filled(TEXT_TEMPLATE, "definition", label)),)

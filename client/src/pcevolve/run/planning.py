@@ -188,7 +188,7 @@ def _secrecy(settings: RunSettings, method: Method) -> Secrecy | None:
             f"--method {method.name} protects secrets: say which with --secrets FILE, --secret-column or "
             "--detect-secrets"
         )
-    return promised(settings)
+    return promised(settings.secret_prior, settings.secret_bound, settings.secret_size)
 
 
 def _cells(components: Components, promise: Secrecy, initial: int) -> int:

@@ -117,7 +117,8 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     if "secrets" not in chosen.own:
         _require_no_secrets(asked, chosen.name)
         return None
-    promise, event = promised(asked), planned.events[-1]
+    promise = promised(asked.secret_prior, asked.secret_bound, asked.secret_size)
+    event = planned.events[-1]
     mu, share = secret_budget(promise.prior, promise.bound), least_share(promise, event, scope.relation)
     initial = asked.initial or scope.candidates * chosen.initial
     cells = asked.cells or usual_cells(event, scope, share, initial)

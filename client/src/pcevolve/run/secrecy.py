@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.mechanisms import FloatArray
@@ -16,25 +16,22 @@ from pcevolve.public.options import checked
 from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE, Secrecy
 from pcevolve.run.settings import RunSettings
 
-if TYPE_CHECKING:
-    from pcevolve.run.pricing import PlannedRun
-
 
 def has_secrets(settings: RunSettings) -> bool:
     """Whether anything is declared secret."""
     return settings.secrets is not None or bool(settings.secret_columns) or settings.detect_secrets
 
 
-def promised(settings: RunSettings | PlannedRun) -> Secrecy:
-    """What is promised of secrets, by a run or by one that is planned.
+def promised(prior: float | None, bound: float | None, most: int | None) -> Secrecy:
+    """What is promised of secrets, by a run or by one that is planned; what nobody says is the usual.
 
     Raises:
         UsageError: The numbers do not go together.
     """
     values: dict[str, Any] = {
-        "prior": settings.secret_prior or USUAL_PRIOR,
-        "bound": settings.secret_bound or USUAL_BOUND,
-        "most": settings.secret_size or USUAL_SIZE,
+        "prior": prior or USUAL_PRIOR,
+        "bound": bound or USUAL_BOUND,
+        "most": most or USUAL_SIZE,
     }
     return checked(Secrecy, values)
 
