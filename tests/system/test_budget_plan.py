@@ -72,7 +72,7 @@ def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spe
     assert list(secrets["success"]) == ["1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1"]
     assert secrets["success"]["0.0001"] == pytest.approx(2e-4)
     assert secrets["success"]["0.1"] == pytest.approx(0.1351, abs=5e-5)
-    assert (secrets["mu"], secrets["cells"]) == (pytest.approx(0.178933, abs=5e-7), 2)
+    assert (secrets["mu"], secrets["cells"]) == (pytest.approx(0.178933, abs=5e-7), 12)
     shown = " ".join(client("budget", "plan", *options).stdout.replace("│", " ").split())
     assert "0.001 where it was 1e-4" in shown
     assert "3 texts at most, which count 0.105 of a vote each" in shown

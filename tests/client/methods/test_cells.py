@@ -6,7 +6,7 @@ import pytest
 
 from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS
-from pcevolve.methods.cells import CLEAR, usual_cells
+from pcevolve.methods.cells import CLEAR, FEWEST, usual_cells
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Event
 from support.runs import small_plan
@@ -16,10 +16,10 @@ NOISE = Event("gaussian", "1/2")
 SIGMA = 2**0.5 / 2
 
 
-@pytest.mark.parametrize(("share", "cells"), [(1.0, 63), (0.19, 12), (0.1, 6), (0.03, 2), (0.0, 2)])
-def test_the_average_cell_counts_more_than_noise_but_there_are_two(share: float, cells: int):
+@pytest.mark.parametrize(("share", "cells"), [(1.0, 63), (0.5, 31), (0.2, 12), (0.03, 12), (0.0, 12)])
+def test_the_average_cell_counts_more_than_noise_but_there_are_twelve(share: float, cells: int):
     assert usual_cells(NOISE, SCOPE, share, 160) == cells
-    if cells > 2:
+    if cells > FEWEST:
         assert SCOPE.shots * share / cells >= CLEAR * SIGMA > SCOPE.shots * share / (cells + 1)
 
 

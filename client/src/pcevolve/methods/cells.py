@@ -10,8 +10,8 @@ from pcevolve.privacy import Event
 
 CLEAR: Final = 2.0
 """Standard deviations of noise that the average cell counts."""
-FEWEST: Final = 2
-"""Cells between which there is something to choose."""
+FEWEST: Final = 12
+"""Cells, of fewer of which a selection hardly differs from luck (docs/results/cells.md), however clearly they count."""
 
 
 def usual_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
