@@ -56,8 +56,8 @@ Written by `python -m benchmarks.cells`: what share (%) of the forty texts of ea
 selection keeps are of that class, by a judge that was trained on held-out real texts and does not vote; mean and
 standard error over {pools} pools of {first} first candidates a class, with {draws} releases from each. All of the
 ninety private texts of a class have a secret that they share with two others, or none has one. Luck is 33.3, because
-class names say nothing to the model. `aug-pe`: the first of its four selections, at equal secrecy by group privacy. In bold:
-what is done unless `--cells` says otherwise; that there are twelve cells at least was settled after a look at these
+class names say nothing to the model. `aug-pe`: the first of its four selections, at equal secrecy by group privacy. In
+bold: what is done unless `--cells` says otherwise; that there are twelve cells at least was settled after a look at the
 figures. No text was varied, and nothing here says what a whole dataset is worth.
 
 """
