@@ -100,7 +100,8 @@ def _written(path: Path, data: PrivateDataset) -> Path:
 RATIOS: Final = (2, 10, 50)
 FIRST: Final = 160
 """First candidates of each class."""
-CELLS: Final = (6, 12, 24, FIRST)
+CELLS: Final = (6, 24, FIRST)
+"""Beside what is usual where every text has a secret, which is 12."""
 STUDIES: Final[Mapping[str, Study]] = {
     each.name: each
     for each in (
@@ -127,6 +128,7 @@ STUDIES: Final[Mapping[str, Study]] = {
             worlds={"disease, drug, body part": WORLDS["disease, drug, body part"]},
             methods={
                 "random": {"method": "random"},
+                **{f"secpe, r/p = {ratio}": _secpe(ratio) for ratio in RATIOS},
                 **{
                     f"secpe, none secret, K = {cells}": {"method": "secpe", "cells": cells} for cells in CELLS
                 },
@@ -156,7 +158,7 @@ STUDIES: Final[Mapping[str, Study]] = {
                     for ratio in RATIOS
                 },
             },
-            small=("random", "secpe, r/p = 10, K = 6", "aug-pe, r/p = 10"),
+            small=("random", "secpe, r/p = 10", "aug-pe, r/p = 10"),
             shots=90,
             seeds=4,
             wards=True,
