@@ -40,7 +40,9 @@ Written by `python -m benchmarks.texts --study text-secrets`, which is `pcevolve
 (M = 3), so that nobody's vote is whole; or one text in ten has one. `secpe, r/p = 2`: a secret that somebody guesses
 with p = 1e-4 beforehand is guessed with at most 2e-4 afterwards. `aug-pe, r/p = 2`: the same for whatever may be
 secret in any text, without a list, by group privacy: at the ε at which three texts together have the same μ. `none
-secret`: ε = 10 alone. K is the number of first candidates per class, which are the cells; 160 where nothing is said.
+secret`: ε = 10 alone. K is the number of cells per class, out of 160 first candidates: at 160 each of these has a cell
+of its own, which is what all rows were made with before there were groups. What a selection keeps with other numbers of
+cells is in [cells.md](cells.md); their rows here are missing where nobody has made them yet.
 `next word`: how often a small language model counted from the dataset guesses the next word of held-out texts; it never
 voted. `seconds` are of whole runs on two cores, the provider's among them.
 

@@ -68,6 +68,7 @@ class World:
         sizes: Numbers of units that stay the same in a pair of neighbours.
         frame: Public frame for class means; None for that of the candidates.
         votes: How many candidates each image votes for.
+        cells: Most cells of each class; None for one around every candidate.
     """
 
     pools: tuple[tuple[float, ...], ...]
@@ -76,6 +77,7 @@ class World:
     sizes: tuple[int, ...] = (0, 1, 2)
     frame: Frame | None = None
     votes: int = 1
+    cells: int | None = None
 
     def scene(self, relation: Relation, **changes: object) -> Scene:
         """The question that every dataset is asked."""
@@ -91,6 +93,7 @@ class World:
             "relation": relation,
             "frame": self.frame,
             "votes": self.votes,
+            "cells": self.cells,
         }
         return Scene(**{**values, **changes})  # type: ignore[arg-type]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load, save
 
+from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.egress.transport import Transport
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.evolve import Pool
@@ -17,7 +18,8 @@ from pcevolve.methods import method
 from pcevolve.privacy import Events
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.selectors import SELECTORS, Measurement, Scene
+from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene
+from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.choosing import Chooser, renditions_of
 from pcevolve.selectors.coarse import without_idle_digits
 from pcevolve.selectors.means import Means
@@ -81,6 +83,9 @@ def last_one(chooser: Chooser, scene: Scene, events: Events) -> Measurement:
         doubts = released_form(frame, scene, events).doubts
         released = {name: without_idle_digits(values[name], doubt) for name, doubt in doubts.items()}
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), **released}
+    if isinstance(chooser.selector, Cells):
+        nobody = PrivateEmbeddings(scene.pools[0][:0], np.arange(0), np.arange(0))
+        return chooser.selector.measure(nobody, scene, events, SeededNoise(1))
     return {"chosen": np.array([len(pool) - 1 for pool in scene.pools])}
 
 

@@ -66,6 +66,19 @@ def test_a_method_is_all_that_must_be_given(client):
     assert "Whether the provider can draw your images is another question" in process.stdout
 
 
+def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spent(client):
+    options = ("--method", "secpe", "--shots", 90, "--candidates", 40, "--secret-size", 3)
+    secrets = planned(client, *options, "--secret-bound", "2e-4")["secrets"]
+    assert list(secrets["success"]) == ["1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1"]
+    assert secrets["success"]["0.0001"] == pytest.approx(2e-4)
+    assert secrets["success"]["0.1"] == pytest.approx(0.1351, abs=5e-5)
+    assert (secrets["mu"], secrets["cells"]) == (pytest.approx(0.178933, abs=5e-7), 12)
+    shown = " ".join(client("budget", "plan", *options).stdout.replace("│", " ").split())
+    assert "0.001 where it was 1e-4" in shown
+    assert "3 texts at most, which count 0.105 of a vote each" in shown
+    assert planned(client, "--method", "pe")["secrets"] is None
+
+
 def test_auto_says_what_it_chose_and_why(client):
     chosen = planned(client, "--method", "auto")
     assert chosen["method"] != "auto"
@@ -100,6 +113,8 @@ def test_a_calibration_that_breaks_the_budget_is_announced(client):
         (("--method", "pe", "--classes", "1001"), "--classes"),
         (("--method", "pe", "--shots", "0"), "--shots"),
         (("--method", "pe", "--candidates", "10001"), "--candidates"),
+        (("--method", "pe", "--secret-size", "3"), "--secret-size means nothing to method 'pe'"),
+        (("--method", "secpe", "--secret-bound", "1e-5"), "--secret-bound must not be below --secret-prior"),
     ],
 )
 def test_what_cannot_be_planned_is_refused_in_plain_words(client, options, words):

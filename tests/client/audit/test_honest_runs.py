@@ -69,6 +69,7 @@ RUNS = {
     },
     "pe-em": {"method": "pe-em", "prototypes": 4},
     "secpe": {"method": "secpe", "pool": "all", "keep": "selected"},
+    "secpe in few cells": {"method": "secpe", "pool": "all", "keep": "selected", "cells": 2},
     "aug-pe": {"method": "aug-pe", "pool": "all", "keep": "selected"},
     "pcevolve": {"method": "pcevolve"},
     "pcevolve through an IP-Adapter": {"method": "pcevolve", "adapter": "ip", "adapter_scale": 0.5},

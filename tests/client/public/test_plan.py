@@ -198,8 +198,9 @@ def test_the_threshold_goes_in_a_straight_line_to_its_end_and_stays_there(
 
 
 def test_settings_that_are_the_usual_are_not_written_down():
-    usual, other = small_plan(), small_plan(votes=2, tau=3.0, class_counts=True, threshold_end=1.0)
-    names = {"votes", "tau", "class_counts", "threshold_end"}
+    usual = small_plan()
+    other = small_plan(votes=2, tau=3.0, class_counts=True, threshold_end=1.0, cells=12)
+    names = {"votes", "tau", "class_counts", "threshold_end", "cells"}
     assert not names & json.loads(usual.model_dump_json()).keys()
     assert names <= json.loads(other.model_dump_json()).keys()
 

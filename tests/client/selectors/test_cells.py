@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.privacy import Event
+from pcevolve.selectors import Measurement
 from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.scene import PrivateEmbeddings, Scene
 from support.examples import examples
@@ -26,6 +27,11 @@ SCENE = Scene(
 )
 
 
+FINE = (Event("gaussian", "1/1000000000"),)
+GROUPS = (0.0, 1.0, 2.0, 50.0, 51.0, 52.0, 53.0)
+"""Two groups of first candidates."""
+
+
 class Silence:
     """Noise of width 0: shows what is counted."""
 
@@ -33,12 +39,18 @@ class Silence:
         return values
 
 
+def counted(places: list[float], scene: Scene) -> Measurement:
+    """What is released of records of one class, without noise."""
+    rows = np.array(places)[:, None]
+    private = PrivateEmbeddings(rows, np.zeros(len(rows), dtype=np.int64), np.arange(len(rows)))
+    return Cells().measure(private, scene, FINE, Silence())  # type: ignore[arg-type]
+
+
 def cells(places: list[int], units: list[int], caps: list[float]) -> np.ndarray:
     private = PrivateEmbeddings(
         ANCHORS[places], np.zeros(len(places), dtype=np.int64), np.array(units), caps=np.array(caps)
     )
-    fine = (Event("gaussian", "1/1000000000"),)
-    return Cells().measure(private, replace(SCENE), fine, Silence())["cells"]  # type: ignore[arg-type]
+    return Cells().measure(private, replace(SCENE), FINE, Silence())["cells"]  # type: ignore[arg-type]
 
 
 RECORD = st.tuples(st.integers(0, 2), st.integers(0, 2), st.booleans())
@@ -61,3 +73,50 @@ def test_another_value_of_a_secret_moves_only_the_shares_of_the_records_that_hol
 def test_a_unit_adds_no_more_than_one_vote_in_all():
     found = cells([0, 0, 1, 2], [0, 0, 0, 1], [1.0, 1.0, 1.0, 1.0])
     assert np.allclose(found, [2 / 3, 1 / 3, 1.0], atol=1e-6)
+
+
+def in_groups(*later: float, **changes: object) -> Scene:
+    """A question about two groups of first candidates, and about later ones."""
+    pool = np.array([*GROUPS, *later])[:, None]
+    return replace(SCENE, pools=(pool,), **{"cells": 2, **changes})  # type: ignore[arg-type]
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=20))
+@settings(max_examples=examples(100))
+def test_every_record_counts_in_one_of_the_few_cells_that_of_its_nearest_anchor(places):
+    found = counted(places, in_groups())["cells"]
+    near = sum(abs(place - 1.0) <= abs(place - 51.0) for place in places)
+    assert np.allclose(found, [near, len(places) - near], atol=1e-6)
+
+
+def test_what_a_cell_counts_is_shared_by_the_candidates_in_it():
+    # The second group has 9 of 10 records and twenty later candidates, the first one record and three candidates.
+    measured = counted([0.0, *[52.0] * 9], in_groups())
+    later = tuple(np.linspace(49, 53, 20))
+    picks = [Cells().pick(measured, in_groups(*later, seed=seed))[0][0] for seed in range(3000)]
+    first = np.mean([pick < 3 for pick in picks])
+    assert abs(first - 1 / 10) < 0.03  # in proportion to the counts, however many candidates there are
+
+
+def test_the_anchors_of_later_rounds_are_those_of_the_first():
+    measured = counted([0.0, 52.0], in_groups())
+    far = (1000.0,) * 20  # would be a group of their own, were they among the first
+    picked = Cells().pick(measured, in_groups(*far, wanted=len(GROUPS)))[0]
+    assert len(set(picked.tolist())) == len(GROUPS)
+    assert Cells().is_picked(measured, in_groups(*far, wanted=len(GROUPS)), [picked])
+
+
+def test_a_release_of_another_number_of_cells_is_none():
+    measured, scene = counted([0.0, 52.0], in_groups()), in_groups()
+    assert Cells().rounding_bits(measured, scene, FINE) == 0
+    assert Cells().rounding_bits(measured, replace(scene, cells=3), FINE) is None
+    assert Cells().rounding_bits(measured, replace(scene, cells=None), FINE) is None
+
+
+def test_where_no_first_candidate_can_be_used_later_ones_are_picked():
+    nothing = np.full((4, 1), np.nan)
+    scene = replace(SCENE, pools=(nothing,), cells=2)
+    measured = counted([0.0, 1.0], scene)
+    assert measured["cells"].shape == (2,)
+    later = replace(scene, pools=(np.vstack([nothing, [[1.0]]]),))
+    assert Cells().pick(measured, later)[0].tolist() == [4]

@@ -51,6 +51,7 @@ class Case:
             iterations=3,
             seed=seed,
             relation="replace-one",
+            cells=int(self.random.integers(1, 5)) if seed % 2 else None,
         )
         targets = np.repeat(np.arange(classes), 3)
         places = self.random.normal(size=(len(targets), width)) + targets[:, None]

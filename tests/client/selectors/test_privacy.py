@@ -99,6 +99,12 @@ GAUSSIAN = {
     "votes": Promise("votes", (Event("gaussian", "5/4"),), FEW, access=0, tight=0.99),
     "votes, the best kept": Promise("votes-rank", (Event("gaussian", "5/4"),), FEW, access=0, tight=0.99),
     "cells": Promise("cells", (Event("gaussian", "5/4"),), FEW, access=0, tight=0.99),
+    "cells, two for all candidates": Promise(
+        "cells", (Event("gaussian", "5/4"),), replace(FEW, cells=2), access=0, tight=0.99
+    ),
+    "cells, two for all candidates, units of two": Promise(
+        "cells", (Event("gaussian", "5/4"),), replace(PAIRS, cells=2), access=0, tight=0.99
+    ),
     "cells, units of two": Promise("cells", (Event("gaussian", "5/4"),), PAIRS, access=0, tight=0.99),
     "votes, units of two": Promise("votes", (Event("gaussian", "5/4"),), PAIRS, access=0, tight=0.99),
     "votes, three each": Promise("votes", (Event("gaussian", "5/4"),), SEVERAL, access=0, tight=0.99),

@@ -40,6 +40,7 @@ class Case:
         self.random = np.random.default_rng(seed)
         self.classes = int(self.random.integers(1, 6))
         self.width = int(self.random.integers(1, 6))
+        self.cells = int(self.random.integers(1, 5)) if seed % 2 else None
         count = int(self.random.integers(self.classes, 20))
         targets = np.concatenate(
             [np.arange(self.classes), self.random.integers(self.classes, size=count - self.classes)]
@@ -62,6 +63,7 @@ class Case:
             iterations=3,
             seed=7,
             relation="replace-one",
+            cells=self.cells,
         )
 
     def part(self, rows: np.ndarray) -> PrivateEmbeddings:

@@ -98,6 +98,10 @@ def _written(path: Path, data: PrivateDataset) -> Path:
 
 
 RATIOS: Final = (2, 10, 50)
+FIRST: Final = 160
+"""First candidates of each class."""
+CELLS: Final = (6, 24, FIRST)
+"""Beside what is usual where every text has a secret, which is 12."""
 STUDIES: Final[Mapping[str, Study]] = {
     each.name: each
     for each in (
@@ -124,13 +128,27 @@ STUDIES: Final[Mapping[str, Study]] = {
             worlds={"disease, drug, body part": WORLDS["disease, drug, body part"]},
             methods={
                 "random": {"method": "random"},
-                "secpe, none secret": {"method": "secpe"},
                 **{f"secpe, r/p = {ratio}": _secpe(ratio) for ratio in RATIOS},
                 **{
-                    f"secpe, r/p = {ratio}, one text in ten": _secpe(ratio, secret_columns=(FEW,))
+                    f"secpe, none secret, K = {cells}": {"method": "secpe", "cells": cells} for cells in CELLS
+                },
+                **{
+                    f"secpe, r/p = {ratio}, K = {cells}": _secpe(ratio, cells=cells)
+                    for ratio in RATIOS
+                    for cells in CELLS
+                },
+                **{
+                    f"secpe, r/p = {ratio}, one text in ten, K = {FIRST}": _secpe(
+                        ratio, secret_columns=(FEW,), cells=FIRST
+                    )
                     for ratio in RATIOS
                 },
-                **{f"secpe, r/p = 10, K = {cells}": _secpe(10, initial=cells) for cells in (80, 320)},
+                **{
+                    f"secpe, r/p = 10, {first} first texts, K = {first}": _secpe(
+                        10, initial=first, cells=first
+                    )
+                    for first in (80, 320)
+                },
                 "aug-pe, none secret": {"method": "aug-pe"},
                 **{
                     f"aug-pe, r/p = {ratio}": {
@@ -144,7 +162,7 @@ STUDIES: Final[Mapping[str, Study]] = {
             shots=90,
             seeds=4,
             wards=True,
-            options={"iterations": 3, "initial": 160, "delta": DELTA},
+            options={"iterations": 3, "initial": FIRST, "delta": DELTA},
         ),
     )
 }

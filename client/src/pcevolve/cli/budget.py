@@ -20,12 +20,13 @@ from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import loss
 from pcevolve.public.options import checked
+from pcevolve.public.secrecy import guessed
 from pcevolve.run.pricing import PlannedRun, priced
 from pcevolve.run.settings import default_ledger
 
 if TYPE_CHECKING:
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
-    from pcevolve.methods.planner import BudgetPlan
+    from pcevolve.methods.planner import BudgetPlan, SecretPlan
 
 budget = typer.Typer(
     cls=GroupWithPanels,
@@ -170,5 +171,17 @@ def _plan_rows(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
         yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
         yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"
     yield "chance of the best tenth", f"{planned.lift_top10:.1%} at the very best"
+    if planned.secrets is not None:
+        yield from _secret_rows(planned.secrets)
     if not planned.within_budget:
         yield "fits the budget", "NO: a run with this calibration is refused"
+
+
+def _secret_rows(secrets: SecretPlan) -> Iterator[tuple[str, str]]:
+    """What would be promised of declared secrets, by this run alone."""
+    yield "listed secrets", f"{guessed(secrets.success)}; by this run alone"
+    yield (
+        "  if one stands in",
+        f"{secrets.most} texts at most, which count {secrets.share:.3g} of a vote each",
+    )
+    yield "cells of a class", f"{secrets.cells}"

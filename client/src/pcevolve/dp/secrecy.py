@@ -17,6 +17,8 @@ from pcevolve.dp.accountants import epsilon, merged
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.privacy import Event, Relation
 
+PRIORS = tuple(10.0**-power for power in range(6, 0, -1))
+"""For which it is told what a guess is worth: a diagnosis has no prior of 1e-4."""
 _DOWN = 1 - 2**-40
 """More than what is rounded here can be rounded up by."""
 
@@ -39,6 +41,11 @@ def secret_budget(prior: float, bound: float) -> float:
 def most_success(mu: float, prior: float) -> float:
     """r: the largest probability with which a secret is guessed after a μ-GDP release, by its prior."""
     return float(ndtr(ndtri(prior) + mu))
+
+
+def protection(mu: float) -> dict[float, float]:
+    """``most_success`` by prior."""
+    return {prior: most_success(mu, prior) for prior in PRIORS}
 
 
 def most_success_of(events: Iterable[Event], prior: float) -> float:

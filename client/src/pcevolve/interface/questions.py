@@ -21,7 +21,8 @@ def plan(method: str = "auto", **options: Any) -> BudgetPlan:  # noqa: ANN401 - 
     Args:
         method: Which method, or ``auto``.
         options: ``epsilon`` or ``noise_multiplier``, ``delta``, ``iterations``, ``classes``, ``shots``, ``candidates``,
-            ``relation``, ``calibration``, ``appearance``.
+            ``relation``, ``calibration``, ``appearance``, and for ``secpe`` ``initial``, ``cells``, ``secret_prior``,
+            ``secret_bound``, ``secret_size``.
 
     Returns:
         Price and worth; ``reason`` says why ``auto`` chose its method.

@@ -144,6 +144,9 @@ class Result:
         """One line, the marks first."""
         said = "".join(f"{mark}; " for mark in self.marks)
         promised = "no guarantee" if self.epsilon is None else f"epsilon {self.epsilon:.4g}"
+        secrecy = self._run.plan.secrecy
+        if secrecy is not None and self.epsilon is not None:
+            said += f"listed secrets {secrecy.words}; "
         count = f"{len(self._run.manifest.files)} images in {len(self.labels)} classes"
         return f"<Result: {said}{count}, {promised}, delta {self.delta:g}, in {str(self.folder)!r}>"
 

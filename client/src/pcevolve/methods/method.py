@@ -260,6 +260,13 @@ class Method:
             raise UsageError(
                 f"method '{self.name}' varies {'noised private' if self.noises else 'received'} images"
             )
+        if plan.cells is not None and "cells" not in self.own:
+            raise UsageError(f"method '{self.name}' counts nothing in cells: leave --cells out")
+        if self.selector == "cells" and plan.pool != "all":
+            raise UsageError(
+                f"method '{self.name}' counts around its first candidates, which have to stay in the pool: leave "
+                "--pool out"
+            )
         paid = self.accesses(
             plan.budget,
             scope_of(plan),

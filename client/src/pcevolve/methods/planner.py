@@ -42,6 +42,29 @@ CHANCE_FACTOR = 1.5
 
 
 @dataclass(frozen=True)
+class SecretPlan:
+    """What a run would promise of declared secrets, and what that leaves texts that hold one.
+
+    Attributes:
+        prior: p: with what probability somebody guesses one before the run.
+        bound: r: with what probability at most after it.
+        most: Texts that one secret stands in, at most.
+        mu: η; the run is μ-GDP for the value of a secret.
+        share: What is left of the vote of a text that holds one, in [0, 1].
+        cells: Most cells of each class.
+        success: r by p, for this run alone.
+    """
+
+    prior: float
+    bound: float
+    most: int
+    mu: float
+    share: float
+    cells: int
+    success: dict[float, float]
+
+
+@dataclass(frozen=True)
 class BudgetPlan:
     """The price and the worth of a run.
 
@@ -60,6 +83,7 @@ class BudgetPlan:
         sigma_unit: What ``sigma`` counts.
         verdict: The lift in plain words.
         reason: Why ``auto`` chose the method; empty where it did not.
+        secrets: What is promised of declared secrets; None for a method that takes none.
     """
 
     method: str
@@ -76,6 +100,7 @@ class BudgetPlan:
     sigma_unit: str | None
     verdict: str
     reason: str = ""
+    secrets: SecretPlan | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; the scope's fields lie beside the others."""

@@ -12,8 +12,8 @@ from pcevolve.methods.rounds import gaussian_once
 
 METHOD = Method(
     name="secpe",
-    summary="SecPE: private records are counted once around the first candidates, those with secrets less, with "
-    "Gaussian noise; all selections follow for free",
+    summary="SecPE: private records are counted once around groups of the first candidates, those with secrets less, "
+    "with Gaussian noise; all selections follow for free",
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy: one release of counts of all classes together, to which "
         "a privacy unit adds a vector of L2 norm at most 1, of L2 sensitivity 1 under add-remove and the square root "
@@ -30,6 +30,14 @@ METHOD = Method(
     pool="all",
     keep="selected",
     own=frozenset(
-        {"secrets", "secret_columns", "detect_secrets", "secret_prior", "secret_bound", "secret_size"}
+        {
+            "secrets",
+            "secret_columns",
+            "detect_secrets",
+            "secret_prior",
+            "secret_bound",
+            "secret_size",
+            "cells",
+        }
     ),
 )

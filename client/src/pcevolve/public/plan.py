@@ -169,6 +169,7 @@ class PublicPlan(BaseModel):
     threshold_end: Annotated[settings.ThresholdEnd | None, Field(exclude_if=_absent)] = None
     votes: Annotated[settings.Votes, Field(exclude_if=lambda votes: votes == 1)] = 1
     class_counts: Annotated[settings.ClassCounts, Field(exclude_if=operator.not_)] = False
+    cells: Annotated[settings.Cells | None, Field(exclude_if=_absent)] = None
     tau: Annotated[settings.Tau, Field(exclude_if=lambda tau: tau == settings.TAU)] = settings.TAU
     calibration: settings.Calibration = "tight"
     iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone

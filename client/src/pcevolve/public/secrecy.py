@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -24,8 +25,28 @@ class Secrecy(BaseModel):
     bound: Annotated[float, Field(gt=0, lt=1)]
     most: Annotated[int, Field(ge=1)]
 
+    @property
+    def words(self) -> str:
+        """The promise in a few words, for whoever sees an ε beside it."""
+        return f"guessed with at most {self.bound:g} where it was {self.prior:g}, in at most {self.most} texts each"
+
     @model_validator(mode="after")
     def _is_weaker_than_a_guess(self) -> Self:
         if self.bound < self.prior:
             raise ValueError("secret-bound must not be below --secret-prior, which guessing reaches")
         return self
+
+
+def guessed(success: Mapping[float, float]) -> str:
+    """What guesses are worth, in words.
+
+    Args:
+        success: The most probability with which a secret is guessed, by what it was before.
+    """
+    curve = ", ".join(f"{after:.2g} where it was {_power(before)}" for before, after in success.items())
+    return f"guessed with a probability of at most {curve}"
+
+
+def _power(prior: float) -> str:
+    """1e-4 rather than 0.0001."""
+    return f"{prior:.0e}".replace("e-0", "e-")

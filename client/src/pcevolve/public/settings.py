@@ -13,6 +13,7 @@ from pcevolve import privacy
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import parse_delta
 from pcevolve.public.options import Panel, Setting
+from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 
 MOST_ITERATIONS = 1000
 TAU = 10.0
@@ -59,6 +60,30 @@ UnitSize = Annotated[
         description="Most images that one patient (unit) has; public. Needed under add-remove where runs count the "
         "same patients by name and by image.",
     ),
+    _PRIVACY,
+]
+SecretPrior = Annotated[
+    float,
+    Field(
+        gt=0,
+        lt=1,
+        description="Probability with which somebody guesses a secret before the run; "
+        f"{USUAL_PRIOR:g} if not given.",
+    ),
+    _PRIVACY,
+]
+SecretBound = Annotated[
+    float,
+    Field(
+        gt=0,
+        lt=1,
+        description=f"Most probability with which it may be guessed after it; {USUAL_BOUND:g} if not given.",
+    ),
+    _PRIVACY,
+]
+SecretSize = Annotated[
+    int,
+    Field(ge=1, description=f"Most texts that one secret stands in; public; {USUAL_SIZE} if not given."),
     _PRIVACY,
 ]
 Calibration = Annotated[
@@ -188,6 +213,16 @@ NotPrivate = Annotated[
         "images what no noise hides, and say NOT PRIVATE for good.",
     ),
     _PRIVACY,
+]
+Cells = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=10_000,
+        description="Groups of first candidates of each class around which SecPE counts private texts; if not given, "
+        "as many as noise leaves something to see in, were there a secret in every text.",
+    ),
+    _EVOLUTION,
 ]
 Tau = Annotated[
     float,

@@ -29,6 +29,7 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
         **({} if plan.modality.kind == "image" else {"modality": plan.modality.kind}),
         "marks": marks(plan),
         **promised.model_dump(include={"epsilon_budget", "epsilon_spent", "delta", "relation", "unit"}),
+        **_secrets(plan),
         "iterations": plan.iterations,
         "classes": len(plan.labels),
         "images_released": released,
@@ -38,6 +39,13 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
         "bytes_received": sent.bytes_received,
         **({} if run.assessment is None else {"usefulness": _usefulness(run.assessment)}),
     }
+
+
+def _secrets(plan: PublicPlan) -> dict[str, Any]:
+    """What is promised of declared secrets; runs of earlier versions, which had no cells, did not say it here."""
+    if plan.secrecy is None or plan.cells is None or not plan.secure:
+        return {}
+    return {"listed_secrets": plan.secrecy.model_dump()}
 
 
 def _usefulness(found: Assessment) -> dict[str, Any]:

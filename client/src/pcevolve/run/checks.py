@@ -249,7 +249,8 @@ def _check_texts(settings: RunSettings) -> None:
     from pcevolve.run.secrecy import declared, has_secrets, promised
 
     if has_secrets(settings):
-        declared(settings, promised(settings))
+        promise = promised(settings.secret_prior, settings.secret_bound, settings.secret_size)
+        declared(settings, promise)
     if isinstance(source, TermsSource):
         if settings.subsample or settings.unit_column or settings.unlabelled or settings.secret_columns:
             raise UsageError(

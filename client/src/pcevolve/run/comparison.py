@@ -15,6 +15,7 @@ from pcevolve.modality.media import medium
 from pcevolve.pages import picture
 from pcevolve.pages.comparison import Column, Figure, write_comparison
 from pcevolve.public.figures import loss
+from pcevolve.public.secrecy import Secrecy
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.labelled import Labelled
 from pcevolve.transcript import RunReader
@@ -89,6 +90,8 @@ def facts(summary: dict[str, Any]) -> dict[str, str]:
         if spent is None
         else f"{loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
     )
+    if "listed_secrets" in summary:
+        epsilon += f"; listed secrets {Secrecy.model_validate(summary['listed_secrets']).words}"
     return {
         "method": summary["method"],
         "ε": epsilon,

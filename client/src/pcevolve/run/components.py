@@ -128,6 +128,17 @@ class Components:
             engine=_engine(chosen),
         )
 
+    @property
+    def scope(self) -> Scope:
+        """The public sizes on which prices depend."""
+        return Scope(
+            relation=self.settings.relation,
+            iterations=self.iterations,
+            classes=len(self.data.labels),
+            shots=self.settings.shots,
+            candidates=self.settings.candidates,
+        )
+
     def transport(self) -> Transport:
         """Where the gate hands requests over: the network, or the generator in this process."""
         if self.generator is not None:

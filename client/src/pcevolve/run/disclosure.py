@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Self
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.dp.secrecy import most_success, most_success_of, secret_budget
+from pcevolve.dp.secrecy import PRIORS, most_success_of, protection, secret_budget
 from pcevolve.ledger.ledger import Account
 from pcevolve.ledger.listed import told
 from pcevolve.methods.lift import uniform_lift
@@ -18,6 +18,7 @@ from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
 from pcevolve.public.modalities import Texts
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.secrecy import guessed
 from pcevolve.publish import ON_TRUST, assumptions, in_all, marks, no_guarantee, real_images
 from pcevolve.run.components import Components
 
@@ -95,13 +96,7 @@ def _secrets(plan: PublicPlan) -> dict[str, str]:
     if plan.secrecy is None:
         return {}
     mu = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
-    return {"listed secrets": f"{guessed(lambda prior: most_success(mu, prior))}; by this release alone"}
-
-
-def guessed(success: Callable[[float], float]) -> str:
-    """A curve of success over what whoever guesses knew beforehand, in words."""
-    curve = ", ".join(f"{success(10.0**-k):.2g} where it was 1e-{k}" for k in range(6, 0, -1))
-    return f"guessed with a probability of at most {curve}"
+    return {"listed secrets": f"{guessed(protection(mu))}; by this release alone"}
 
 
 def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
@@ -177,7 +172,7 @@ def _over_runs(account: Account) -> dict[str, str]:
         return {
             "secrets, all runs": "an INSECURE run used these data: nothing bounds what all runs together say"
         }
-    curve = guessed(lambda prior: most_success_of([*borne, told(listed)], prior))
+    curve = guessed({prior: most_success_of([*borne, told(listed)], prior) for prior in PRIORS})
     return {"secrets, all runs": f"{curve}; runs with other secrets declared count in full"}
 
 

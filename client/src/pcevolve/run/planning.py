@@ -7,7 +7,8 @@ from pathlib import Path
 from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS
-from pcevolve.methods.method import AppearanceMode, Method, Schedule
+from pcevolve.methods.cells import usual_cells
+from pcevolve.methods.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.library import Library
 from pcevolve.public.modalities import Kind
@@ -23,7 +24,7 @@ from pcevolve.public.plan import (
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.run.components import Components
 from pcevolve.run.prompting import prompts_for
-from pcevolve.run.secrecy import has_secrets, promised
+from pcevolve.run.secrecy import has_secrets, least_share, promised
 from pcevolve.run.settings import (
     FAR_AT_ONCE,
     NEAR_AT_ONCE,
@@ -85,7 +86,8 @@ def resolved_plan(
         "labels": components.data.labels,
         "unit": components.data.unit_name,
         "iterations": components.iterations,
-        "secrecy": _secrecy(settings, method),
+        "secrecy": (promise := _secrecy(settings, method)),
+        "cells": None if promise is None else _cells(components, promise, initial),
         "modality": _modality(components, size, advice),
         "strengths": _strengths(components, advice),
         "initial": initial,
@@ -187,7 +189,17 @@ def _secrecy(settings: RunSettings, method: Method) -> Secrecy | None:
             f"--method {method.name} protects secrets: say which with --secrets FILE, --secret-column or "
             "--detect-secrets"
         )
-    return promised(settings)
+    return promised(settings.secret_prior, settings.secret_bound, settings.secret_size)
+
+
+def _cells(components: Components, promise: Secrecy, initial: int) -> int:
+    """Most cells of each class: the user's, or what noise leaves something to see in."""
+    settings, scope = components.settings, components.scope
+    if settings.cells is not None:
+        return settings.cells
+    accesses = components.method.accesses(components.limits.run, scope, settings.calibration, "as-is")
+    event = first_selection(accesses)[-1]
+    return usual_cells(event, scope, least_share(promise, event, scope.relation), initial)
 
 
 def _require_own(settings: RunSettings, method: Method) -> None:

@@ -11,10 +11,10 @@ from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.figures import parse_epsilon, parse_noise_multiplier
-from pcevolve.public.options import Panel, Setting
+from pcevolve.public.options import Panel, Setting, flag
 
 if TYPE_CHECKING:
-    from pcevolve.methods.planner import BudgetPlan
+    from pcevolve.methods.planner import BudgetPlan, SecretPlan
 
 DEFAULT_EPSILON = "10"
 DECLARED = Setting(Panel.MOST_USED)
@@ -47,6 +47,11 @@ class PlannedRun(BaseModel):
     relation: settings.Relation = "replace-one"
     calibration: settings.Calibration = "tight"
     appearance: settings.Appearance | None = None
+    initial: settings.Initial | None = None
+    cells: settings.Cells | None = None
+    secret_prior: settings.SecretPrior | None = None
+    secret_bound: settings.SecretBound | None = None
+    secret_size: settings.SecretSize | None = None
 
     def require_one_question(self) -> None:
         """Refuse options that answer each other.
@@ -93,4 +98,39 @@ def priced(asked: PlannedRun) -> BudgetPlan:
     else:
         noise = parse_noise_multiplier(asked.noise_multiplier)
         planned = plan_for_noise(noise, budget.delta, chosen, scope, asked.appearance)
-    return replace(planned, reason=reason)
+    return replace(planned, reason=reason, secrets=_secrets(asked, planned))
+
+
+def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
+    """What would be promised of declared secrets, where the method takes any.
+
+    Raises:
+        UsageError: Something is asked of secrets, and it takes none.
+    """
+    from pcevolve.dp.secrecy import protection, secret_budget
+    from pcevolve.methods import method
+    from pcevolve.methods.cells import usual_cells
+    from pcevolve.methods.planner import SecretPlan
+    from pcevolve.run.secrecy import least_share, promised
+
+    chosen, scope = method(planned.method), planned.scope
+    if "secrets" not in chosen.own:
+        _require_no_secrets(asked, chosen.name)
+        return None
+    promise = promised(asked.secret_prior, asked.secret_bound, asked.secret_size)
+    event = planned.events[-1]
+    mu, share = secret_budget(promise.prior, promise.bound), least_share(promise, event, scope.relation)
+    initial = asked.initial or scope.candidates * chosen.initial
+    cells = asked.cells or usual_cells(event, scope, share, initial)
+    return SecretPlan(promise.prior, promise.bound, promise.most, mu, share, cells, protection(mu))
+
+
+def _require_no_secrets(asked: PlannedRun, name: str) -> None:
+    """Refuse options about secrets for a method that takes none.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for option in ("cells", "secret_prior", "secret_bound", "secret_size"):
+        if getattr(asked, option) is not None:
+            raise UsageError(f"{flag(option, PlannedRun)} means nothing to method '{name}'")

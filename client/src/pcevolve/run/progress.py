@@ -27,6 +27,7 @@ from pcevolve.public.figures import loss
 from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Receipt
+from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.usefulness import Assessment
 
 LINE_SECONDS = 10.0
@@ -198,6 +199,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         "method": summary["method"],
         "iterations": summary["iterations"],
         "epsilon": _spent(summary),
+        **_secrets(summary),
         f"{kind}s released": released,
         **_usefulness(summary.get("usefulness"), kind),
         "requests": summary["requests"],
@@ -225,6 +227,13 @@ def _spent(summary: dict[str, Any]) -> str:
         f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
         f"(delta {summary['delta']:g}, {summary['relation']})"
     )
+
+
+def _secrets(summary: dict[str, Any]) -> dict[str, str]:
+    """What is promised of declared secrets; nothing where nothing is."""
+    if "listed_secrets" not in summary:
+        return {}
+    return {"listed secrets": Secrecy.model_validate(summary["listed_secrets"]).words}
 
 
 def _judge(row: dict[str, Any]) -> str:

@@ -22,16 +22,16 @@ def has_secrets(settings: RunSettings) -> bool:
     return settings.secrets is not None or bool(settings.secret_columns) or settings.detect_secrets
 
 
-def promised(settings: RunSettings) -> Secrecy:
-    """What is promised of secrets.
+def promised(prior: float | None, bound: float | None, most: int | None) -> Secrecy:
+    """What is promised of secrets, by a run or by one that is planned; what nobody says is the usual.
 
     Raises:
         UsageError: The numbers do not go together.
     """
     values: dict[str, Any] = {
-        "prior": settings.secret_prior or USUAL_PRIOR,
-        "bound": settings.secret_bound or USUAL_BOUND,
-        "most": settings.secret_size or USUAL_SIZE,
+        "prior": prior or USUAL_PRIOR,
+        "bound": bound or USUAL_BOUND,
+        "most": most or USUAL_SIZE,
     }
     return checked(Secrecy, values)
 
@@ -58,6 +58,18 @@ def equal_epsilon(prior: float, bound: float, most: int, delta: float) -> str:
     """
     budget = Fraction(secret_budget(prior, bound))
     return f"{epsilon([Event('gaussian', str(most / budget))], delta):.6f}"
+
+
+def least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
+    """What is left of the vote of a text with a secret that has no budget of its own, in [0, 1]; public.
+
+    Args:
+        promise: What is promised of secrets.
+        event: What pays for the release.
+        relation: Neighbour relation of the event.
+    """
+    budget = secret_budget(promise.prior, promise.bound)
+    return secret_share(budget, promise.most, float(event.value), relation)
 
 
 def caps(

@@ -18,7 +18,6 @@ from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting, checked
 from pcevolve.public.plan import TEMPLATE
-from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 from pcevolve.transcript.layout import Form
 
 USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
@@ -164,30 +163,9 @@ class RunSettings(BaseModel):
         ),
         Setting(Panel.PRIVACY),
     ] = False
-    secret_prior: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            lt=1,
-            description="Probability with which somebody guesses a secret before the run; "
-            f"{USUAL_PRIOR:g} if not given.",
-        ),
-        Setting(Panel.PRIVACY, public=True),
-    ] = None
-    secret_bound: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            lt=1,
-            description=f"Most probability with which it may be guessed after it; {USUAL_BOUND:g} if not given.",
-        ),
-        Setting(Panel.PRIVACY, public=True),
-    ] = None
-    secret_size: Annotated[
-        int | None,
-        Field(ge=1, description=f"Most texts that one secret stands in; public; {USUAL_SIZE} if not given."),
-        Setting(Panel.PRIVACY, public=True),
-    ] = None
+    secret_prior: public.SecretPrior | None = None
+    secret_bound: public.SecretBound | None = None
+    secret_size: public.SecretSize | None = None
     method: MethodName = "auto"
     calibration: public.Calibration = "tight"
     subsample: public.Subsample | None = None
@@ -240,6 +218,7 @@ class RunSettings(BaseModel):
     votes: public.Votes | None = None
     class_counts: public.ClassCounts = False
     not_private: public.NotPrivate = False
+    cells: public.Cells | None = None
     tau: public.Tau | None = None
     shots: public.Shots = 10
     prompt_template: public.PromptTemplate = TEMPLATE

@@ -1,14 +1,14 @@
 """One release of how many private records lie near each first candidate; every selection after it is free (SecPE).
 
-The first candidates, which are public, are the anchors of cells. A record counts for the cell of its nearest anchor of
-its class: less where it holds secrets, and never with more than a unit's whole vote. Later candidates fall into cells
-too, by their own nearest anchor, so no later round looks at private data.
+The anchors of cells are public: the first candidates, or the centres of groups of them. A record counts for the cell of
+its nearest anchor of its class: less where it holds secrets, and never with more than a unit's whole vote. Later
+candidates fall into cells too, by their own nearest anchor, so no later round looks at private data.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from pcevolve.privacy import Events
 from pcevolve.selectors.coarse import idle_step, is_coarse, without_idle_digits
 from pcevolve.selectors.distances import nearest_of_some
 from pcevolve.selectors.following import has_form
+from pcevolve.selectors.grouping import centres
 from pcevolve.selectors.scene import (
     IntArray,
     Measurement,
@@ -48,25 +49,30 @@ class Cells:
 
         Returns:
             ``cells``: float64 ``(anchors of all classes,)``, class after class, without idle digits; ``anchors``: int64
-            ``(classes,)``, how many each class has, which is public.
+            ``(classes,)``, how many first candidates each class has, which is public.
         """
         event = only(events)
         expect(event, "gaussian")
-        votes = cast_votes(private, scene, count=1)
+        sizes = _sizes(scene)
+        around = replace(scene, pools=_anchors(scene, sizes))
+        votes = cast_votes(private, around, count=1)
         weights = private.shares * private.capped
         sigma = deviation(event, histogram_sensitivity(scene.relation))
-        noisy = noise.gaussian(f"{scene.key}/cells", counted(votes, weights, scene), sigma)
-        return {"cells": without_idle_digits(noisy, sigma), "anchors": _sizes(scene)}
+        noisy = noise.gaussian(f"{scene.key}/cells", counted(votes, weights, around), sigma)
+        return {"cells": without_idle_digits(noisy, sigma), "anchors": sizes}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """The best of each class by count of its cell over candidates in it, with public Gumbel noise, each once."""
-        parts = np.split(measured["cells"], np.cumsum(measured["anchors"])[:-1])
-        return tuple(self._best(part, scene, target) for target, part in enumerate(parts))
+        anchors = _anchors(scene, measured["anchors"])
+        parts = np.split(measured["cells"], np.cumsum([len(each) for each in anchors])[:-1])
+        of_classes = enumerate(zip(parts, anchors, strict=True))
+        return tuple(_best(part, own, scene, target) for target, (part, own) in of_classes)
 
     def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for a number without idle digits for each candidate of all classes; else None."""
         sizes = _sizes(scene)
-        form = {"cells": (np.float64, (int(sizes.sum()),)), "anchors": (np.int64, sizes.shape)}
+        cells = sum(len(each) for each in _anchors(scene, sizes))
+        form = {"cells": (np.float64, (cells,)), "anchors": (np.int64, sizes.shape)}
         if not has_form(measured, form) or not np.array_equal(measured["anchors"], sizes):
             return None
         step = idle_step(deviation(only(events), histogram_sensitivity(scene.relation)))
@@ -76,17 +82,34 @@ class Cells:
         """Whether these are what ``pick`` gives."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
-    def _best(self, cells: FloatArray, scene: Scene, target: int) -> IntArray:
-        pool, entrants = scene.pools[target], scene.entrants(target)
-        anchors = entrants[entrants < len(cells)]
-        if len(anchors):
-            near = anchors[nearest_of_some(pool, entrants, pool[anchors], 1)[:, 0]]
-        else:  # none of the first candidates can be used
-            near = entrants % len(cells)
-        inhabitants = np.bincount(near, minlength=len(cells))[near]
-        scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
-        scores += scene.random(target).gumbel(size=len(entrants))
-        return np.resize(entrants[np.argsort(-scores, kind="stable")], scene.wanted)
+
+def _best(cells: FloatArray, anchors: FloatArray, scene: Scene, target: int) -> IntArray:
+    pool, entrants = scene.pools[target], scene.entrants(target)
+    usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
+    near = entrants % len(cells)  # where none of the first candidates can be used
+    if len(usable):
+        near = usable[nearest_of_some(pool, entrants, anchors[usable], 1)[:, 0]]
+    inhabitants = np.bincount(near, minlength=len(cells))[near]
+    scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
+    scores += scene.random(target).gumbel(size=len(entrants))
+    return np.resize(entrants[np.argsort(-scores, kind="stable")], scene.wanted)
+
+
+def _anchors(scene: Scene, sizes: IntArray) -> tuple[FloatArray, ...]:
+    """Of each class, the embeddings around which there is a cell, float64 ``(cells, d)``.
+
+    Args:
+        scene: Its pools begin with the first candidates.
+        sizes: int64 ``(classes,)``: how many of them are the first.
+    """
+    firsts = [pool[:size] for pool, size in zip(scene.pools, sizes, strict=True)]
+    return tuple(first if scene.cells is None else _grouped(first, scene.cells) for first in firsts)
+
+
+def _grouped(first: FloatArray, count: int) -> FloatArray:
+    """Centres of the candidates that can be used; some of the others where none can."""
+    usable = first[np.isfinite(first).all(axis=1)]
+    return centres(usable, count) if len(usable) else first[:count]
 
 
 def _sizes(scene: Scene) -> IntArray:

@@ -132,6 +132,7 @@ class Chooser:
             threshold=plan.threshold_at(iteration),
             votes=plan.votes,
             tau=plan.tau,
+            cells=plan.cells,
             frame=self._frame,
             public=self._public if self.plan.joined_frame else None,
         )

@@ -98,6 +98,7 @@ class Scene:
         public: What the encoder knows of public images, to be joined with the candidates; None if it has no say.
         votes: How many of its nearest candidates an image votes for, q.
         tau: τ of PCEvolve's similarity calibrator.
+        cells: Most cells of each class; None for one around every first candidate.
     """
 
     labels: tuple[str, ...]
@@ -113,6 +114,7 @@ class Scene:
     public: PublicFrame | None = None
     votes: int = 1
     tau: float = TAU
+    cells: int | None = None
 
     @cached_property
     def coordinates(self) -> Frame:

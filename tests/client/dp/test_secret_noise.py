@@ -1,0 +1,120 @@
+"""SecretNoise as published: its golden numbers, the best attack against it, and three reasons not to ship it.
+
+The toy: seven records, three secrets, whoever guesses one does so with p = 1e-4 beforehand.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from pcevolve.dp.secrecy import most_success, secret_budget
+from support.examples import is_nightly
+from support.secret_noise import Sampled, fair_weights, largest_weights, rates, smallest_sigma
+
+GROUPS = ((0, 1, 2), (2, 3, 4, 5), (6,))
+PRIOR = 1e-4
+BOUNDS = (10 * PRIOR, 10 * PRIOR, 50 * PRIOR)
+BUDGETS = [secret_budget(PRIOR, bound) for bound in BOUNDS]
+SHARED = 2.4873
+"""σ of all three secrets together at a sampling rate of 0.1 over ten rounds."""
+DRAWS = 4_000_000 if is_nightly() else 200_000
+
+
+def test_fair_weights_of_the_toy_and_what_they_give_up():
+    fair = fair_weights(GROUPS, BUDGETS, 1.0)
+    assert fair == pytest.approx([0.2358, 0.2358, *[0.1572] * 4, 1.0], abs=5e-5)
+    assert fair.sum() == pytest.approx(2.1004, abs=5e-5)
+    largest = largest_weights(GROUPS, BUDGETS, 1.0)
+    assert largest.sum() == pytest.approx(2.2576, abs=5e-5)
+    assert largest.min() == pytest.approx(0.0)  # who is at a corner of the programme is left out altogether
+
+
+def test_no_secret_gets_more_than_its_budget_and_somebody_of_each_record_s_secrets_gets_all():
+    fair = fair_weights(GROUPS, BUDGETS, 1.0)
+    spent = [fair[list(group)].sum() for group in GROUPS]
+    assert all(each <= budget + 1e-9 for each, budget in zip(spent, BUDGETS, strict=True))
+    assert spent[:2] == pytest.approx(BUDGETS[:2])
+    assert fair[6] == 1.0
+
+
+def test_one_more_record_moves_the_fair_weights_of_the_others():
+    more = ((0, 1, 2), (2, 3, 4, 5, 7), (6,))
+    before, after = fair_weights(GROUPS, BUDGETS, 1.0), fair_weights(more, BUDGETS, 1.0)
+    assert (
+        np.count_nonzero(np.abs(after[:7] - before) > 1e-3) == 6
+    )  # so the client's shares do not depend on others
+
+
+@pytest.mark.parametrize(
+    ("rate", "rounds", "sigma"), [(1.0, 1, 6.3615), (1.0, 10, 20.1168), (0.1, 1, 1.4899), (0.1, 10, SHARED)]
+)
+def test_the_least_noise_of_the_toy(rate: float, rounds: int, sigma: float):
+    needed = smallest_sigma(len(GROUPS[1]), rate, rounds, PRIOR, BOUNDS[1], near=sigma)
+    assert sigma * (1 - 5e-4) <= needed <= sigma * 1.004  # losses are rounded up
+    others = (Sampled(len(GROUPS[other]), rate, rounds, sigma).success(PRIOR) for other in (0, 2))
+    assert all(each < BOUNDS[other] for each, other in zip(others, (0, 2), strict=True))
+
+
+def test_the_bound_is_that_of_gaussian_noise_where_everybody_is_sampled():
+    exact = most_success(math.sqrt(10) * 4 / 20.1168, PRIOR)
+    assert exact <= Sampled(4, 1.0, 10, 20.1168).success(PRIOR) <= 1.02 * exact
+
+
+def test_the_bound_is_that_of_the_best_attack_in_one_round():
+    sigma = 1.4899
+    threshold = -sigma * ndtri(PRIOR)
+    mass = [math.comb(4, k) * 0.1**k * 0.9 ** (4 - k) for k in range(5)]
+    right = sum(each * 0.5 * math.erfc((threshold - k) / sigma / math.sqrt(2)) for k, each in enumerate(mass))
+    assert right == pytest.approx(1e-3, rel=1e-3)
+    assert right <= Sampled(4, 0.1, 1, sigma).success(PRIOR) <= 1.01 * right
+
+
+def attacked(records: int, sigma: float) -> tuple[float, float, float]:
+    """How often the best attack is right about a secret, its standard error, and how often it says yes without it."""
+    real, random = Sampled(records, 0.1, 10, sigma), np.random.default_rng(records)
+    threshold, block = real.threshold(PRIOR), 50_000
+    with_it, without = (
+        sum(
+            np.count_nonzero(real.loss(real.counts(block, random, has_secret)).sum(axis=1) > threshold)
+            for _ in range(DRAWS // block)
+        )
+        / DRAWS
+        for has_secret in (True, False)
+    )
+    return with_it, math.sqrt(with_it / DRAWS), without
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("secret", "golden"), [(0, 5.95e-4), (1, 9.99e-4), (2, 1.85e-4)], ids=["three", "four", "one"]
+)
+def test_the_best_attack_is_as_good_as_is_said_and_no_better_than_is_promised(secret: int, golden: float):
+    rate, error, false = attacked(len(GROUPS[secret]), SHARED)
+    assert abs(rate - golden) < 4 * error
+    assert rate < BOUNDS[secret] + 4 * error
+    assert false < PRIOR + 4 * math.sqrt(PRIOR / DRAWS)
+
+
+@pytest.mark.statistical
+def test_noise_that_is_30_percent_too_small_is_caught():
+    rate, error, _ = attacked(len(GROUPS[1]), 0.7 * SHARED)
+    assert rate > BOUNDS[1] + 5 * error
+    assert Sampled(4, 0.1, 10, 0.7 * SHARED).success(PRIOR) > BOUNDS[1]
+
+
+def test_sampling_rates_depend_on_the_unit_in_which_weights_are_told():
+    fair = fair_weights(GROUPS, BUDGETS, 1.0)
+    assert rates(2 * fair) == pytest.approx(rates(fair) / 2)
+
+
+def test_without_a_floor_no_noise_at_all_passes_for_whoever_is_hardly_ever_sampled():
+    # Sampled with q = 1e-4, and then seen for certain: q + (1 - q) p is below r.
+    silent = Sampled(records=1, rate=1e-4, rounds=1, sigma=0.03)
+    assert silent.success(PRIOR) == pytest.approx(2e-4, rel=1e-3)
+    assert silent.success(PRIOR) < BOUNDS[0]
+    sure = silent.loss(np.array([1.0]))[0]
+    assert sure > math.log(1e9)  # who is sampled is given away, whatever the test says
