@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -44,7 +44,7 @@ def real_sets() -> dict[str, RealSet]:
     return {SETS[name].title: real_set(name) for name in ONE_OF_EACH_KIND}
 
 
-def development_sets(names: Sequence[str] = tuple(SETS)) -> dict[str, RealSet]:
+def development_sets(names: Iterable[str]) -> dict[str, RealSet]:
     """Sets by their names in ``benchmarks.split``, at most ``PER_CLASS`` images of a class; those that are here."""
     return {name: real_set(name, PER_CLASS) for name in filter(available, names)}
 
