@@ -119,7 +119,7 @@ def _stops(stops: dict[str, Stop]) -> str:
 
 
 def _stop(name: str, stop: Stop) -> list[str]:
-    closed = [f"{100 * stop.closed[part]:.0f} %" for part in PARTS]
+    closed = [f"{100 * stop.closed[part]:.0f} %" if stop.closed else "–" for part in PARTS]
     return [SETS[name].title, SETS[name].role, f"{stop.gap:.1f}", *closed, stop.part, stop.then]
 
 

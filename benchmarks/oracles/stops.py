@@ -22,7 +22,7 @@ class Stop:
 
     Attributes:
         gap: Points of accuracy between a dataset as it is and the ten shots.
-        closed: By part, the share of the gap that its ideal alone closes.
+        closed: By part, the share of the gap that its ideal alone closes; empty where there is no gap to speak of.
         added: By part but the generator, points that its ideal adds to an ideal generator: mean and half of a 95 %
             interval of differences over the same draws.
     """
@@ -35,18 +35,19 @@ class Stop:
     def of(cls, rows: Sequence[Row]) -> Self:
         """Of all rows of one set."""
         found = by_draw(rows)
-        start, gap = found[AS_IT_IS].mean(), found[SHOTS_THEMSELVES].mean() - found[AS_IT_IS].mean()
-        closed = {part: (found[ideal(part).title].mean() - start) / gap for part in PARTS}
+        gain = {case: float((values - found[AS_IT_IS]).mean()) for case, values in found.items()}
+        gap = gain[SHOTS_THEMSELVES]
+        closed = {part: gain[ideal(part).title] / gap for part in PARTS if gap >= CLOSE}
         drawn = found[ideal("generator").title]
         added = {part: interval(found[ideal("generator", part).title] - drawn) for part in PARTS[1:]}
-        return cls(float(gap), closed, added)
+        return cls(gap, closed, added)
 
     @property
     def part(self) -> str:
         """What stops the set."""
-        if self.gap < CLOSE:
+        if not self.closed:
             return "nothing"
-        best = max(PARTS, key=lambda part: self.closed[part])
+        best = max(self.closed, key=lambda part: self.closed[part])
         return best if self.closed[best] >= HALF else "no part alone"
 
     @property

@@ -4,7 +4,7 @@ It writes docs/results/usefulness.{md,json}; what is cut off goes on where it wa
 per class, no rounds, ten shots per class, replace-one, delta 1e-5; all private sets of ``benchmarks.split``, or those
 of ``--sets``. Each dataset gets the word of ``pcevolve.public.usefulness`` and is judged by linear heads on real
 images, on the encoders that did not vote. Its truth is the share of the way from chance to the ten shots that it
-closes: at least half of it is *worth it*. The bounds were chosen on sets that may be tuned on; the others validate them.
+closes: at least half of it is *worth it*. The bounds were chosen on sets that may be tuned on; the rest validates them.
 ``benchmarks.usefulness.texts`` asks the same of texts.
 """
 
