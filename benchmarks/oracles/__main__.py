@@ -156,9 +156,9 @@ A set *stops at* the part whose ideal alone closes the most of it, if that is at
 gap is below {CLOSE:g} points. *Then* is the part that adds the most to an ideal generator, if the 95 % interval of
 differences over the same draws lies above zero; the largest of three flatters itself a little.
 
-**What it says.** By judges that did not vote, one selection out of the bundled model's images closes half of the way from
-`t2i` to the ten shots on no set; on several it is below `t2i`. The generator is what is missing: with real candidates
-the same release, at the same noise, closes nine tenths and more of the gap on the second steel set, X-rays, blood and
+**What it says.** By judges that did not vote, one selection out of the bundled model's images closes half of the way
+from `t2i` to the ten shots on no set; on several it is below `t2i`. The generator is what is missing: with real
+candidates the same release, at the same noise, closes nine tenths and more of the gap on steel, X-rays, blood and
 everything handwritten, and about half on leaves and machine parts. On malaria cells, waste and leaves the voter comes
 next, because the bundled encoder does not see what tells the classes apart (the release itself, without any image, is
 right in 52, 34 and 45 %). Frame and noise, alone, close less than a quarter of any gap. The release is not what fails

@@ -20,11 +20,24 @@ def page(halves: Mapping[str, Sequence[Verdict]]) -> str:
     """The whole of it."""
     every = [each for half in halves.values() for each in half]
     seeds = len({each.case.seed for each in every})
-    parts = [HEADER.format(count=len(every), seeds=seeds), table(HEADS, _rates(halves)), EXPLAINED]
+    parts = [
+        HEADER.format(count=len(every), seeds=seeds),
+        table(HEADS, _rates(halves)),
+        _lacking(every),
+        EXPLAINED,
+    ]
     for role, half in halves.items():
         if half:
             parts += [f"## {TITLES[role]}\n", *grouped(_titled(half), PARTS), ""]
     return "\n".join(parts)
+
+
+def _lacking(verdicts: Sequence[Verdict]) -> str:
+    """Which sets have fewer seeds than others, so that nobody takes a part for the whole."""
+    seeds = {name: len({each.case.seed for each in verdicts if each.case.set == name}) for name in SETS}
+    most = max(seeds.values())
+    told = [f"{SETS[name].title} ({count})" for name, count in seeds.items() if count < most]
+    return f"Sets with fewer seeds: {'; '.join(told) or 'none'}.\n"
 
 
 def _rates(halves: Mapping[str, Sequence[Verdict]]) -> Iterator[list[str]]:
@@ -62,7 +75,7 @@ HEADS = (
 HEADER = """# How often the word about a dataset's use is right
 
 Written by `python -m benchmarks.usefulness`: {count} datasets of 20 images per class, selected by ten real shots per
-class at ε = 2, 5 and 10 (δ = 1e-5, replace-one, {seeds} seeds) out of candidates whose worth is known, for the private
+class at ε = 2, 5 and 10 (δ = 1e-5, replace-one, {seeds} seeds) out of candidates whose worth is known, for private
 sets of [data.md](data.md); no rounds, images as they come. The voter is the bundled encoder in the frame of public
 images and candidates, or a MobileNet or a SqueezeNet in the candidates' frame; linear heads on the encoders that did
 not vote judge on real images. A dataset is *worth it* if it closes at least half of the way from chance to the shots.
@@ -73,7 +86,14 @@ and whether its classes differ as the released ones do, as a cosine. Its bounds 
 were tuned on (digits 3, 5, 8; three defects of steel; chest X-ray; blood smear; machine parts) and **were not changed**
 after the sets that were looked at once were measured: their rates are those of data that had no say.
 """
-EXPLAINED = """Candidates are the *bundled* model's; unlabelled *real* images of the set; the model's with a *few*, or a
+EXPLAINED = """**What it says.** On the sets that had no say in the bounds 4 % of those called useful are not worth it:
+the bounds hold there. Both halves flatter the shipped generator all the same. Its own images are called useful on
+handwriting and X-rays alone: on MNIST always rightly (74 of 74), on scanned digits and X-rays never (0 of 20): near,
+alike and well told apart by the encoder that voted, and too blurred for heads on the judges. So "useful" about the
+bundled model's own images is a reason to test them, and no more. Most misses are datasets with a few real images, or a
+quarter, among many that are not, and machine parts, whose two classes the noise hides at any ε here.
+
+Candidates are the *bundled* model's; unlabelled *real* images of the set; the model's with a *few*, or a
 *quarter*, of real ones among them; real images of *other* domains. Datasets of one set share its images, so a rate
 over thousands of datasets is known no better than some sets allow: see the tables by set.
 """
