@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -36,9 +36,7 @@ def available(name: str) -> bool:
 def drawn(name: str, shots: int, seed: int) -> tuple[PrivateDataset, PrivateDataset]:
     """The private shots and the held-out records of a seed."""
     if _kind(name) in ("digits", "marks"):
-        source = parse_source(f"digits:{_choice(name)}")
-        assert isinstance(source, DigitsSource)
-        private, rest = load_digits(shots, source.names, seed)
+        private, rest = load_digits(shots, _digit_names(_choice(name)), seed)
     else:
         private, rest = whole(name).split(shots, seed)
     if len(rest) > HELD_OUT:
@@ -48,9 +46,27 @@ def drawn(name: str, shots: int, seed: int) -> tuple[PrivateDataset, PrivateData
 
 @cache
 def whole(name: str) -> PrivateDataset:
-    """All records of a set that lies in a folder."""
+    """All records of a set."""
+    if _kind(name) in ("digits", "marks"):
+        return _digits(_choice(name))
     names = tuple(_choice(name).split(","))
     return _READERS[_kind(name)](Path(os.environ[DATA]), names)
+
+
+def _digits(choice: str) -> PrivateDataset:
+    private, rest = load_digits(1, _digit_names(choice), 0)
+    return _labelled(
+        (image, each.labels[target])
+        for each in (private, rest)
+        for image, target in zip(each.items, each.targets, strict=True)
+        if image is not None
+    )
+
+
+def _digit_names(choice: str) -> Mapping[int, str]:
+    source = parse_source(f"digits:{choice}")
+    assert isinstance(source, DigitsSource)
+    return source.names
 
 
 def _kind(name: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +38,28 @@ def accuracy(row: Row, judge: str) -> float | None:
     """What a judge said, 0 to 1, in a row with ``verdicts``: a judge's name, whether it voted, an accuracy; None if
     it was not asked."""
     return next((each["accuracy"] for each in row["verdicts"] if each["judge"] == judge), None)
+
+
+def appended(file: Path, steps: Mapping[str, Callable[[], Sequence[Row]]]) -> list[Row]:
+    """As ``resumed``, of many steps that give a few rows each; tells how long what is left will take.
+
+    Args:
+        file: JSON Lines, one for each step that is done; it need not be there.
+        steps: By unique name, what measures it.
+
+    Returns:
+        The rows of all steps, in the order of the steps.
+    """
+    lines = file.read_text().splitlines() if file.exists() else []
+    known: dict[str, Sequence[Row]] = {each["step"]: each["rows"] for each in map(json.loads, lines)}
+    missing, started = [name for name in steps if name not in known], time.monotonic()
+    for done, name in enumerate(missing, 1):
+        known[name] = steps[name]()
+        with file.open("a") as out:
+            out.write(json.dumps({"step": name, "rows": known[name]}) + "\n")
+        left = (len(missing) - done) * (time.monotonic() - started) / done
+        print(f"{name}: {done} of {len(missing)}, {left / 60:.0f} minutes left", flush=True)
+    return [row for name in steps for row in known[name]]
 
 
 def summary(values: np.ndarray) -> str:

@@ -62,3 +62,8 @@ SETS = {
     ),
 }
 """All private sets, by names that a trial is written down with."""
+
+
+def by_role() -> list[str]:
+    """Names of all sets, those that were looked at once first."""
+    return sorted(SETS, key=lambda name: SETS[name].role != LOOKED_AT_ONCE)

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from sklearn.datasets import load_digits
 
-from benchmarks.judges import ONNX, other_eyes
-from benchmarks.private_sets import whole
+from benchmarks.judges import ONNX, Look, other_eyes
+from benchmarks.private_sets import available, whole
 from benchmarks.split import SETS
 from pcevolve.encoders import bundled_digest, load_encoder
-from pcevolve.modality.images.scans import framed
 
 Images = list[Image.Image]
-Embed = Callable[[Images], np.ndarray]
 SIDE = 64
-FOLDERS = (
+ONE_OF_EACH_KIND = (
+    "digits:3,5,8",
     "steel:crazing,patches,scratches",
     "xray:normal,pneumonia",
     "blood:platelet,red blood cells,single red blood cell,white blood cell",
     "machine:intact surface,pitting defect",
 )
+"""Sets that may be tuned on."""
+PER_CLASS = 150
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,22 @@ class RealSet:
 
 
 def real_sets() -> dict[str, RealSet]:
-    """The sets that may be tuned on, of each kind one."""
-    digits = load_digits()
-    few = np.flatnonzero(np.isin(digits.target, (3, 5, 8)))
-    scans = [framed(digits.images[i], 16.0) for i in few]
-    targets = np.searchsorted((3, 5, 8), digits.target[few])
-    found = {"digits 3/5/8": RealSet(scans, targets, "handwritten digit", ("digit 3", "digit 5", "digit 8"))}
-    for name in FOLDERS:
-        records = whole(name)
-        images = [each for each in records.items if each is not None]
-        found[SETS[name].title] = RealSet(images, records.targets, SETS[name].domain, records.labels)
-    return found
+    """The sets that may be tuned on, of each kind one, by title."""
+    return {SETS[name].title: real_set(name) for name in ONE_OF_EACH_KIND}
+
+
+def development_sets(names: Iterable[str]) -> dict[str, RealSet]:
+    """Sets by their names in ``benchmarks.split``, at most ``PER_CLASS`` images of a class; those that are here."""
+    return {name: real_set(name, PER_CLASS) for name in filter(available, names)}
+
+
+def real_set(name: str, most: int | None = None) -> RealSet:
+    """One set; of each class at most ``most`` images, the same in every run."""
+    records = whole(name)
+    random, classes = np.random.default_rng(0), range(len(records.labels))
+    kept = np.concatenate([random.permutation(np.flatnonzero(records.targets == c))[:most] for c in classes])
+    images = [each for row in kept if (each := records.items[row]) is not None]
+    return RealSet(images, records.targets[kept], SETS[name].domain, records.labels)
 
 
 def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
@@ -80,13 +85,18 @@ def _bundled_model() -> str:
     return hashlib.sha256((folder / "diffusion_pytorch_model.safetensors").read_bytes()).hexdigest()
 
 
-def embedders() -> dict[str, Embed]:
+def weights() -> str:
+    """Names what candidates and the voter's embeddings were made with: digest of the bundled models."""
+    return hashlib.sha256(f"{_bundled_model()}/{bundled_digest()}".encode()).hexdigest()[:12]
+
+
+def embedders() -> dict[str, Look]:
     """The voter and the judges."""
     others = {name: look for name in ONNX if (look := other_eyes(name)) is not None}
     return {"voter": load_encoder("bundled").embed, **others}
 
 
-def embedded(name: str, images: Images, embed: Embed, cache: Path) -> np.ndarray:
+def embedded(name: str, images: Images, embed: Look, cache: Path) -> np.ndarray:
     """float64 ``(images, d)``, computed once for the same pixels and name."""
     digest = hashlib.sha256(f"{name}/{bundled_digest()}".encode())
     for image in images:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.judges import Look
 from benchmarks.release.budget import SHOTS
-from benchmarks.release.data import RealSet, drawn_candidates, embedded, embedders
+from benchmarks.release.data import RealSet, drawn_candidates, embedded
+from benchmarks.split import SETS, by_role
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.frames import PublicFrame
 
@@ -47,10 +49,9 @@ class Draw:
         return cls(shots, rest[:half], rest[half:], seed)
 
 
-def seen_by_all(real: RealSet, cache: Path) -> Seen:
+def seen_by_all(real: RealSet, cache: Path, looks: Mapping[str, Look]) -> Seen:
     """Embed a set and the candidates that the bundled generator draws for it, by voter and judges."""
     drawn = drawn_candidates(real, CANDIDATES, cache)
-    looks = embedders()
     return Seen(
         {name: embedded(name, real.images, look, cache) for name, look in looks.items()},
         {name: [embedded(name, each, look, cache) for each in drawn] for name, look in looks.items()},
@@ -84,6 +85,7 @@ def arguments(told: str | None, seeds: int) -> argparse.Namespace:
     )
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     parser.add_argument("--seeds", type=int, default=seeds)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=by_role(), metavar="NAME")
     given = parser.parse_args()
     given.cache.mkdir(parents=True, exist_ok=True)
     return given

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
+from typing import Self
 
 import numpy as np
 
 from benchmarks.release.budget import SHOTS
 from benchmarks.release.seen import Draw, Seen, brought, head_accuracy, repeated
+from benchmarks.rows import Row
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.methods.centre_first import with_centre
 from pcevolve.privacy import Budget, Event, Events
 from pcevolve.public.usefulness import Assessment, Word
 from pcevolve.selectors import PrivateEmbeddings, Scene
-from pcevolve.selectors.frame import projected
+from pcevolve.selectors.frame import Frame, projected
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.usefulness import agreement, distance, separation
 
 PICKED, WORTH = 20, 0.5
+LEAST_GAP = 0.05
+"""Accuracy between chance and the shots that a share is taken of, at least."""
 EPSILONS = (2, 5, 10)
 SOURCES = ("bundled", "real", "few", "quarter", "other")
 """Where candidates came from: the bundled model, by the words of the classes; unlabelled real data of the set; the
@@ -49,8 +53,8 @@ class Verdict:
     closed: float
 
     @property
-    def row(self) -> dict[str, object]:
-        """For JSON."""
+    def row(self) -> Row:
+        """For JSON; ``of_row`` reads it."""
         found = self.assessment
         return {
             **asdict(self.case),
@@ -59,52 +63,87 @@ class Verdict:
             "closed": round(self.closed, 4),
         }
 
+    @classmethod
+    def of_row(cls, row: Row) -> Self:
+        """From a row of JSON."""
+        case = Case(**{each.name: row[each.name] for each in fields(Case)})
+        told = {name: row[name] for name in Assessment.model_fields if name in row}
+        return cls(case, Assessment(**told), row["closed"])
 
-def verdict(case: Case, seen: Mapping[str, Seen], judges: Sequence[str]) -> Verdict:
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What datasets are made of and judged with.
+
+    Attributes:
+        seen: By name, all sets.
+        judges: Names of encoders; where one of them votes, the others judge.
+        others: For each set, the set whose real images stand for another domain.
+    """
+
+    seen: Mapping[str, Seen]
+    judges: tuple[str, ...]
+    others: Mapping[str, str]
+
+
+def verdict(case: Case, study: Study) -> Verdict:
     """Select a dataset, say its word, and have it judged by heads on encoders that did not vote."""
-    here, rows = seen[case.set], Draw.of(seen[case.set].targets, case.seed)
-    pools = _pools(case, seen, rows, case.voter)
-    scene = _scene(case, pools)
+    here, rows = study.seen[case.set], _draw(study, case.set, case.seed)
+    scene = _scene(study, case.set, case.voter, case.source, case.seed)
     private = PrivateEmbeddings(
         here.real[case.voter][rows.shots], here.targets[rows.shots], np.arange(len(rows.shots))
     )
-    measured = Means().measure(private, scene, _events(case.epsilon), SeededNoise(case.seed))
+    events = _events(case.epsilon)
+    measured = Means().measure(private, scene, events, SeededNoise(case.seed))
     picked = Means().pick(measured, scene)
     points = [
         projected(pool[chosen], measured["centre"], measured["axes"])
-        for pool, chosen in zip(pools, picked, strict=True)
+        for pool, chosen in zip(scene.pools, picked, strict=True)
     ]
     found = Assessment(
-        separation=separation(measured, scene, _events(case.epsilon)),
+        separation=separation(measured, scene, events),
         distance=distance(measured, scene, points),
         agreement=agreement(measured, points),
     )
-    return Verdict(case, found, _closed(case, seen, rows, picked, judges))
+    return Verdict(case, found, _closed(case, study, picked))
 
 
-def _pools(case: Case, seen: Mapping[str, Seen], rows: Draw, eye: str) -> list[np.ndarray]:
+@lru_cache(maxsize=64)
+def _draw(study: Study, name: str, seed: int) -> Draw:
+    return Draw.of(study.seen[name].targets, seed)
+
+
+def _pools(study: Study, name: str, eye: str, source: str, seed: int) -> list[np.ndarray]:
     """Candidates of each class as an encoder sees them."""
-    here = seen[case.set]
-    real, drawn, unlabelled = here.real[eye], here.drawn[eye], rows.unlabelled
-    random = np.random.default_rng(case.seed + 1000)
+    here, unlabelled = study.seen[name], _draw(study, name, seed).unlabelled
+    real, drawn = here.real[eye], here.drawn[eye]
+    random = np.random.default_rng(seed + 1000)
     few = random.permutation(unlabelled)[: max(6, len(unlabelled) // 20)]
     kept, some = random.permutation(len(drawn[0]))[:45], random.permutation(unlabelled)[:15]
-    names = list(seen)
-    strangers = seen[names[(names.index(case.set) + 1) % len(names)]].real[eye][:300]
-    if case.source == "bundled":
+    if source == "bundled":
         return list(drawn)
-    if case.source == "few":
+    if source == "few":
         return [np.concatenate([each, real[few]]) for each in drawn]
-    if case.source == "quarter":
+    if source == "quarter":
         return [np.concatenate([each[kept], real[some]]) for each in drawn]
-    return [strangers if case.source == "other" else real[unlabelled]] * len(drawn)
+    strangers = study.seen[study.others[name]].real[eye]
+    same = random.permutation(strangers)[:300] if source == "other" else real[unlabelled]
+    return [same] * len(drawn)
 
 
-def _scene(case: Case, pools: Sequence[np.ndarray]) -> Scene:
-    names = tuple(str(each) for each in range(len(pools)))
-    return Scene(
-        names, tuple(pools), PICKED, SHOTS, 1, 0, case.seed, "replace-one", public=brought(case.voter)
-    )
+@lru_cache(maxsize=1)
+def _scene(study: Study, name: str, voter: str, source: str, seed: int) -> Scene:
+    """What is chosen from; kept, because it is the same at every epsilon and its frame takes longer than all else."""
+    pools = _pools(study, name, voter, source, seed)
+    labels = tuple(str(each) for each in range(len(pools)))
+    return Scene(labels, tuple(pools), PICKED, SHOTS, 1, 0, seed, "replace-one", frame=_frame(voter, pools))
+
+
+def _frame(voter: str, pools: Sequence[np.ndarray]) -> Frame:
+    """That of a run with these candidates; those that all classes share count once, which changes nothing."""
+    candidates = np.concatenate(list({id(pool): pool for pool in pools}.values()))
+    known = brought(voter)
+    return Frame.of(candidates) if known is None else Frame.joined(known, candidates)
 
 
 @cache
@@ -113,20 +152,29 @@ def _events(epsilon: int) -> Events:
     return with_centre(((Event("gaussian", str(noise)),),))[0]
 
 
-def _closed(
-    case: Case, seen: Mapping[str, Seen], rows: Draw, picked: Sequence[np.ndarray], judges: Sequence[str]
-) -> float:
+def _closed(case: Case, study: Study, picked: Sequence[np.ndarray]) -> float:
     """Mean over the judges of the share of the way from chance to the shots."""
-    here = seen[case.set]
-    chance, found, shots = 1 / len(picked), [], []
-    for judge in (each for each in judges if each != case.voter):
-        real, truth = here.real[judge], here.targets
-        pools = _pools(case, seen, rows, judge)
-        made = [pool[chosen] for pool, chosen in zip(pools, picked, strict=True)]
-        tested = real[rows.test], truth[rows.test]
-        found.append(head_accuracy(np.concatenate(made), repeated(made), *tested))
-        shots.append(head_accuracy(real[rows.shots], truth[rows.shots], *tested))
-    return (float(np.mean(found)) - chance) / max(float(np.mean(shots)) - chance, 0.05)
+    judges = [each for each in study.judges if each != case.voter]
+    found = float(np.mean([_accuracy(case, study, picked, judge) for judge in judges]))
+    shots = float(np.mean([_shots(study, case.set, case.seed, judge) for judge in judges]))
+    chance = 1 / len(picked)
+    return (found - chance) / max(shots - chance, LEAST_GAP)
+
+
+def _accuracy(case: Case, study: Study, picked: Sequence[np.ndarray], judge: str) -> float:
+    """Of a head on what was picked."""
+    here, test = study.seen[case.set], _draw(study, case.set, case.seed).test
+    pools = _pools(study, case.set, judge, case.source, case.seed)
+    made = [pool[chosen] for pool, chosen in zip(pools, picked, strict=True)]
+    return head_accuracy(np.concatenate(made), repeated(made), here.real[judge][test], here.targets[test])
+
+
+@cache
+def _shots(study: Study, name: str, seed: int, judge: str) -> float:
+    """Of a head on the shots themselves."""
+    here, rows = study.seen[name], _draw(study, name, seed)
+    real, truth = here.real[judge], here.targets
+    return head_accuracy(real[rows.shots], truth[rows.shots], real[rows.test], truth[rows.test])
 
 
 def rates(verdicts: Sequence[Verdict]) -> dict[str, tuple[int, int]]:

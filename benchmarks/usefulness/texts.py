@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.release.seen import CANDIDATES, Seen
-from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Verdict, grouped, rates, verdict
+from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, grouped, rates, verdict
 from pcevolve.bench.text_studies import WORLDS
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.ngrams import hashed_ngrams
@@ -52,7 +52,9 @@ def _verdicts(seen: dict[str, Seen], seeds: int, how: str) -> Sequence[Verdict]:
     """Of candidates that are asked for by one kind of name; those without any model are no part of the second kind."""
     sources = SOURCES if how == NAMED else tuple(each for each in SOURCES if each not in ("real", "other"))
     cases = itertools.product(seen, (VOTER,), sources, EPSILONS, range(seeds))
-    found = [verdict(Case(*each), seen, (JUDGE,)) for each in cases]
+    worlds = list(seen)
+    study = Study(seen, (JUDGE,), dict(zip(worlds, [*worlds[1:], worlds[0]], strict=True)))
+    found = [verdict(Case(*each), study) for each in cases]
     print(how, rates(found), flush=True)
     return found
 
