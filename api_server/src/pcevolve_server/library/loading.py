@@ -46,7 +46,7 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     threads = settings.threads or os.cpu_count() or 1
     faiss.omp_set_num_threads(threads)
     found = listing(root)
-    cache = _cache(settings, root)
+    cache = cache_folder(settings, root)
     embedder = Appearance()
     collection = collected(found, embedder, _shelf(cache, embedder), threads, stopping)
     captions = Captions(found)
@@ -98,8 +98,12 @@ def _require_none_for_others(settings: ModelSettings) -> None:
         )
 
 
-def _cache(settings: ModelSettings, root: Path) -> Path:
-    """The folder of this library's index; one of its own for each place, so that another's is never tidied away."""
+def cache_folder(settings: ModelSettings, root: Path) -> Path:
+    """Return the folder of this library's indexes; one for each place, so that another's is never tidied away.
+
+    Raises:
+        ModelLoadError: It would lie in the library itself.
+    """
     base = settings.library_cache or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     whose = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
     folder = Path(base).expanduser() / "pcevolve-server" / "libraries" / whose
