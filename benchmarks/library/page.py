@@ -31,7 +31,7 @@ method has one, replace-one, {CANDIDATES} images per class. Classes are called "
 images alone tell them apart. Accuracies on held-out real images, %, mean ± standard error over seeds (each another draw
 of shots, noise and answers); linear heads on encoders that took no part, and a network from scratch on
 fewer seeds. *Bought*: images per class that the provider sent. *Distinct*: share of the dataset that are no copies of
-another of its images.
+another of its images. Figures of fewer than ten seeds are a first look and decide nothing.
 
 `dp-means` is what a run without options does: it selects {CANDIDATES} of {4 * CANDIDATES} images and may bring them to
 a released appearance, which costs a part of ε. *As-is* does without: 4, 5 or 7 N images to select from. With T rounds,
@@ -100,6 +100,7 @@ def _pairs(rows: Sequence[Row]) -> str:
         [f"{first} − {second}", *(cell for cell in _paired(rows, first, second, CASES))]
         for first, second in PAIRS
     ]
+    lines = [line for line in lines if line[-1]]
     heads = ["difference, points", *(case.about.title for case in CASES), "all"]
     about = "Mean of the two linear heads; in brackets the pairs of the same seed."
     return f"## In pairs\n\n{about}\n\n{table(heads, lines)}"
