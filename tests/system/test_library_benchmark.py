@@ -1,4 +1,4 @@
-"""The library's benchmark: what it serves, what it judges by, and the page that it writes; no published weights needed."""
+"""The library's benchmark: what it serves, what it judges by, and the page it writes; no published weights needed."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_offline_a_model_that_was_not_fetched_is_missed_before_any_library_is_im
     settings = ModelSettings(model=f"library:{root}", library_clip="nobody-at-all/no-clip", offline=True)
     with pytest.raises(
         ModelLoadError,
-        match="text-image model nobody-at-all/no-clip: .*`hf download nobody-at-all/no-clip --local-dir",
+        match=r"text-image model nobody-at-all/no-clip: .*`hf download nobody-at-all/no-clip --local-dir",
     ):
         sources.check(settings)
 

@@ -32,7 +32,7 @@ def coded(vector: Vector) -> Codes:
 
 
 def cosines(codes: Codes, vector: Vector) -> Weights:
-    """Return the cosine between each row of ``codes``, uint8 ``(images, size)``, and a vector: float64 ``(images,)``."""
+    """Return the cosine of each row of ``codes``, uint8 ``(images, size)``, and a vector: float64 ``(images,)``."""
     found = np.empty(len(codes))
     for start in range(0, len(codes), _BLOCK):
         block = codes[start : start + _BLOCK].astype(np.float32) - _MIDDLE
