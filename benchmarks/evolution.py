@@ -69,9 +69,9 @@ class Developing(LocalGenerator):
             return super()._image(source)
         return developed(self.made[source], self.look)
 
-    def _shared(self, strength: float | None, prompt: str, seed: int, source: str | None) -> Path:
+    def _shared(self, strength: float | None, prompt: str, seed: int, source: str | None) -> Path | None:
         place = super()._shared(strength, prompt, seed, source)
-        if source is None or self.look is None:
+        if place is None or source is None or self.look is None:
             return place
         return place.with_name(hashlib.sha256(f"{place.name}/{self.look}".encode()).hexdigest())
 

@@ -16,29 +16,37 @@ import numpy as np
 mpl.use("svg")
 from matplotlib import pyplot as plt
 
+from benchmarks.library.cases import CASES, DEFAULT, SHOTS_THEMSELVES, T2I
+
 BARS = {
-    "t2i": ("the library's images as they come", "#b9b4a9"),
-    "auto": ("selected by ten private shots, ε = 10", "#0b5d6b"),
-    "shots (not private)": ("the shots themselves, no privacy", "#5b616b"),
+    T2I: ("the library's images as they come", "#b9b4a9"),
+    DEFAULT: ("selected by ten private shots, ε = 10", "#0b5d6b"),
+    SHOTS_THEMSELVES: ("the shots themselves, no privacy", "#5b616b"),
 }
 JUDGES = {"mobilenet": "MobileNet", "squeezenet": "SqueezeNet"}
-CLASSES = {"blood smear": 4, "chest x-ray": 2}
+SHOWN = {each.about.domain: each for each in CASES[:2]}
 
 
-def accuracies(rows: list[dict], name: str, method: str, judge: str) -> np.ndarray:
-    """Per cent, one for each seed, of sets whose class names say nothing."""
-    wanted = {"set": name, "method": method, "names": "neutral"}
-    return np.array([row[judge] for row in rows if all(row[key] == value for key, value in wanted.items())])
+def accuracies(rows: list[dict], name: str, contender: str, judge: str) -> np.ndarray:
+    """Per cent, one for each seed."""
+    wanted = (SHOWN[name].world, contender)
+    of = [row["verdicts"] for row in rows if (row["world"], row["contender"]) == wanted]
+    return np.array([100 * each["accuracy"] for row in of for each in row if each["judge"] == judge])
 
 
 def draw(rows: list[dict], out: Path) -> None:
     """One group of bars for each set and judge, with standard errors and the level of chance."""
     figure, axes = plt.subplots(figsize=(8.6, 3.1), layout="constrained")
-    groups = [(name, judge) for name in CLASSES for judge in JUDGES]
+    groups = [(name, judge) for name in SHOWN for judge in JUDGES]
     drawn = defaultdict(list)
     for place, (name, judge) in enumerate(groups):
         axes.hlines(
-            100 / CLASSES[name], place - 0.42, place + 0.42, color="#a3121f", linestyle=":", linewidth=1.2
+            100 / SHOWN[name].classes,
+            place - 0.42,
+            place + 0.42,
+            color="#a3121f",
+            linestyle=":",
+            linewidth=1.2,
         )
         for step, method in enumerate(BARS):
             found = accuracies(rows, name, method, judge)

@@ -1,65 +1,112 @@
-"""What a dataset is worth to encoders that took no part in choosing it: linear heads on MobileNetV2 and SqueezeNet."""
+"""Judges and voter that remember images: a library answers with the same ones again and again."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from sklearn.linear_model import LogisticRegression
 
-from benchmarks.judges import other_eyes
+from benchmarks.judges import CNN, ONNX, Look, Pictures, judges, other_eyes
 from benchmarks.private_sets import DATA
+from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders.frames import PublicFrame
+from pcevolve.modality.images.files import pixel_digest
+
+HEADS = tuple(ONNX)
+"""Encoders that did not vote."""
 
 
 @dataclass
-class Judge:
-    """A frozen encoder; what it made of an image is remembered by the image's bytes."""
+class Remembering:
+    """What an encoder made of each image, by the image's pixels; it is the same every time.
 
-    name: str
-    cache: Path
+    Attributes:
+        look: The encoder.
+        file: Where it is kept; None: in memory alone.
+    """
+
+    look: Look
+    file: Path | None = None
     known: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self._file.exists():
-            with np.load(self._file) as kept:
-                self.known.update(kept)
+        if self.file is not None and self.file.exists():
+            with np.load(self.file) as kept:
+                self.known.update(zip(kept["digests"].tolist(), kept["rows"], strict=True))
 
-    @property
-    def _file(self) -> Path:
-        return self.cache / f"{self.name}.npz"
-
-    def features(self, paths: Sequence[Path]) -> np.ndarray:
-        """Unit vectors, float32 ``(images, size)``."""
-        digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+    def __call__(self, pictures: Pictures) -> np.ndarray:
+        """Rows, float ``(pictures, size)``."""
+        digests = [_digest(each) for each in pictures]
         missing = {
-            digest: path for digest, path in zip(digests, paths, strict=True) if digest not in self.known
+            digest: each for digest, each in zip(digests, pictures, strict=True) if digest not in self.known
         }
         if missing:
-            found = self._unit_vectors(list(missing.values()))
-            self.known.update(zip(missing, found, strict=True))
-            np.savez(self._file, allow_pickle=False, **self.known)
+            self.known.update(zip(missing, self.look(list(missing.values())), strict=True))
         return np.stack([self.known[digest] for digest in digests])
 
-    def accuracy(self, train: dict[str, list[Path]], test: dict[str, list[Path]]) -> float:
-        """Of a linear head, fitted to one set of class folders and tried on another, in percent."""
-        head = LogisticRegression(C=10.0, max_iter=2000)
-        labels = sorted(test)
-        head.fit(*self._labelled(train, labels))
-        return 100 * float(head.score(*self._labelled(test, labels)))
+    def keep(self) -> None:
+        """Write what is known for the next start."""
+        if self.file is not None and self.known:
+            partial = self.file.with_suffix(".partial.npz")
+            np.savez(partial, digests=np.array(list(self.known)), rows=np.stack(list(self.known.values())))
+            partial.replace(self.file)
 
-    def _labelled(
-        self, folders: dict[str, list[Path]], labels: Iterable[str]
-    ) -> tuple[np.ndarray, list[str]]:
-        pairs = [(path, label) for label in labels for path in folders.get(label, [])]
-        return self.features([path for path, _ in pairs]), [label for _, label in pairs]
 
-    def _unit_vectors(self, paths: Sequence[Path]) -> np.ndarray:
-        look = other_eyes(self.name)
-        if look is None:
-            raise SystemExit(f"no weights of {self.name}: set {DATA}")
-        found = look([Image.open(path) for path in paths])
-        return found / np.linalg.norm(found, axis=1, keepdims=True)
+def _digest(image: Image.Image | None) -> str:
+    return "nothing" if image is None else pixel_digest(image).hex()
+
+
+@dataclass(frozen=True)
+class RememberingEncoder:
+    """An ``Encoder`` that embeds each image once."""
+
+    encoder: Encoder
+    rows: Remembering
+
+    @property
+    def name(self) -> str:
+        """The encoder's."""
+        return self.encoder.name
+
+    @property
+    def dimension(self) -> int:
+        """The encoder's."""
+        return self.encoder.dimension
+
+    @property
+    def frame(self) -> PublicFrame | None:
+        """The encoder's."""
+        return self.encoder.frame
+
+    def embed(self, images: Sequence[Image.Image | None]) -> np.ndarray:
+        """As the encoder does: a row depends on its image's pixels alone."""
+        return self.rows(images)
+
+
+@cache
+def voter(name: str) -> RememberingEncoder:
+    """An encoder that votes."""
+    encoder = load_encoder(name)
+    return RememberingEncoder(encoder, Remembering(encoder.embed))
+
+
+@cache
+def heads(work: Path) -> dict[str, Remembering]:
+    """Encoders that do not vote, with what they saw before.
+
+    Raises:
+        SystemExit: Their weights are not at hand.
+    """
+    looks = {name: other_eyes(name) for name in HEADS}
+    if missing := [name for name, look in looks.items() if look is None]:
+        raise SystemExit(f"no weights of {', '.join(missing)}: set {DATA}")
+    return {name: Remembering(look, work / f"{name}.npz") for name, look in looks.items() if look}
+
+
+def pixels(voter_name: str) -> Look:
+    """The network that is trained from scratch."""
+    return judges(voter_name)[CNN]

@@ -1,11 +1,12 @@
-"""A library of a million images: what its index takes on disk and in memory, and how long it takes to answer.
+"""A library of a million images: what it takes on disk and in memory, and how long it takes to answer.
 
 ::
 
-    python benchmarks/library/scale.py --images 1000000 --out docs/results/library-scale
+    python -m benchmarks.library.scale --images 1000000 --out docs/results/library-scale
 
-Descriptors, paths and words are synthetic; files are not read, which is measured by starting a server on a real folder.
-The pieces are written by one process and read by another, whose peak memory is that of a server.
+Descriptors, paths and a table of captions are synthetic, and no image file is read: that takes as long in a small
+library. One process writes the index. A second one loads it and searches, which says what the index takes by itself.
+A third one is a server: it loads as ``serve`` does and answers over HTTP, which says what a server takes.
 """
 
 from __future__ import annotations
@@ -13,26 +14,38 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
+from unittest import mock
 
 import faiss
 import numpy as np
+from PIL import Image
 
+from pcevolve_server import server
+from pcevolve_server.engines import thread
+from pcevolve_server.library import loading
+from pcevolve_server.library.collection import Collection
 from pcevolve_server.library.embedding import Appearance
-from pcevolve_server.library.folder import ImageFile
+from pcevolve_server.library.folder import ImageFile, Listing
 from pcevolve_server.library.neighbours import Neighbours
 from pcevolve_server.library.shards import DIGEST_BYTES, Facts, Shelf, pieces
 from pcevolve_server.library.words import WordIndex, drawn
+from pcevolve_server.settings import ModelSettings, Settings
+from pcevolve_shared import images, wire
 
 T = TypeVar("T")
 WORDS = 5000  # different labels
+PROMPTS, IMAGES = 10, 20  # asked of the server: prompts, and images for each
 
 
 def main() -> None:
@@ -43,26 +56,24 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, required=True, help="result, without suffix")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.port:
+        serve(options.folder, options.images, options.port)
+        return
     if options.folder:
         print(json.dumps(measured(options.folder, options.images)))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        written = timed(lambda: write(Path(folder), options.images))[1]
-        size = sum(path.stat().st_size for path in Path(folder).iterdir())
-        command = [
-            sys.executable,
-            __file__,
-            "--images",
-            str(options.images),
-            "--out",
-            "x",
-            "--folder",
-            folder,
-        ]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        written = timed(lambda: write(folder, options.images))[1]
+        size = sum(path.stat().st_size for path in index(folder).iterdir())
+        figures = {"images": options.images, "write_seconds": written, "disk_mib": size / 2**20}
+        command = [sys.executable, "-m", "benchmarks.library.scale", "--images", str(options.images)]
+        command += ["--out", "x", "--folder", name]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-    figures = {"images": options.images, "write_seconds": written, "disk_mib": size / 2**20}
-    figures |= json.loads(done.stdout)
+        figures |= json.loads(done.stdout)
+        figures["serving"] = asked(command)
     options.out.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
     print(json.dumps(figures, indent=1))
 
@@ -82,12 +93,28 @@ def files(count: int) -> list[ImageFile]:
     ]
 
 
+def settings(folder: Path) -> ModelSettings:
+    """How the library in ``folder`` is served."""
+    (folder / "tiles").mkdir(exist_ok=True)
+    return ModelSettings(model=f"library:{folder / 'tiles'}", library_cache=str(folder), threads=1)
+
+
+def index(folder: Path) -> Path:
+    """Where a server keeps the library's index."""
+    return loading.cache_folder(settings(folder), folder / "tiles") / Appearance.name
+
+
 def shelf(folder: Path) -> Shelf:
-    return Shelf(folder, Appearance.name, Appearance.size)
+    return Shelf(index(folder), Appearance.name, Appearance.size)
 
 
 def write(folder: Path, count: int) -> None:
-    """Keep random descriptors around a few thousand centres."""
+    """Keep random descriptors around a few thousand centres, and a table with two columns of words."""
+    with (settings(folder).model.removeprefix("library:") / Path("manifest.csv")).open("w") as table:
+        table.write("file,domain,label\n")
+        table.writelines(
+            f"{file.path},part {n % 100},label{n % WORDS}\n" for n, file in enumerate(files(count))
+        )
     random = np.random.default_rng(0)
     centres = random.integers(60, 196, (2000, Appearance.size), dtype=np.uint8)
     for piece in pieces(files(count)):
@@ -130,6 +157,69 @@ def measured(folder: Path, count: int) -> dict[str, object]:
         "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "threads": 1,
     }
+
+
+def serve(folder: Path, count: int, port: int) -> None:
+    """Serve the library as ``pcevolve-server serve`` does; only its files are not there."""
+    found = Listing(folder / "tiles", tuple(files(count)), ("manifest.csv",))
+    plain = Image.new("RGB", (128, 128), (90, 120, 150))
+    with (
+        mock.patch.object(loading, "listing", return_value=found),
+        mock.patch.object(Collection, "read", return_value=plain),
+    ):
+        load = partial(loading.load, settings(folder), lambda: False)
+        server.run(Settings(model=settings(folder), port=port), thread.opening(load))
+
+
+def asked(command: list[str]) -> dict[str, object]:
+    """Start a server, ask it for images, and tell its seconds and its peak memory."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([*command, "--port", str(port)], stderr=subprocess.DEVNULL)
+    try:
+        ready = timed(partial(_until_ready, port))[1]
+        prompts = [f"a part {n} image with label{n * 31}" for n in range(PROMPTS)]
+        created = [timed(partial(_post, port, wire.TEXT_TO_IMAGE, each, n=IMAGES))[1] for each in prompts]
+        image = images.to_base64(images.encode(Image.new("RGB", (128, 128), (90, 120, 150))))
+        varied = [
+            timed(partial(_post, port, wire.IMAGE_TO_IMAGE, each, n=IMAGES, image=image, strength=0.6))[1]
+            for each in prompts
+        ]
+        peak = next(
+            int(line.split()[1])
+            for line in Path(f"/proc/{process.pid}/status").read_text().splitlines()
+            if line.startswith("VmHWM")
+        )
+    finally:
+        process.terminate()
+        process.wait()
+    return {
+        "ready_seconds": ready,
+        f"text_to_image_ms, {IMAGES} images": 1000 * statistics.median(created),
+        f"image_to_image_ms, {IMAGES} images": 1000 * statistics.median(varied),
+        "prompts": PROMPTS,
+        "peak_rss_mib": peak / 1024,
+    }
+
+
+def _until_ready(port: int) -> None:
+    while True:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5)
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+
+
+def _post(port: int, path: str, prompt: str, **more: object) -> None:
+    body = json.dumps({"prompt": prompt, "seed": 1, **more}).encode()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}{path}", body, {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request) as answer:
+        answer.read()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, Noised
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.loading import load
-from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.generator import Generator, Recipe, Task
 from pcevolve_server.settings import ModelSettings
 from pcevolve_shared import images
 from pcevolve_shared.wire import Recommended
@@ -54,13 +54,13 @@ class LocalGenerator:
         plan: Says how images are made.
         model: Makes them.
         shared: Folder of pictures by what they depend on, kept for other runs with the same seed: methods that differ
-            in their budget alone often choose alike.
+            in their budget alone often choose alike. None for a model whose pictures are quickly made again.
         wordings: By which of its class's prompts each candidate was asked for, by id, where it has several.
     """
 
     plan: PublicPlan
-    model: DiffusionGenerator
-    shared: Path
+    model: Generator
+    shared: Path | None
     made: dict[str, bytes] = field(default_factory=dict)
     wordings: dict[str, int] = field(default_factory=dict)
     _waiting: list[tuple[str, str, int, str | None, float | None]] = field(default_factory=list)
@@ -106,9 +106,10 @@ class LocalGenerator:
     def _found(self, strength: float | None, name: str, prompt: str, seed: int, source: str | None) -> bool:
         """Take what another run has made already."""
         known = self._shared(strength, prompt, seed, source)
-        if found := known.exists():
-            self.made[name] = known.read_bytes()
-        return found
+        if known is None or not known.exists():
+            return False
+        self.made[name] = known.read_bytes()
+        return True
 
     def _batch(self, strength: float | None, members: list[tuple]) -> None:
         asked = self.plan.images
@@ -117,15 +118,21 @@ class LocalGenerator:
         pictures = self.model.create(tasks) if strength is None else self.model.vary(tasks)
         for (name, prompt, seed, source), picture in zip(members, pictures, strict=True):
             assert picture.image is not None
-            self.made[name] = images.encode(picture.image)
-            _write(self._shared(strength, prompt, seed, source), self.made[name])
+            self.made[name] = self._encoded(picture.image)
+            if place := self._shared(strength, prompt, seed, source):
+                _write(place, self.made[name])
 
-    def _shared(self, strength: float | None, prompt: str, seed: int, source: str | None) -> Path:
+    def _shared(self, strength: float | None, prompt: str, seed: int, source: str | None) -> Path | None:
+        if self.shared is None:
+            return None
         asked = self.plan.images
         text = f"{prompt}/{seed}/{asked.steps}/{asked.guidance}/{asked.width}"
         if source is not None:
             text += f"/{strength}/{hashlib.sha256(self.made[source]).hexdigest()}"
         return self.shared / hashlib.sha256(text.encode()).hexdigest()
+
+    def _encoded(self, image: Image.Image) -> bytes:
+        return images.encode(image)
 
     def _image(self, source: str | None) -> Image.Image | None:
         return None if source is None else images.decode(self.made[source])

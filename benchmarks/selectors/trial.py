@@ -180,8 +180,10 @@ def ran(
     generator: LocalGenerator,
     noise: Noise,
     watch: Watch,
+    voter: Encoder | None = None,
 ) -> Evolved:
-    """A whole run of a plan, with a ledger of its own."""
+    """A whole run of a plan, with a ledger of its own; ``voter`` stands for the plan's encoder."""
+    eyes = voter or encoder(plan.encoder)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.sqlite")
         account = ledger.account(
@@ -191,10 +193,8 @@ def ran(
             UniformJudge(account, noise, plan)
             if method.selector is None
             else PrivateJudge(
-                views=PrivateViews(private, encoder(plan.encoder)),
-                chooser=Chooser(
-                    plan, encoder(plan.encoder), generator.received, SELECTORS[method.selector]()
-                ),
+                views=PrivateViews(private, eyes),
+                chooser=Chooser(plan, eyes, generator.received, SELECTORS[method.selector]()),
                 account=account,
                 noise=noise,
                 events=method.planned(plan),
@@ -205,8 +205,10 @@ def ran(
     return evolved
 
 
-def planned(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
-    """The plan of a trial, and its method."""
+def planned(
+    trial: Trial, labels: tuple[str, ...], modality: Images | None = None
+) -> tuple[PublicPlan, Method]:
+    """The plan of a trial, and its method; ``modality`` says how another model than the bundled one is asked."""
     budget = Budget(Fraction(trial.epsilon), trial.delta)
     scope = Scope(
         relation="replace-one",
@@ -218,7 +220,6 @@ def planned(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
     method, _ = methods.resolved(trial.method, budget, scope)
     iterations = method.iterations(trial.iterations, budget, scope)
     frame = frame_digest(trial.encoder, None) if method.centre_first else None
-    advice = recommended(model())
     plan = PublicPlan(
         run_id=f"{trial.seed:032x}",
         run_seed=trial.seed,
@@ -236,7 +237,7 @@ def planned(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         pool=method.pool,
         keep=method.keep,
         appearance=trial.appearance or method.appearance_for(budget, scope),
-        modality=Images(guidance=advice.guidance, steps=advice.steps, width=SIDE, height=SIDE),
+        modality=modality or asked(),
         shots=trial.shots,
         epsilon=str(budget.epsilon),
         delta=trial.delta if method.delta else 0.0,
@@ -247,6 +248,12 @@ def planned(trial: Trial, labels: tuple[str, ...]) -> tuple[PublicPlan, Method]:
         noise="INSECURE-seeded",
     )
     return plan, method
+
+
+def asked() -> Images:
+    """How the bundled model is asked."""
+    advice = recommended(model())
+    return Images(guidance=advice.guidance, steps=advice.steps, width=SIDE, height=SIDE)
 
 
 def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) -> float | None:

@@ -58,6 +58,7 @@ def serve(
     compile_: options.Compile = False,
     offline: model_options.Offline = False,
     allow_pickle: model_options.AllowPickle = False,
+    library_clip: model_options.LibraryClip = "",
     library_cache: model_options.LibraryCache = "",
     lora: model_options.Loras = [],  # noqa: B006 - the command line's way to say none
     scheduler: model_options.Scheduler = None,
@@ -92,7 +93,8 @@ def serve(
         loras=tuple(map(Lora.read, lora)),
         adapter=ip_adapter, adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
         offline=offline, allow_pickle=allow_pickle, threads=threads, compiled=compile_,
-        batching=batching, library_cache=library_cache, guidance_interval=guidance_interval, tiling=vae_tiling,
+        batching=batching, library_clip=library_clip, library_cache=library_cache,
+        guidance_interval=guidance_interval, tiling=vae_tiling,
     )  # fmt: skip
     settings = Settings(
         model=loading, others=loading.others(model[1:]), model_memory_mib=model_memory_mib, host=host, port=port,
@@ -122,6 +124,7 @@ def bench(
     compile_: options.Compile = False,
     offline: model_options.Offline = False,
     allow_pickle: model_options.AllowPickle = False,
+    library_clip: model_options.LibraryClip = "",
     library_cache: model_options.LibraryCache = "",
     lora: model_options.Loras = [],  # noqa: B006 - the command line's way to say none
     scheduler: model_options.Scheduler = None,
@@ -136,7 +139,8 @@ def bench(
     loading = ModelSettings(
         model=model, device=device, precision=precision, scheduler=scheduler, loras=tuple(map(Lora.read, lora)),
         adapter=ip_adapter, offline=offline, allow_pickle=allow_pickle, threads=threads, compiled=compile_,
-        batching=batching, library_cache=library_cache, guidance_interval=guidance_interval, tiling=vae_tiling,
+        batching=batching, library_clip=library_clip, library_cache=library_cache,
+        guidance_interval=guidance_interval, tiling=vae_tiling,
     )  # fmt: skip
     from pcevolve_server import benching, logs
 

@@ -74,6 +74,14 @@ AllowPickle = Annotated[
         help="Also load weights that are not safetensors; they can run code.",
     ),
 ]
+LibraryClip = Annotated[
+    str,
+    Option(
+        envvar=PREFIX + "LIBRARY_CLIP",
+        help="Directory or hub id of an open_clip model: libraries of images are drawn from by what it sees in them,"
+        " where the prompt's words leave that open (pip install 'pcevolve-server[clip]').",
+    ),
+]
 LibraryCache = Annotated[
     str,
     Option(envvar=PREFIX + "LIBRARY_CACHE", help="Where indexes of libraries are kept; default: ~/.cache."),

@@ -65,6 +65,7 @@ class ModelSettings:
         batching: Whether images that share a model run may differ by rounding for it.
         guidance_interval: Shares of the noise levels between which guidance tells; 0 and 1: everywhere.
         tiling: Whether images larger than a model's autoencoder was made for are decoded in tiles.
+        library_clip: Directory or hub id of an open_clip model that reads the prompts of libraries; empty: words alone.
         library_cache: Directory for the indexes of libraries; empty: the user's cache directory.
     """
 
@@ -85,6 +86,7 @@ class ModelSettings:
     batching: Batching = Batching.EXACT
     guidance_interval: tuple[float, float] = WHOLE
     tiling: bool = False
+    library_clip: str = ""
     library_cache: str = ""
 
     def others(self, names: Sequence[str]) -> tuple[ModelSettings, ...]:

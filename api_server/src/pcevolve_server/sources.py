@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 
 from huggingface_hub import constants, try_to_load_from_cache
@@ -17,6 +18,8 @@ BUNDLED_TEXT = "bundled_text"
 """Folder of the bundled language model, which is called text:bundled."""
 LIBRARY = "library:"
 """What comes before the directory of a library."""
+CLIP_CONFIG = "open_clip_config.json"
+"""What describes a text-image model in its directory."""
 TEXT = "text:"
 """What comes before the directory or hub id of a language model."""
 
@@ -29,20 +32,32 @@ def check(settings: ModelSettings) -> None:
     """
     if is_library(settings.model):
         library_folder(settings.model)
+        if settings.library_clip:
+            _check_clip(settings)
         return
     if is_bundled_text(settings.model):
         return
-    source = locate(settings.model.removeprefix(TEXT))
-    if Path(source).is_dir() or not (settings.offline or constants.HF_HUB_OFFLINE):
+    file = "config.json" if is_text(settings.model) else "model_index.json"
+    _require_at_hand(locate(settings.model.removeprefix(TEXT)), "model", file, settings.offline)
+
+
+def _check_clip(settings: ModelSettings) -> None:
+    """The same for the model that reads a library's prompts, and its library."""
+    if find_spec("open_clip") is None:
+        raise ModelLoadError("--library-clip needs open_clip: pip install 'pcevolve-server[clip]'")
+    _require_at_hand(locate(settings.library_clip), "text-image model", CLIP_CONFIG, settings.offline)
+
+
+def _require_at_hand(source: str, what: str, file: str, offline: bool) -> None:
+    """Refuse a hub id without a cached ``file`` where the hub must not be asked."""
+    if Path(source).is_dir() or not (offline or constants.HF_HUB_OFFLINE):
         return
     try:
-        cached = try_to_load_from_cache(
-            source, "config.json" if is_text(settings.model) else "model_index.json"
-        )
+        cached = try_to_load_from_cache(source, file)
     except HFValidationError as error:
-        raise ModelLoadError(advice(source, "model", error)) from error
+        raise ModelLoadError(advice(source, what, error)) from error
     if not isinstance(cached, str):
-        raise ModelLoadError(advice(source, "model", FileNotFoundError("not cached, and the hub is off")))
+        raise ModelLoadError(advice(source, what, FileNotFoundError("not cached, and the hub is off")))
 
 
 def check_names(settings: Sequence[ModelSettings]) -> None:

@@ -106,3 +106,26 @@ def test_a_damaged_table_is_said_in_the_log_and_the_rest_goes_on(tmp_path, caplo
     captions = Captions(listing(root))
     assert captions.words("painted tile/red/000.png") == {"painted", "tile", "red"}
     assert caplog.text.count("the rest of a table of captions was not read") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "left_open"),
+    [
+        ("", 0),
+        ("blood smear", 0),
+        ("a tractor", 1),
+        ("blood with basophil", 0.5),
+        ("blood smear with basophils", 1 / 3),
+    ],
+)
+def test_what_words_leave_open_is_the_share_that_no_image_has(text, left_open):
+    assert WordIndex(CELLS).left_open(text) == pytest.approx(left_open)
+
+
+def test_a_word_that_every_image_has_leaves_the_rest_of_the_prompt_as_open_as_it_was():
+    index = WordIndex([each | {"scan"} for each in CELLS])
+    assert (index.left_open("scan"), index.left_open("scan basophil"), index.left_open("scan blood")) == (
+        0,
+        1,
+        0,
+    )

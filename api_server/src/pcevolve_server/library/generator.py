@@ -45,12 +45,14 @@ class LibraryGenerator:
         collection: The images.
         neighbours: Their embeddings.
         fits: How well each fits a prompt.
+        beside: Bytes of what reads prompts besides words.
     """
 
     info: ModelInfo
     collection: Collection
     neighbours: Neighbours
     fits: Fits
+    beside: int = 0
     _weights: dict[tuple[str, str, float], Weights] = field(default_factory=dict, repr=False)
 
     @property
@@ -60,8 +62,8 @@ class LibraryGenerator:
 
     @property
     def memory(self) -> int:
-        """Bytes of the index, the paths and the words, about."""
-        return len(self.collection.files) * _BYTES_EACH
+        """Bytes of the index, the paths, the words and what else reads prompts, about."""
+        return len(self.collection.files) * _BYTES_EACH + self.beside
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Draw an image for each task by how well it fits the prompt (``WordIndex.weights``)."""

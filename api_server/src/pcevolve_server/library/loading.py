@@ -14,13 +14,14 @@ from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.generator import Generator
 from pcevolve_server.library.captions import Captions
 from pcevolve_server.library.collection import Collection, collected
-from pcevolve_server.library.embedding import Appearance
-from pcevolve_server.library.folder import listing
+from pcevolve_server.library.embedding import Appearance, Embedder
+from pcevolve_server.library.folder import Listing, listing
 from pcevolve_server.library.generator import LibraryGenerator
 from pcevolve_server.library.licences import described
+from pcevolve_server.library.likeness import Likeness
 from pcevolve_server.library.neighbours import Neighbours
 from pcevolve_server.library.shards import Shelf
-from pcevolve_server.library.words import WordIndex
+from pcevolve_server.library.words import Fits, WordIndex
 from pcevolve_server.settings import ModelSettings, SafetyPolicy
 from pcevolve_shared import limits
 from pcevolve_shared.wire import LibraryInfo, ModelInfo, Resolution
@@ -45,15 +46,47 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     threads = settings.threads or os.cpu_count() or 1
     faiss.omp_set_num_threads(threads)
     found = listing(root)
+    cache = cache_folder(settings, root)
     embedder = Appearance()
-    shelf = Shelf(_cache(settings, root) / embedder.name, embedder.name, embedder.size)
-    collection = collected(found, embedder, shelf, threads, stopping)
+    collection = collected(found, embedder, _shelf(cache, embedder), threads, stopping)
     captions = Captions(found)
     words = WordIndex(captions.words(file.path) for file in collection.files)
     about = described(root, captions, len(collection.files))
     info = _info(sources.model_id(settings), collection, about)
+    fits, beside = _fits(settings, words, found, collection, cache, stopping)
     logger.info("library loaded", extra={"model": info.id, "images": about.images})
-    return LibraryGenerator(info, collection, Neighbours(collection.facts.codes), words.weights)
+    return LibraryGenerator(info, collection, Neighbours(collection.facts.codes), fits, beside)
+
+
+def _shelf(cache: Path, embedder: Embedder) -> Shelf:
+    return Shelf(cache / embedder.name, embedder.name, embedder.size)
+
+
+def _fits(
+    settings: ModelSettings,
+    words: WordIndex,
+    found: Listing,
+    collection: Collection,
+    cache: Path,
+    stopping: Callable[[], bool],
+) -> tuple[Fits, int]:
+    """How prompts find images, and the bytes that it takes; with ``settings.library_clip`` what that sees is indexed.
+
+    Raises:
+        ModelLoadError: As ``load``, or the library was changed meanwhile.
+    """
+    if not settings.library_clip:
+        return words.weights, 0
+    # PyTorch takes seconds to import, and memory: for those alone who ask for it.
+    from pcevolve_server.library import clip
+
+    model = clip.load(settings)
+    # One thread asks, and the network has its own.
+    seen = collected(found, model, _shelf(cache, model), 1, stopping)
+    if not np.array_equal(seen.facts.digests, collection.facts.digests):
+        raise ModelLoadError("the library was changed while it was indexed: start again")
+    codes = seen.facts.codes
+    return Likeness(words, codes, model.read).weights, codes.nbytes + model.memory
 
 
 def _require_none_for_others(settings: ModelSettings) -> None:
@@ -65,8 +98,12 @@ def _require_none_for_others(settings: ModelSettings) -> None:
         )
 
 
-def _cache(settings: ModelSettings, root: Path) -> Path:
-    """The folder of this library's index; one of its own for each place, so that another's is never tidied away."""
+def cache_folder(settings: ModelSettings, root: Path) -> Path:
+    """Return the folder of this library's indexes; one for each place, so that another's is never tidied away.
+
+    Raises:
+        ModelLoadError: It would lie in the library itself.
+    """
     base = settings.library_cache or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     whose = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
     folder = Path(base).expanduser() / "pcevolve-server" / "libraries" / whose

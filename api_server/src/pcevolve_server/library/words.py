@@ -39,14 +39,23 @@ class WordIndex:
         Returns:
             float64 ``(images,)``; the largest is 1.
         """
-        asked = self._scores(prompt)
+        return weighed(self.scores(prompt, negative_prompt), self.fitting(prompt), guidance)
+
+    def scores(self, prompt: str, negative_prompt: str) -> Weights:
+        """Return each image's score, float64 ``(images,)``; from 0 to 1 where there is no negative prompt."""
+        asked, refused = self._scores(prompt), self._scores(negative_prompt)
         scores = np.zeros(self.count) if asked is None else asked
-        refused = self._scores(negative_prompt)
-        weights: Weights = np.exp(guidance * (scores - (0 if refused is None else refused)))
-        if asked is not None:
-            weights[asked == 0] = 0
-        weights /= weights.max()
-        return weights
+        return scores if refused is None else scores - refused
+
+    def fitting(self, prompt: str) -> NDArray[np.bool_]:
+        """Return which images have a word of the prompt; all of them where its words tell no images apart."""
+        asked = self._scores(prompt)
+        return np.ones(self.count, np.bool_) if asked is None else asked > 0
+
+    def left_open(self, text: str) -> float:
+        """Return which share of a text's words no image has, from 0 to 1; those that all images have do not count."""
+        asked = [word for word in words(text) if len(self._places.get(word, ())) < self.count]
+        return sum(word not in self._places for word in asked) / len(asked) if asked else 0.0
 
     def _scores(self, text: str) -> Weights | None:
         """The share of a text's known words that each image has; None where none of them tells images apart."""
@@ -60,6 +69,14 @@ class WordIndex:
             return None
         scores /= total
         return scores
+
+
+def weighed(scores: Weights, fitting: NDArray[np.bool_], guidance: float) -> Weights:
+    """Return ``exp(guidance * score)`` of the images that fit, over the largest; 0 of all others."""
+    weights: Weights = np.exp(guidance * scores)
+    weights[~fitting] = 0
+    weights /= weights.max()
+    return weights
 
 
 def drawn(weights: Sequence[float] | Weights, seed: int) -> int:

@@ -1,0 +1,136 @@
+"""A text-image model of open_clip: embeds the images of a library once, and reads the prompts of its callers."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import open_clip
+import torch
+from huggingface_hub import snapshot_download
+from PIL import Image
+from torch import Tensor, nn
+
+from pcevolve_server import sources
+from pcevolve_server.errors import GenerationError, ModelLoadError
+from pcevolve_server.library.embedding import Codes
+from pcevolve_server.library.likeness import Vector, coded
+from pcevolve_server.networks import devices, memory
+from pcevolve_server.networks.failures import LOAD_ERRORS
+from pcevolve_server.settings import ModelSettings
+
+_SAFE, _PICKLED = "*.safetensors", ("*.bin", "*.pth")
+_DESCRIBED = ("*.json", "*.txt", "*.model")  # configuration and tokenizer
+_VERSION = 1  # of how images and codes are made
+
+
+@dataclass(frozen=True)
+class Clip:
+    """An ``Embedder`` whose vectors can be compared with texts, in single precision.
+
+    Attributes:
+        name: Of the weights, by their digest: the index of other weights is another one.
+        size: Numbers of one embedding.
+        network: In eval mode.
+        pixels: From an image to what the network takes.
+        tokens: From texts to what the network takes.
+        device: Where the network is.
+    """
+
+    name: str
+    size: int
+    network: nn.Module = field(repr=False)
+    pixels: Callable[[Image.Image], Tensor] = field(repr=False)
+    tokens: Callable[[list[str]], Tensor] = field(repr=False)
+    device: torch.device
+
+    def embed(self, image: Image.Image) -> Codes:
+        """Return the direction of an image's embedding, uint8 ``(size,)``.
+
+        Images go through the network alone, so that none depends on another.
+
+        Raises:
+            GenerationError: The model computes no numbers.
+        """
+        with torch.inference_mode():
+            rows = self.network.encode_image(self.pixels(image)[None].to(self.device))  # type: ignore[operator]
+        return coded(_unit(rows))
+
+    def read(self, text: str) -> Vector:
+        """Return a text's embedding, float32 ``(size,)`` of length 1; what is too long for the model is cut off.
+
+        Raises:
+            GenerationError: As ``embed``.
+        """
+        with torch.inference_mode():
+            return _unit(self.network.encode_text(self.tokens([text]).to(self.device)))  # type: ignore[operator]
+
+    @property
+    def memory(self) -> int:
+        """Bytes of its weights."""
+        return memory.weight(self.network)
+
+
+def _unit(rows: Tensor) -> Vector:
+    if not rows.isfinite().all():
+        raise GenerationError("the text-image model computed no numbers", code="not_finite")
+    unit: Vector = nn.functional.normalize(rows.float(), dim=-1)[0].cpu().numpy()
+    return unit
+
+
+def load(settings: ModelSettings) -> Clip:
+    """Load the text-image model that ``settings.library_clip`` names.
+
+    Raises:
+        ModelLoadError: With its name and what to do.
+    """
+    logging.getLogger("open_clip").setLevel(logging.ERROR)
+    devices.quieten()
+    device = devices.found(settings.device)
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    name = settings.library_clip
+    try:
+        folder = _folder(settings)
+        weights = _weights(folder, settings.allow_pickle)
+        network, pixels, tokens = _parts(folder, device)
+    except LOAD_ERRORS as error:
+        raise ModelLoadError(sources.advice(name, "text-image model", error)) from error
+    size = int(network.visual.output_dim)
+    return Clip(_name(folder, weights), size, network, pixels, tokens, device)
+
+
+def _parts(folder: Path, device: torch.device) -> tuple[Any, Callable[[Image.Image], Tensor], Any]:
+    """Network, and what prepares images and texts for it."""
+    source = f"local-dir:{folder}"
+    network, pixels = open_clip.create_model_from_pretrained(source, device=device, precision="fp32")
+    return network.eval(), pixels, open_clip.get_tokenizer(source)
+
+
+def _folder(settings: ModelSettings) -> Path:
+    """The model's directory, or the hub's copy of it, fetched unless that is forbidden."""
+    source = sources.locate(settings.library_clip)
+    if Path(source).is_dir():
+        return Path(source)
+    wanted = [*_DESCRIBED, _SAFE, *(_PICKLED if settings.allow_pickle else ())]
+    return Path(snapshot_download(source, allow_patterns=wanted, local_files_only=settings.offline))
+
+
+def _weights(folder: Path, allow_pickle: bool) -> Path:
+    """The file that open_clip will take: of safetensors before all others."""
+    kinds = (_SAFE, *(_PICKLED if allow_pickle else ()))
+    found = [path for kind in kinds for path in sorted(folder.glob(kind))]
+    if not found:
+        raise FileNotFoundError(f"no weights {' or '.join(kinds)} in {folder}")
+    return found[0]
+
+
+def _name(folder: Path, weights: Path) -> str:
+    digest = hashlib.sha256((folder / sources.CLIP_CONFIG).read_bytes())
+    with weights.open("rb") as file:
+        digest.update(hashlib.file_digest(file, "sha256").digest())
+    return f"clip-{_VERSION}-{digest.hexdigest()[:16]}"
