@@ -59,9 +59,9 @@ def test_replicas_run_full_batches_where_enough_clients_ask_again(replicas, clie
     assert size >= 0.95 * FULL
 
 
-def test_few_clients_share_one_batch_and_do_not_wait_for_each_others(clients=8):
-    size, wait = passing(loaded(1, clients))
-    assert size >= 0.95 * clients
+def test_few_clients_share_one_batch_and_do_not_wait_for_each_others():
+    size, wait = passing(loaded(1, 8))
+    assert size >= 0.95 * 8
     assert wait < 1.2 * RUN_SECONDS
 
 

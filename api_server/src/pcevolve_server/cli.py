@@ -111,7 +111,7 @@ def serve(
     server.run(settings)
 
 
-@app.command(context_settings=HELP, epilog="Exit codes: 0 measured, 3 model.")
+@app.command(context_settings=HELP, epilog="Exit codes: 0 measured, 2 settings, 3 model.")
 def bench(
     model: model_options.Model = "bundled",
     device: options.Device = "auto",
@@ -126,6 +126,7 @@ def bench(
     scheduler: model_options.Scheduler = None,
     max_batch: options.MaxBatch = 16,
     batching: options.BatchingMode = Batching.EXACT,
+    compare: options.Compare = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Measure how many images this machine makes of a model, with the options that it would be served with."""
@@ -136,7 +137,8 @@ def bench(
     from pcevolve_server import benching, logs
 
     logs.configure(options.LogLevel.WARNING)
-    benching.run(Settings(model=loading, engine=engine, replicas=replicas, max_batch=max_batch), as_json)
+    settings = Settings(model=loading, engine=engine, replicas=replicas, max_batch=max_batch)
+    benching.run(settings, as_json, compare)
 
 
 def main() -> None:
