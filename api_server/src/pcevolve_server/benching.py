@@ -23,7 +23,8 @@ def run(settings: Settings, as_json: bool, compare: bool = False) -> None:
         ModelLoadError: The model failed to load.
         SettingsError: The model makes no images, or there is nothing left to compare.
     """
-    found = asyncio.run(_compared(settings) if compare else _measured(settings))
+    found: comparing.Compared | capacity.Capacity
+    found = asyncio.run(_compared(settings)) if compare else asyncio.run(_measured(settings))
     typer.echo(json.dumps(found.as_json()) if as_json else found.as_text())
 
 
