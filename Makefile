@@ -59,11 +59,11 @@ lint: install  ## Style, types, import contracts
 bench-selectors: install  ## Compare all selectors on real images (hours; resumes; JUDGE=cnn names judges) and write docs/results/selectors.*
 	$(BIN)/python -m benchmarks.selectors $(if $(JUDGE),--judge $(JUDGE)) $(ARGS)
 
-bench-server: install  ## The API server under load against the pipeline behind it (20 minutes) and write docs/results/server.*
+bench-server: install  ## The API server under load against the pipeline behind it (a quarter of an hour on 2 quiet cores; resumes) and write docs/results/server.*
 	$(BIN)/python -m benchmarks.server --out docs/results
 
-soak: install  ## Ten minutes of valid and hostile traffic against the API server; fails on any 500 and on memory that grows
-	$(BIN)/python -m benchmarks.soak
+soak: install  ## Ten minutes of valid and hostile traffic against the API server; fails on any 500 and on memory that grows; docs/results/soak.json
+	$(BIN)/python -m benchmarks.soak --out docs/results/soak.json
 
 docs-options: install  ## Write docs/options.md from the declarations of the options
 	$(BIN)/python -m pcevolve.cli.reference > docs/options.md

@@ -22,7 +22,7 @@ from PIL import Image
 from pcevolve_shared import wire
 
 PROMPT, STEPS, GUIDANCE, SIDE, STRENGTH = "A printed glyph image with digit 3", 4, 1.0, 64, 0.6
-START_SECONDS = 120
+START_SECONDS = 300  # a first compilation takes a minute or two
 VERBS = {"t2i": wire.TEXT_TO_IMAGE, "i2i": wire.IMAGE_TO_IMAGE}
 
 

@@ -3,9 +3,11 @@
     make soak
     .venv/bin/python -m benchmarks.soak --minutes 3
 
-The last line is JSON. Exit code 1 if a request ended in 500, if the server's memory grew by more than the bound after
-it was warm, if a valid request was not answered with images, or if SIGTERM did not end the server in order while
-requests waited. Those who break rules have a key of their own, and may not get in the way of the others.
+Prompts, seeds and images vary, so that whatever is kept for each of them would show as memory that grows. The last line
+is JSON, and --out keeps it, with the machine named. Exit code 1 if a request ended in 500, if the server's memory grew
+by more than the bound after it was warm, if a valid request was not answered with images, or if SIGTERM did not end the
+server in order while requests waited. Those who break rules have a key of their own, and may not get in the way of the
+others.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 
 import httpx
 
+from benchmarks.server.rounds import machine
 from benchmarks.server.served import Server, serving
 from benchmarks.soak.traffic import CLOSED, HOSTILE, KEY, KEY_OF_BREAKERS, VALID, Caller, Site, creation
 
@@ -98,20 +102,23 @@ async def ending(server: Server) -> Counter[str]:
     return Counter(str(each) if isinstance(each, int) else type(each).__name__ for each in outcomes)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Serve, call, judge."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=0, help="of who calls when")
-    given = parser.parse_args()
+    parser.add_argument("--out", type=Path, help="file for the JSON")
+    given = parser.parse_args(arguments)
     random.seed(given.seed)
     with _keys() as keys, serving((*OPTIONS, "--api-key-file", keys)) as server:
         tally = asyncio.run(traffic(server, 60 * given.minutes))
         last = asyncio.run(ending(server))
         code = server.process.wait(60)
     found = result(tally, last, code, 60 * given.minutes)
+    if given.out:
+        given.out.write_text(json.dumps({"machine": machine(), **found}, indent=1) + "\n")
     print(json.dumps(found))
     return 0 if found["passed"] else 1
 

@@ -19,7 +19,7 @@ from pcevolve_shared import limits, wire
 KEY, KEY_OF_BREAKERS = ("soak-" + each * 16 for each in "ab")
 CLOSED = 0
 """Instead of a status: the connection ended without one, by whichever side."""
-_PROMPT = "A printed glyph image with digit 3"
+_OBJECTS = ["glyph", "digit", "letter", "leaf", "cell", "scan", "photograph", "texture", "tile", "engraving"]
 _MANY = 64
 
 
@@ -59,6 +59,11 @@ class Site:
 Caller = Callable[[Site], Awaitable[int]]
 
 
+def _prompt() -> str:
+    """One of ten thousand: whatever is kept for each text grows for as long as nothing bounds it."""
+    return f"A printed {random.choice(_OBJECTS)} image number {random.randrange(1000)}"
+
+
 def _image() -> str:
     buffer = io.BytesIO()
     Image.linear_gradient("L").resize((64, 64)).rotate(random.randrange(360)).convert("RGB").save(
@@ -68,7 +73,7 @@ def _image() -> str:
 
 
 def _asked(**changes: object) -> dict[str, object]:
-    return {"prompt": _PROMPT, "steps": 4, "guidance": 1.0, "seed": random.randrange(2**32)} | changes
+    return {"prompt": _prompt(), "steps": 4, "guidance": 1.0, "seed": random.randrange(2**32)} | changes
 
 
 async def creation(site: Site) -> int:
@@ -83,7 +88,7 @@ async def variation(site: Site) -> int:
 
 async def openai(site: Site) -> int:
     """An image as OpenAI's clients ask for it."""
-    return await site.post(wire.OPENAI_GENERATIONS, {"prompt": _PROMPT, "n": 2, "size": "auto"}, KEY)
+    return await site.post(wire.OPENAI_GENERATIONS, {"prompt": _prompt(), "n": 2, "size": "auto"}, KEY)
 
 
 async def listing(site: Site) -> int:

@@ -206,6 +206,18 @@ def test_what_this_machine_makes_of_a_model_is_measured(tiny_model):
     assert [figure["images"] for figure in told["figures"]] == [1, 1]
     assert told["images_per_hour"] > 0
     assert_fails(run("bench", "--model", "/nowhere", "--offline"), 3, "there is no directory /nowhere")
+    assert_fails(
+        run("bench", "--compare", "--threads", 2),
+        2,
+        "--compare tries --engine, --replicas and --threads itself",
+    )
+
+
+def test_bench_compares_the_ways_to_use_the_cores(tiny_model):
+    done = run("bench", "--model", tiny_model, "--max-batch", 2, "--batching", "merge", "--compare", "--json")
+    found = json.loads(done.stdout)
+    assert found["advised"] in found["ways"]
+    assert all(len(each["figures"]) == 4 for each in found["ways"].values())
 
 
 def test_after_sigterm_who_cannot_be_served_in_time_is_told_so_and_not_cut_off(tiny_model, tmp_path):

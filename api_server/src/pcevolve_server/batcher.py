@@ -4,13 +4,13 @@ The queue lives on the event loop and needs no lock; only finished batches go to
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from pcevolve_server import tracing
 from pcevolve_server.engines import Engine
 from pcevolve_server.errors import DeadlineError, EngineLostError, NotReadyError
+from pcevolve_server.gathering import Gathering
 from pcevolve_server.generator import Picture, Task
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.progress import Progress, shown
@@ -19,10 +19,6 @@ from pcevolve_server.settings import Settings
 from pcevolve_server.waiting import Chunk, Waiting, deliver
 from pcevolve_server.work import Made, Work, stage_seconds
 from pcevolve_server.writer import Completion, TextTask
-
-_GATHERING, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
-"""How long a batch with room waits for company, as a share of a run and in seconds; again as long as some came."""
-_MOST_TIMES = 5
 
 
 class Batcher:
@@ -53,7 +49,8 @@ class Batcher:
         self._rooms = Rooms(engine, settings)
         self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
-        self._seconds_each = self._run_seconds = 0.0
+        self._gathering = Gathering()
+        self._seconds_each = 0.0
         self._stopping = False
         self._free = asyncio.Semaphore(engine.replicas)
         self._running: dict[asyncio.Task[None], list[Chunk]] = {}
@@ -169,21 +166,17 @@ class Batcher:
         self._free.release()
 
     async def _gather(self) -> None:
-        """Wait a little for a batch to fill, for as long as more comes."""
-        pause = min(max(_LEAST_SECONDS, _GATHERING * self._run_seconds), _MOST_SECONDS)
-        until, seen = time.monotonic() + _MOST_TIMES * pause, 0
+        """Wait a little for a batch to fill, if requests may share one."""
         first = self._waiting.next
         room = None if first is None else self._rooms.of(first.recipe)
-        while room and room.merges and seen < (now := self._waiting.images) < room.most:
-            if self._stopping or time.monotonic() > until:
-                return
-            seen = now
-            await asyncio.sleep(pause)
+        if room is not None and room.merges:
+            await self._gathering.fill(room, lambda: self._waiting.images, lambda: self._stopping)
 
     async def _run(self, batch: list[Chunk]) -> None:
         tasks = [task for chunk in batch for task in chunk.tasks]
-        started, loop = time.monotonic(), asyncio.get_running_loop()
-        self._observe("wait", loop.time() - min(chunk.since for chunk in batch))
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        self._observe("wait", started - min(chunk.since for chunk in batch))
         with shown((chunk.progress, len(chunk.tasks)) for chunk in batch) as told:
             work = asyncio.ensure_future(self._engine.run(tasks, told))
             nobody_waits = asyncio.gather(*(chunk.future for chunk in batch), return_exceptions=True)
@@ -192,7 +185,7 @@ class Batcher:
             (outcome,) = await asyncio.gather(work, return_exceptions=True)
         if isinstance(outcome, asyncio.CancelledError):
             return
-        self._learn(batch, time.monotonic() - started)
+        self._learn(batch, loop.time() - started)
         stages = self._tell(outcome) if isinstance(outcome, list) else {}
         # Before the requests go on: their spans end after those of their parts.
         tracing.ran(((chunk.span, chunk.since) for chunk in batch), started, len(tasks), stages)
@@ -213,10 +206,11 @@ class Batcher:
 
     def _learn(self, batch: list[Chunk], seconds: float) -> None:
         """Remember how long a run takes, and tell."""
-        self._run_seconds = seconds
+        images = sum(len(chunk.tasks) for chunk in batch)
+        self._gathering.learn(seconds, images)
         each = seconds / sum(chunk.work for chunk in batch)
         self._seconds_each += (0.3 if self._seconds_each else 1.0) * (each - self._seconds_each)
-        self._metrics.batches.observe(sum(len(chunk.tasks) for chunk in batch))
+        self._metrics.batches.observe(images)
         self._metrics.seconds.observe(seconds)
 
 

@@ -6,26 +6,42 @@ import sys
 
 import typer
 
-from pcevolve_server import capacity
+from pcevolve_server import capacity, comparing
 from pcevolve_server.engines import choice
 from pcevolve_server.settings import Settings
 
 
-def run(settings: Settings, as_json: bool) -> None:
+def run(settings: Settings, as_json: bool, compare: bool = False) -> None:
     """Measure and print; what is being measured is told on stderr.
+
+    Args:
+        settings: What to load and how.
+        as_json: Print JSON.
+        compare: Try what ways there are to use the cores, and say which is best.
 
     Raises:
         ModelLoadError: The model failed to load.
+        SettingsError: The model makes no images, or there is nothing left to compare.
     """
-    found = asyncio.run(_measured(settings))
+    found: comparing.Compared | capacity.Capacity
+    found = asyncio.run(_compared(settings)) if compare else asyncio.run(_measured(settings))
     typer.echo(json.dumps(found.as_json()) if as_json else found.as_text())
 
 
-async def _measured(settings: Settings) -> capacity.Capacity:
-    _tell("loading the model ...")
+async def _compared(settings: Settings) -> comparing.Compared:
+    return comparing.Compared({
+        way.flags: await _measured(way.settings, f"{way.flags}: ", ends=True) for way in comparing.ways(settings)
+    })  # fmt: skip
+
+
+async def _measured(settings: Settings, prefix: str = "", ends: bool = False) -> capacity.Capacity:
+    def tell(what: str) -> None:
+        _tell(prefix + what)
+
+    tell("loading the model ...")
     engine = await choice.opening(settings, lambda: False)()
     try:
-        return await capacity.measured(engine, settings, _tell)
+        return await capacity.measured(engine, settings, tell, ends)
     finally:
         await engine.close()
         if sys.stderr.isatty():

@@ -56,6 +56,19 @@ class Capacity:
     figures: tuple[Figure, ...]
 
     @property
+    def subject(self) -> str:
+        """What was drawn, and by what."""
+        return (
+            f"{self.model}: {self.size} pixels, {self.steps} steps, guidance {self.guidance:g}, variations at strength"
+            f" {self.strength:g}"
+        )
+
+    @property
+    def lone_seconds(self) -> float:
+        """How long an image takes that nobody shares a run with."""
+        return self.figures[0].seconds
+
+    @property
     def best(self) -> dict[str, Figure]:
         """Of each verb the figure with most images per second."""
         verbs = dict.fromkeys(figure.verb for figure in self.figures)
@@ -70,7 +83,7 @@ class Capacity:
         """The same for a program, with what it implies."""
         made = self.best["text-to-image"].images_per_second
         return asdict(self) | {
-            "lone_image_seconds": self.figures[0].seconds,
+            "lone_image_seconds": self.lone_seconds,
             "images_per_hour": round(3600 * made),
             "seconds_for_1500_candidates": round(_RUN_IMAGES / made, 1),
         }
@@ -78,8 +91,7 @@ class Capacity:
     def as_text(self) -> str:
         """A table, and what it implies."""
         lines = [
-            f"{self.model}: {self.size} pixels, {self.steps} steps, guidance {self.guidance:g}, variations at strength"
-            f" {self.strength:g}; {self.replicas} at once",
+            f"{self.subject}; {self.replicas} at once",
             f"{'':16}{'images a run':>14}{'seconds':>10}{'images/s':>10}",
             *(figure.as_text() for figure in self.figures),
         ]
@@ -93,8 +105,14 @@ class Capacity:
         ])  # fmt: skip
 
 
-async def measured(engine: Engine, settings: Settings, tell: Progress) -> Capacity:
+async def measured(engine: Engine, settings: Settings, tell: Progress, ends: bool = False) -> Capacity:
     """Time runs of one image, of two, of four and so on, on all replicas at once.
+
+    Args:
+        engine: Has the model.
+        settings: Its own, and the queue's.
+        tell: Told what is being measured.
+        ends: Whether to time runs of one image and the largest ones alone.
 
     Raises:
         SettingsError: The model makes no images.
@@ -102,7 +120,7 @@ async def measured(engine: Engine, settings: Settings, tell: Progress) -> Capaci
     if engine.info.base_resolution is None:
         raise SettingsError(f"{engine.info.id} writes text: bench measures models that make images")
     recipes = _recipes(engine.info, settings)
-    asked_for = [(verb, images) for verb in recipes for images in _sizes(engine, settings)]
+    asked_for = [(verb, images) for verb in recipes for images in _sizes(engine, settings, ends)]
     figures = []
     for number, (verb, images) in enumerate(asked_for, start=1):
         tell(f"{number} of {len(asked_for)}: {verb}, {images} images a run")
@@ -130,12 +148,12 @@ def _recipes(info: ModelInfo, settings: Settings) -> dict[str, Recipe]:
     }
 
 
-def _sizes(engine: Engine, settings: Settings) -> Sequence[int]:
-    """Powers of two up to the largest run that the queue would make."""
+def _sizes(engine: Engine, settings: Settings, ends: bool) -> Sequence[int]:
+    """Powers of two up to the largest run that the queue would make; or the first and the last of them."""
     loose = settings.model.batching is Batching.MERGE or engine.companions == 1
     most = settings.max_batch if loose else engine.companions
-    sizes = [2**power for power in range(most.bit_length()) if 2**power < most]
-    return [*sizes, most]
+    sizes = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
+    return sorted({sizes[0], most}) if ends else sizes
 
 
 async def _figure(engine: Engine, verb: str, recipe: Recipe, images: int) -> Figure:

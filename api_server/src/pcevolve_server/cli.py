@@ -133,6 +133,7 @@ def bench(
     ip_adapter: model_options.IpAdapter = "",
     max_batch: options.MaxBatch = 16,
     batching: options.BatchingMode = Batching.EXACT,
+    compare: options.Compare = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Measure how many images this machine makes of a model, with the options that it would be served with."""
@@ -145,7 +146,8 @@ def bench(
     from pcevolve_server import benching, logs
 
     logs.configure(options.LogLevel.WARNING)
-    benching.run(Settings(model=loading, engine=engine, replicas=replicas, max_batch=max_batch), as_json)
+    settings = Settings(model=loading, engine=engine, replicas=replicas, max_batch=max_batch)
+    benching.run(settings, as_json, compare)
 
 
 def main() -> None:

@@ -184,4 +184,12 @@ ShutdownSeconds = Annotated[
 MinLogLevel = Annotated[LogLevel, Option(envvar=PREFIX + "LOG_LEVEL", help="JSON lines on stderr.")]
 
 # Of ``pcevolve-server bench``.
+Compare = Annotated[
+    bool,
+    Option(
+        "--compare",
+        help="Try one thread, all cores on one model, and a model in each of several processes, and say which flags"
+        " to serve with.",
+    ),
+]
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]

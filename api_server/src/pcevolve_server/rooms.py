@@ -28,6 +28,11 @@ class Room:
         """Images of one request that always run together."""
         return 1 if self.merges else self.most
 
+    @property
+    def padded(self) -> bool:
+        """Whether a batch costs the same with one image as when it is full."""
+        return self.least > 1
+
 
 class Rooms:
     """The room of each model that an engine has."""

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 # Above this, one image's decoding fills a GPU by itself and a whole batch's would not fit.
 _SLICED_DECODING_PIXELS = 256 * 256
-# More of them wait for each other: two make 45 images per second, one makes 67 (docs/server.md).
+# More of them wait for each other longer than they compute (docs/results/server.md).
 _THREADS_OF_SMALL = 1
 
 
@@ -85,8 +85,12 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
     denoiser = traits.denoiser(pipeline)
     if device.type == "cpu" and (wanted := devices.on_cpu(settings.precision)) != denoiser.dtype:
         precision.lower(denoiser, wanted)
-    if is_small(denoiser) and not traits.recasts_autoencoder(pipeline):
-        decoding.quicken(pipeline.vae.decoder, denoiser.dtype)
+    if is_small(denoiser):
+        denoiser.to(
+            memory_format=torch.channels_last
+        )  # as convolutions on processors want it; only sums round otherwise
+        if not traits.recasts_autoencoder(pipeline):
+            decoding.quicken(pipeline.vae.decoder, denoiser.dtype)
     return str(denoiser.dtype).removeprefix("torch.")
 
 

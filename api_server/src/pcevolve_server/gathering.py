@@ -1,0 +1,54 @@
+"""How long a batch with room waits for company before it runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from pcevolve_server.rooms import Room
+
+_SHARE, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
+"""How long a pause is: a share of a run, within bounds."""
+_MOST_PAUSES = 5
+_MOST_PAUSES_PADDED = 20
+"""Of a batch that costs the same with one image as when it is full."""
+_PATIENCE = 5
+"""Pauses without a newcomer, while fewer wait than are likely to come back."""
+
+
+class Gathering:
+    """Knows what the last run was like, and waits accordingly.
+
+    A padded batch of ``n`` images gains by waiting as long as the next image comes within an ``n``-th of a run: a pause
+    is a fiftieth of one, and newcomers in each of them are gain enough for any ``n`` below fifty. Those who were just
+    answered are likely to ask again, one after the other as their images are written: were a free replica to run with
+    the first few of them, it would be busy when the rest come, and all replicas would go on half full.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet: the first batch waits for the shortest time."""
+        self._seconds, self._answered = 0.0, 0
+
+    def learn(self, seconds: float, images: int) -> None:
+        """Note how long a run took that just ended, and how many images it answered."""
+        self._seconds, self._answered = seconds, images
+
+    async def fill(self, room: Room, waiting: Callable[[], int], stopping: Callable[[], bool]) -> None:
+        """Return when a batch is full, when nobody comes any more, or when it waited long enough.
+
+        Args:
+            room: Of the batch.
+            waiting: How many images wait now.
+            stopping: Whether to give up.
+        """
+        pause = min(max(_LEAST_SECONDS, _SHARE * self._seconds), _MOST_SECONDS)
+        seen, quiet = waiting(), 0
+        for _ in range(_MOST_PAUSES_PADDED if room.padded else _MOST_PAUSES):
+            if stopping() or seen >= room.most or quiet >= self._patience(room, seen):
+                return
+            await asyncio.sleep(pause)
+            quiet = quiet + 1 if waiting() <= seen else 0
+            seen = waiting()
+
+    def _patience(self, room: Room, seen: int) -> int:
+        return _PATIENCE if room.padded and seen < min(room.most, self._answered) else 1

@@ -1,0 +1,72 @@
+"""From rounds to a table, to the numbers that are looked for, and to what the pipeline's own figures imply."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.server.rounds import Round
+from pcevolve_server.diffusion.steady import IMAGES
+
+NAMES = (
+    "images_per_second",
+    "ratio_to_raw_pipeline",
+    "ratio_to_raw_pipeline_at_same_batch",
+    "ratio_to_one_at_a_time",
+)
+"""By task, server and clients. The pipeline's at its best batch, at the exact server's 16, and at 1; never compiled."""
+
+
+def rows(found: Sequence[Round]) -> list[dict[str, Any]]:
+    """One for each task, server and number of clients: medians over turns."""
+    servers = dict.fromkeys(one.server for one in found)
+    return [
+        _row(verb, server, clients, [one for one in found if one.server == server])
+        for verb in found[0].cells
+        for server in servers
+        for clients in found[0].cells[verb]
+    ]
+
+
+def _row(verb: str, server: str, clients: int, turns: Sequence[Round]) -> dict[str, Any]:
+    cells = [one.cells[verb][clients] for one in turns]
+    cell = {name: statistics.median(each[name] for each in cells) for name in cells[0]}
+    batches = turns[0].raw[verb]
+    raw = {batch: statistics.median(one.raw[verb][batch] for one in turns) for batch in batches}
+    best = min(raw, key=raw.__getitem__)
+    values = (1 / cell["wall"], *(raw[batch] / cell["processor"] for batch in (best, IMAGES, 1)))
+    return {
+        "verb": verb,
+        "server": server,
+        "clients": clients,
+        **dict(zip(NAMES, values, strict=True)),
+        "best_batch": best,
+        "raw": raw,
+        **cell,
+    }
+
+
+def headline(table: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a reader looks for, by task, server and clients."""
+    found: dict[str, Any] = {"pipeline": "as the server loads it, never compiled"}
+    for name in NAMES:
+        tasks: dict[str, dict[str, dict[str, float]]] = {}
+        for row in table:
+            cells = tasks.setdefault(row["verb"], {}).setdefault(row["server"], {})
+            cells[str(row["clients"])] = round(row[name], 3)
+        found[name] = tasks
+    return found
+
+
+def fixed_part(raw: Mapping[int, float]) -> tuple[float, float]:
+    """Seconds of a run however many images are in it, and of each image: least squares over full batches.
+
+    Args:
+        raw: Seconds per image by images in a batch; batches of 16 and more count, of which there are at least two.
+    """
+    batches = [batch for batch in raw if batch >= IMAGES]
+    slope, intercept = np.polyfit(batches, [batch * raw[batch] for batch in batches], 1)
+    return max(0.0, float(intercept)), float(slope)

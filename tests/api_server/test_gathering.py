@@ -1,0 +1,105 @@
+"""When a batch with room runs: those who come back are waited for, nobody else is for long."""
+
+import asyncio
+import statistics
+
+import pytest
+from PIL import Image
+
+from pcevolve_server.batcher import Batcher
+from pcevolve_server.gathering import Gathering
+from pcevolve_server.generator import Picture, Recipe, Task
+from pcevolve_server.metrics import Metrics
+from pcevolve_server.rooms import Room
+from pcevolve_server.settings import Settings
+from support.served import FakeGenerator
+from support.virtual_time import passing
+
+RUN_SECONDS, FULL = 0.24, 16
+PADDED, PLAIN = Room(FULL, merges=True, least=FULL), Room(FULL, merges=True)
+
+
+class Padding:
+    """Replicas of a model whose run takes as long for one image as for sixteen."""
+
+    companions, info = FULL, FakeGenerator().info
+
+    def __init__(self, replicas):
+        self.replicas, self.sizes = replicas, []
+
+    async def run(self, asked, _):
+        self.sizes.append(len(asked))
+        await asyncio.sleep(RUN_SECONDS)
+        return [Picture(Image.new("RGB", (8, 8))) for _ in asked]
+
+
+async def loaded(replicas, clients, write_seconds=0.003, seconds=8):
+    """Sizes of batches and waits while clients ask for an image again and again; images are written one by one."""
+    engine, loop, writing = Padding(replicas), asyncio.get_running_loop(), asyncio.Lock()
+    batcher, waits = Batcher(engine, Metrics(), Settings()), []
+
+    async def ask(number):
+        await asyncio.sleep(RUN_SECONDS * number / clients)
+        while loop.time() < seconds:
+            begun = loop.time()
+            await batcher.submit([Task(Recipe(8, 8), "p", "", number)])
+            waits.append(loop.time() - begun)
+            async with writing:
+                await asyncio.sleep(write_seconds)
+
+    await asyncio.gather(*map(ask, range(clients)))
+    await batcher.close()
+    middle = slice(len(engine.sizes) // 3, -replicas)
+    return statistics.mean(engine.sizes[middle]), statistics.median(waits)
+
+
+@pytest.mark.parametrize(("replicas", "clients"), [(1, 32), (2, 32), (2, 64), (4, 64)])
+def test_replicas_run_full_batches_where_enough_clients_ask_again(replicas, clients):
+    size, _ = passing(loaded(replicas, clients))
+    assert size >= 0.95 * FULL
+
+
+def test_few_clients_share_one_batch_and_do_not_wait_for_each_others():
+    size, wait = passing(loaded(1, 8))
+    assert size >= 0.95 * 8
+    assert wait < 1.2 * RUN_SECONDS
+
+
+def test_a_lone_client_waits_for_nobody():
+    assert passing(loaded(2, 1))[1] < 1.05 * RUN_SECONDS
+
+
+async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False):
+    """Seconds that a batch waited while images arrived at these times."""
+    loop, gathering = asyncio.get_running_loop(), Gathering()
+    gathering.learn(seconds, answered)
+    begun = loop.time()
+    await gathering.fill(
+        room, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: stopping
+    )
+    return loop.time() - begun
+
+
+@pytest.mark.parametrize(
+    ("room", "arrivals", "answered", "waited"),
+    [
+        (PADDED, [0.0] * FULL, FULL, 0.0),  # it is full
+        (PADDED, [0.0], 1, 0.02),  # nobody else is likely to come
+        (PADDED, [0.0], FULL, 0.1),  # fifteen more were likely to, and did not
+        (PADDED, [0.0, 0.09, 0.17], FULL, 0.28),  # each newcomer is a reason to wait for the next
+        (PADDED, [place / 12 for place in range(FULL)], FULL, 0.4),  # but not for ever
+        (PLAIN, [0.0], FULL, 0.02),  # companions cost what they cost: they are not waited for
+        (PLAIN, [place / 60 for place in range(FULL)], FULL, 0.1),
+    ],
+)
+def test_a_batch_waits_as_long_as_newcomers_are_worth_it(room, arrivals, answered, waited):
+    assert passing(filled(room, arrivals, answered)) == pytest.approx(waited, abs=0.021)
+
+
+def test_pauses_are_bounded_whatever_a_run_takes():
+    assert passing(filled(PADDED, [0.0], seconds=600)) == pytest.approx(0.05)
+    assert passing(filled(PADDED, [0.0], seconds=0.0)) == pytest.approx(0.004)
+
+
+def test_a_server_that_stops_gathers_nothing():
+    assert passing(filled(PADDED, [0.0], FULL, stopping=True)) == 0
