@@ -56,9 +56,14 @@ def test_a_table_of_real_runs_that_goes_on_where_it_was(client: Client, tmp_path
     ("arguments", "said"),
     [
         (("table9",), "there is no table 'table9': pcevolve bench --list names them"),
-        (("table1", "--smoke", "--full"), "--smoke and --full are two sizes"),
+        (("table1", "--smoke", "--full"), "--smoke, --full and --paper are sizes"),
         (("table1", "--data", "x=y"), "say --public-data if they are public"),
         (("table1", "--model", "a", "--model", "b"), "several models are for table2"),
+        (
+            ("table1", "--encoder", "a", "--encoder", "b"),
+            "several encoders are for figure8 and pe-encoder; give one --encoder",
+        ),
+        (("table1", "--candidates", "0"), "--candidates: Input should be greater than or equal to 1"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_made(

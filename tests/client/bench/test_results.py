@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from pcevolve.bench.cells import FULL, Cell, Place
+from pcevolve.bench.cells import Cell, Place
 from pcevolve.bench.pages import as_json, chart, markdown, svg
 from pcevolve.bench.results import Value, judged
+from pcevolve.bench.sizes import FULL
 from pcevolve.bench.store import Figure, Store
 from pcevolve.bench.tables import table
 
@@ -44,7 +45,7 @@ def test_intervals_are_those_of_student_s_t_over_the_seeds():
 
 
 def test_judges_that_did_not_vote_come_first_and_who_voted_is_said(store: Store):
-    tables = judged(PLACES, store, "accuracy", ("bundled", "cnn", "clip"))
+    tables = judged(PLACES, store, ("accuracy",), ("bundled", "cnn", "clip"))
     assert [(each.judge, each.voted) for each in tables] == [("cnn", False), ("bundled", True)]
     assert tables[0].values["PE", "ε = 4"].mean == pytest.approx(0.6)
     assert ("random", "ε = 4") not in tables[0].values
@@ -62,7 +63,7 @@ def test_a_classifier_without_images_is_in_every_judge_s_table(store: Store):
         (one.run, one.data, one.options, 0, "classifier"),
         [Figure("nearest mean", True, "accuracy", 0.9)],
     )
-    tables = judged([*PLACES, Place("none", "ε = 4", one)], store, "accuracy", ("cnn", "bundled"))
+    tables = judged([*PLACES, Place("none", "ε = 4", one)], store, ("accuracy",), ("cnn", "bundled"))
     assert [each.values["none", "ε = 4"].mean for each in tables] == [0.9, 0.9]
     assert not tables[0].voted
 
@@ -84,12 +85,12 @@ def test_a_classifier_without_images_is_in_every_judge_s_table(store: Store):
 def test_each_measure_has_its_own_columns(tmp_path: Path, measure: str, figures: dict, columns: dict):
     store, one = Store(tmp_path / "figures.sqlite"), cell("pe", 0)
     store.keep(one.key, ("", "", "", 0, ""), [Figure("bundled", True, *each) for each in figures.items()])
-    (found,) = judged([Place("PE", "ε = 4", one)], store, measure, ("bundled",))
+    (found,) = judged([Place("PE", "ε = 4", one)], store, (measure,), ("bundled",))
     assert {column: value.mean for (_, column), value in found.values.items()} == columns
 
 
 def test_a_figure_has_a_line_for_each_row_and_its_names_cannot_be_markup(store: Store):
-    (first, _) = judged([Place("<b>PE", "ε = 4", PLACES[0].cell)], store, "accuracy", ("cnn", "bundled"))
+    (first, _) = judged([Place("<b>PE", "ε = 4", PLACES[0].cell)], store, ("accuracy",), ("cnn", "bundled"))
     drawn = ET.fromstring(svg(chart(table("table6"), first), first.columns))
     assert [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")][-1] == "<b>PE"
     assert len(list(drawn.iter("{http://www.w3.org/2000/svg}polyline"))) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.bench.results import Judged, Value
-from pcevolve.bench.tables import Measure, Table
+from pcevolve.bench.table import Measure, Table
 from pcevolve.durable import write_durably
 from pcevolve.pages.report.charts import HEIGHT, LEFT, RIGHT, WIDTH, Chart, Series
 
@@ -36,20 +36,20 @@ def markdown(table: Table, tables: Sequence[Judged], facts: Sequence[str], pictu
     """The page of a table."""
     lines = [f"# {table.title}", "", f"After {table.source}. {' '.join(facts)}", ""]
     for each in tables:
-        lines += _by_judge(table, each)
+        lines += _by_judge(each)
     lines += [line for name in pictures for line in (f"![{Path(name).stem}]({name})", "")]
     return "\n".join(lines)
 
 
-def _by_judge(table: Table, judged: Judged) -> Iterator[str]:
-    unit = UNITS.get(table.measure, "accuracy, %")
+def _by_judge(judged: Judged) -> Iterator[str]:
+    unit = UNITS.get(judged.measure, "accuracy, %")
     vote = " (**voted**: its encoder selected, which flatters what was selected)" if judged.voted else ""
     yield f"## Judge: {judged.judge}{vote}; {unit}"
     yield ""
     yield "| | " + " | ".join(map(_cell, judged.columns)) + " |"
     yield "|---|" + "---|" * len(judged.columns)
     for row in judged.rows:
-        cells = [spelled(judged.values.get((row, column)), table.measure) for column in judged.columns]
+        cells = [spelled(judged.values.get((row, column)), judged.measure) for column in judged.columns]
         yield f"| {_cell(row)} | " + " | ".join(cells) + " |"
     yield ""
 
@@ -60,7 +60,7 @@ def _cell(text: str) -> str:
 
 def chart(table: Table, judged: Judged) -> Chart:
     """The lines of a figure: a row each, the columns in their order from left to right."""
-    other = table.measure in UNITS
+    other = judged.measure in UNITS
     top = max((each.mean for each in judged.values.values()), default=1.0) if other else 1.0
     spell = "{:g}".format if other else "{:.0%}".format
     series = [each for each in (_series(judged, row) for row in judged.rows) if each.values]
@@ -121,6 +121,11 @@ def _text(root: ET.Element, x: float, y: float, text: str, anchor: str, size: in
     ET.SubElement(root, "text", place).text = text
 
 
+def _plain(text: str) -> str:
+    """For the name of a file."""
+    return "".join(c if c.isalnum() else "-" for c in text)
+
+
 def as_json(tables: Sequence[Judged]) -> dict[str, Any]:
     """Every figure, by judge, row and column."""
     return {
@@ -153,7 +158,7 @@ def written(
     """
     pictures = list(more)
     for each in tables if table.axis else ():
-        name = f"{table.name}-{''.join(c if c.isalnum() else '-' for c in each.judge)}.svg"
+        name = f"{table.name}-{_plain(each.judge)}-{_plain(each.measure)}.svg"
         write_durably(folder / name, svg(chart(table, each), each.columns), 0o644)
         pictures.append(name)
     page = folder / f"{table.name}.md"

@@ -18,7 +18,7 @@ from pcevolve.bench.cells import Cell
 from pcevolve.bench.data import BenchData
 from pcevolve.bench.resembling import kept
 from pcevolve.bench.store import Figure
-from pcevolve.bench.tables import Measure
+from pcevolve.bench.table import Measure
 from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
 from pcevolve.evaluation.closeness import closeness

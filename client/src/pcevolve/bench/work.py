@@ -11,10 +11,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from pcevolve.bench.cells import Cell, Place, Scale
+from pcevolve.bench.cells import Cell, Place
 from pcevolve.bench.data import BenchData
+from pcevolve.bench.sizes import Scale
 from pcevolve.bench.store import Store
-from pcevolve.bench.tables import Measure, Table
+from pcevolve.bench.table import Measure, Table
 from pcevolve.bench.trial import NEAREST_MEAN, Job, carried_out
 from pcevolve.errors import ClientError
 from pcevolve.methods import METHODS
@@ -99,7 +100,12 @@ def _is_known(asked: Asked, cell: Cell) -> bool:
     )
     if cell.yardstick == "classifier":
         return (NEAREST_MEAN, "accuracy") in found
-    wanted = {(judge, name) for judge in asked.judges for name in _names(asked.table.measure, judge, cell)}
+    wanted = {
+        (judge, name)
+        for judge in asked.judges
+        for measure in asked.table.measures
+        for name in _names(measure, judge, cell)
+    }
     return wanted <= found
 
 
@@ -118,7 +124,7 @@ def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
 
 def _job(asked: Asked, cells: Sequence[Cell], connection: Mapping[str, Any]) -> Job:
     data = next(each for each in asked.data if each.name == cells[0].data)
-    measures = frozenset({asked.table.measure})
+    measures = frozenset(asked.table.measures)
     return Job(tuple(cells), data, asked.root(cells[0]), connection, asked.judges, measures)
 
 

@@ -11,13 +11,17 @@ import typer
 from rich.console import Console
 from rich.table import Table as Shown
 
+from pcevolve.bench.sizes import Sizes
 from pcevolve.bench.tables import TABLES
+from pcevolve.cli.options import given, takes
 from pcevolve.errors import UsageError
+from pcevolve.public.options import checked
 
 TEXT = "text"
 """Name of the table of texts."""
 
 
+@takes(Sizes)
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",
     listed: Annotated[
@@ -27,7 +31,19 @@ def bench(
         bool, typer.Option("--smoke", help="Small runs, two seeds: minutes, to see that everything works.")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Runs of the papers' size, three seeds: hours (the default).")
+        bool,
+        typer.Option(
+            "--full",
+            help="100 images and 10 shots per class, PCEvolve's size, three seeds: hours (the default).",
+        ),
+    ] = False,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper",
+            help="The sizes of the table's own paper, its encoder, and all held-out images; for pe-* 5,000 images "
+            "and shots per class.",
+        ),
     ] = False,
     data: Annotated[
         list[str] | None,
@@ -55,8 +71,12 @@ def bench(
     dialect: Annotated[str, typer.Option(help="How the API speaks.")] = "getimg",
     api_key_file: Annotated[Path | None, typer.Option(help="File with the API key (mode 600).")] = None,
     encoder: Annotated[
-        str, typer.Option(help="The encoder that selects, where the table does not say.")
-    ] = "bundled",
+        list[str] | None,
+        typer.Option(
+            help="The encoder that selects; figure8 and pe-encoder take several. Default: bundled, or the paper's with "
+            "--paper."
+        ),
+    ] = None,
     judge: Annotated[
         list[str] | None,
         typer.Option(help="As for evaluate; once for each. Default: cnn, and the encoder that selects."),
@@ -71,6 +91,7 @@ def bench(
     out: Annotated[Path, typer.Option(help="Folder of figures, runs and pages; all tables share it.")] = Path(
         "bench"
     ),
+    **options: object,
 ) -> None:
     """Make a table of the papers, or go on with it: real runs over HTTP, judged on held-out images.
 
@@ -79,8 +100,8 @@ def bench(
     if listed:
         _list()
         return
-    if smoke and full:
-        raise UsageError("--smoke and --full are two sizes: give one of them")
+    if smoke + full + paper > 1:
+        raise UsageError("--smoke, --full and --paper are sizes: give one of them")
     if data and not public_data:
         raise UsageError(
             "a table makes dozens of runs on the same images, whose guarantees add up to none: say --public-data if "
@@ -95,17 +116,18 @@ def bench(
 
     wanted = Wanted(
         name=name,
-        smoke=smoke,
+        size="smoke" if smoke else "paper" if paper else "full",
         data=tuple(data or ()),
         api=api,
         models=tuple(model or ("bundled",)),
         dialect=dialect,
         api_key_file=api_key_file,
-        encoder=encoder,
-        judges=tuple(dict.fromkeys(judge or ("cnn", encoder))),
+        encoders=tuple(dict.fromkeys(encoder or ())),
+        judges=tuple(dict.fromkeys(judge or ())),
         seeds=seeds,
         processes=processes or os.cpu_count() or 1,
         out=out.absolute(),
+        sizes=checked(Sizes, given(options)),
     )
     console = error_console()
     with told_of(console, f"bench {name}") as told:

@@ -1,0 +1,97 @@
+"""The tables, figures and ablations of Private Evolution (Lin et al., ICLR 2024)."""
+
+from __future__ import annotations
+
+from pcevolve.bench.table import COUNTS, OURS, PE, PE_EPSILONS, PE_PAPER, SHOT_COUNTS, Table, value_columns
+
+PE_TABLES: tuple[Table, ...] = (
+    Table(
+        "pe-accuracy",
+        "Private Evolution's accuracy by privacy budget",
+        "Private Evolution, Table 1 and Figure 5",
+        (PE, OURS),
+        PE_EPSILONS,
+        axis="ε",
+        original=PE_PAPER,
+    ),
+    Table(
+        "pe-fid",
+        "Private Evolution's Fréchet distance by privacy budget",
+        "Private Evolution, Figure 4",
+        (PE, OURS),
+        PE_EPSILONS,
+        measures=("fid",),
+        axis="ε",
+        original=PE_PAPER,
+    ),
+    Table(
+        "pe-private",
+        "Private Evolution by the number of private images",
+        "Private Evolution, appendix, number of private samples",
+        (PE, OURS),
+        SHOT_COUNTS,
+        axis="K",
+        original=PE_PAPER,
+    ),
+    Table(
+        "pe-lookahead",
+        "Private Evolution's lookahead",
+        "Private Evolution, Figure 38",
+        (PE,),
+        value_columns("lookahead", (0, 1, 4, 8), "k"),
+        axis="k",
+        original=PE_PAPER,
+    ),
+    Table(
+        "pe-samples",
+        "Private Evolution by population size",
+        "Private Evolution, Figure 39",
+        (PE,),
+        COUNTS,
+        axis="N",
+        original=PE_PAPER,
+    ),
+    Table(
+        "pe-threshold",
+        "Private Evolution's threshold",
+        "Private Evolution, Figure 40",
+        (PE,),
+        value_columns("threshold", (0.0, 1.0, 2.0, 4.0), "H"),
+        axis="H",
+        original=PE_PAPER,
+    ),
+    Table(
+        "pe-votes",
+        "How many candidates each private image votes for",
+        "Lin et al.'s published code, num_nearest_neighbors",
+        (PE,),
+        value_columns("votes", (1, 2, 5, 10), "q"),
+        axis="q",
+        original=PE_PAPER,
+    ),
+    Table(
+        "pe-spread",
+        "How far votes are spread: standard deviation of the noisy counts above the threshold, by iteration",
+        "Private Evolution, Figure 20",
+        (PE,),
+        measures=("votes",),
+        axis="iteration",
+        original=PE_PAPER,
+    ),
+    Table(
+        "pe-dimension",
+        "Intrinsic dimension of embeddings: of datasets, and of the held-out images (in the row of the shots)",
+        "Private Evolution, Figure 9",
+        (PE, OURS),
+        measures=("dimension",),
+        original=PE_PAPER,
+    ),
+    Table(
+        "pe-encoder",
+        "Private Evolution by encoder (--encoder, once for each)",
+        "Private Evolution, Figure 41",
+        (PE,),
+        by="encoder",
+        original=PE_PAPER,
+    ),
+)
