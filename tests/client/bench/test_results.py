@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
+from pcevolve.bench.bars import bars
 from pcevolve.bench.cells import Cell, Place
-from pcevolve.bench.pages import as_json, chart, markdown, svg
+from pcevolve.bench.curves import chart, svg
+from pcevolve.bench.pages import as_json, markdown
 from pcevolve.bench.results import Value, judged
 from pcevolve.bench.sizes import FULL
 from pcevolve.bench.store import Figure, Store
@@ -77,6 +79,16 @@ def test_a_classifier_without_images_is_in_every_judge_s_table(store: Store):
             {"accuracy": 0.5, "accuracy@0": 0.3, "accuracy@1": 0.5},
             {"ε = 4, 0": 0.3, "ε = 4, 1": 0.5},
         ),
+        (
+            "loss",
+            {"accuracy": 0.5, "loss@0": 1.1, "loss@1": 0.2, "accuracy@1": 0.4},
+            {"ε = 4, 0": 1.1, "ε = 4, 1": 0.2},
+        ),
+        (
+            "noise",
+            {"accuracy": 0.5, "votes cast": 10.0, "noise cast": 400.0},
+            {"ε = 4, votes": 10.0, "ε = 4, noise": 400.0},
+        ),
         ("fid", {"accuracy": 0.5, "fid": 12.0}, {"ε = 4": 12.0}),
         ("dimension", {"accuracy": 0.5, "dimension": 12.0}, {"ε = 4": 12.0}),
         ("votes", {"accuracy": 0.5, "votes@1": 2.0, "accuracy@1": 0.4}, {"ε = 4, 1": 2.0}),
@@ -100,3 +112,28 @@ def test_figures_of_one_cell_are_kept_whole_and_replaced_by_newer_ones(store: St
     one = cell("pe", 0)
     store.keep(one.key, (one.run, one.data, one.options, 0, ""), [Figure("cnn", False, "accuracy", 0.9)])
     assert {(each.judge, each.value) for each in store.figures(one.key)} == {("bundled", 0.6), ("cnn", 0.9)}
+
+
+def test_a_table_without_an_axis_is_drawn_as_a_bar_for_each_figure_from_zero(store: Store):
+    (first, _) = judged(PLACES, store, ("accuracy",), ("cnn", "bundled"))
+    drawn = ET.fromstring(bars("Accuracy", first))
+    name = "{http://www.w3.org/2000/svg}"
+    (bar,) = list(drawn.iter(f"{name}rect"))[1:]
+    texts = [each.text for each in drawn.iter(f"{name}text")]
+    assert {"PE", "random", "60.0 ± 24.8", "ε = 4"} <= set(texts)
+    ticks = {
+        each.text: float(each.get("x")) for each in drawn.iter(f"{name}text") if each.text in {"0%", "100%"}
+    }
+    assert float(bar.get("x")) == ticks["0%"]
+    assert float(bar.get("width")) == pytest.approx(0.6 * (ticks["100%"] - ticks["0%"]), abs=0.2)
+
+
+def test_a_table_of_two_measures_tells_each_with_its_own_unit(tmp_path: Path):
+    store, one = Store(tmp_path / "figures.sqlite"), cell("pe", 0)
+    figures = [Figure("bundled", True, "fid", 12.0), Figure("bundled", True, "accuracy", 0.5)]
+    store.keep(one.key, ("", "", "", 0, ""), figures)
+    tables = judged([Place("PE", "ε = 4", one)], store, ("fid", "accuracy"), ("bundled",))
+    page = markdown(table("pe-fid"), tables, [], [])
+    assert page.index("Fréchet distance") < page.index("accuracy, %")
+    assert "| PE | 12.0 |" in page
+    assert "| PE | 50.0 |" in page

@@ -12,7 +12,7 @@ from typing import Any
 from pcevolve.bench.data import BenchData
 from pcevolve.bench.resembling import POOL
 from pcevolve.bench.sizes import Scale
-from pcevolve.bench.table import CONTROLS, Table, Variant, Yardstick
+from pcevolve.bench.table import Table, Variant, Yardstick
 from pcevolve.methods import METHODS
 
 OF_SELECTION = frozenset({"delta", "encoder", "epsilon", "lookahead", "relation", "subsample"})
@@ -94,7 +94,7 @@ def places(
         columns: See ``columns_of``.
         common: Options of all runs, as far as they concern them: which API and model, and what a person said.
     """
-    rows = [*table.rows, *(each for each in CONTROLS if each not in table.rows)]
+    rows = [*table.rows, *(each for each in table.controls if each not in table.rows)]
     for seed, source, column, row in product(range(scale.seeds), data, columns, rows):
         options = _options(row, column, scale, source.words, common)
         cell = Cell(source.name, json.dumps(options, sort_keys=True), seed, row.yardstick, scale.tested)
@@ -112,6 +112,8 @@ def _options(
     row: Variant, column: Variant, scale: Scale, words: str, common: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Options of a run: what all have in common, the row's, and the column's as far as they concern the row."""
+    if row.yardstick == "untrained":
+        return {"domain": words, "method": "t2i"}
     if row.yardstick == "shots":
         return {"domain": words, "method": "t2i", "subsample": column.options.get("subsample", scale.shots)}
     method = METHODS[row.options["method"]]

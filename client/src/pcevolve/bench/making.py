@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pcevolve.bench.cells import columns_of, places
-from pcevolve.bench.data import BenchData, described, digits, given
+from pcevolve.bench.data import PAPERS_DATA, BenchData, data_table, described, digits, given
 from pcevolve.bench.pages import as_json, written
 from pcevolve.bench.results import Judged, judged
 from pcevolve.bench.sheets import sheets
@@ -113,7 +113,7 @@ class Made:
 
     def as_json(self) -> dict[str, Any]:
         """For programs: what the table is about under ``judges``, what else was measured under ``also``."""
-        first, *rest = self.table.measures
+        first, *rest = self.table.measures or ("accuracy",)
         return {
             "table": self.table.name,
             "scale": self.scale.name,
@@ -142,7 +142,9 @@ def made(wanted: Wanted, told: Told) -> Made:
     folder = asked.out / "tables" / asked.scale.name
     folder.mkdir(parents=True, exist_ok=True)
     pictures = sheets(asked, folder) if asked.table.sheets else []
-    page = written(folder, asked.table, tables, list(_facts(wanted, asked)), pictures)
+    facts = list(_facts(wanted, asked)) if asked.places else [f"The paper's own: {PAPERS_DATA}"]
+    below = [] if asked.places else data_table(asked.data)
+    page = written(folder, asked.table, tables, facts, pictures, below)
     return Made(asked.table, asked.scale, tuple(tables), page, tuple(faults))
 
 
@@ -186,7 +188,8 @@ def _iterations(wanted: Wanted, asked: Asked) -> Iterator[str]:
     scale, classes = asked.scale, max(count for _, count, *_ in described(asked.data))
     budget = Budget(parse_epsilon(wanted.sizes.epsilon or USUAL_EPSILON), AUTO_DELTA)
     scope = Scope("replace-one", 1, classes, scale.shots, scale.candidates)
-    rows = {row.options["method"]: METHODS[row.options["method"]] for row in asked.table.rows}
+    names = dict.fromkeys(row.options["method"] for row in asked.table.rows if not row.yardstick)
+    rows = {name: METHODS[name] for name in names}
     rounds = {name: each.iterations(scale.rounds_of(each), budget, scope) for name, each in rows.items()}
     yield f"Iterations T: {', '.join(f'{name} {count}' for name, count in rounds.items())}."
 

@@ -20,17 +20,18 @@ PE_TABLES: tuple[Table, ...] = (
         "Private Evolution, Figure 4",
         (PE, OURS),
         PE_EPSILONS,
-        measures=("fid",),
+        measures=("fid", "accuracy"),
         axis="ε",
         original=PE_PAPER,
     ),
     Table(
         "pe-private",
         "Private Evolution by the number of private images",
-        "Private Evolution, appendix, number of private samples",
+        "Private Evolution, Table 2",
         (PE, OURS),
         SHOT_COUNTS,
         axis="K",
+        measures=("fid", "accuracy"),
         original=PE_PAPER,
     ),
     Table(
@@ -40,6 +41,7 @@ PE_TABLES: tuple[Table, ...] = (
         (PE,),
         value_columns("lookahead", (0, 1, 4, 8), "k"),
         axis="k",
+        measures=("fid", "accuracy"),
         original=PE_PAPER,
     ),
     Table(
@@ -49,6 +51,7 @@ PE_TABLES: tuple[Table, ...] = (
         (PE,),
         COUNTS,
         axis="N",
+        measures=("fid", "accuracy"),
         original=PE_PAPER,
     ),
     Table(
@@ -58,6 +61,7 @@ PE_TABLES: tuple[Table, ...] = (
         (PE,),
         value_columns("threshold", (0.0, 1.0, 2.0, 4.0), "H"),
         axis="H",
+        measures=("fid", "accuracy"),
         original=PE_PAPER,
     ),
     Table(
@@ -67,6 +71,7 @@ PE_TABLES: tuple[Table, ...] = (
         (PE,),
         value_columns("votes", (1, 2, 5, 10), "q"),
         axis="q",
+        measures=("fid", "accuracy"),
         original=PE_PAPER,
     ),
     Table(
@@ -92,6 +97,7 @@ PE_TABLES: tuple[Table, ...] = (
         "Private Evolution, Figure 41",
         (PE,),
         by="encoder",
+        measures=("fid", "accuracy"),
         original=PE_PAPER,
     ),
 )

@@ -18,8 +18,13 @@ FEWEST = 3
 """Seeds of an interval; that of two is wider than the axis."""
 
 
-BY_ITERATION: Mapping[Measure, str] = {"by iteration": "accuracy", "votes": "votes"}
+BY_ITERATION: Mapping[Measure, str] = {"by iteration": "accuracy", "loss": "loss", "votes": "votes"}
 """Measures that have a figure after each iteration T, and what these are called before ``@T``."""
+PAIRS: Mapping[Measure, tuple[tuple[str, str], ...]] = {
+    "mixed": (("accuracy", "alone"), ("mixed", "with the shots")),
+    "noise": (("votes cast", "votes"), ("noise cast", "noise")),
+}
+"""Measures of two figures, and what their columns are called."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +111,8 @@ def _values(place: Place, own: Sequence[Figure], measure: Measure) -> list[tuple
         return [
             (f"{place.column}, {at}", value) for (name, found, at), value in parts if found and name == wanted
         ]
-    if measure == "mixed":
-        shown = [(f"{place.column}, alone", by_name.get("accuracy"))]
-        shown += [(f"{place.column}, with the shots", by_name.get("mixed"))]
-        return [(name, value) for name, value in shown if value is not None]
-    wanted = measure if measure in ("fid", "dimension") else "accuracy"
-    return [(place.column, by_name[wanted])] if wanted in by_name else []
+    if measure in PAIRS:
+        return [
+            (f"{place.column}, {said}", by_name[name]) for name, said in PAIRS[measure] if name in by_name
+        ]
+    return [(place.column, by_name[measure])] if measure in by_name else []

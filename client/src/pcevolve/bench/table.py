@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-Yardstick: TypeAlias = Literal["", "shots", "classifier", "resembling"]
-Measure: TypeAlias = Literal["accuracy", "mixed", "fid", "by iteration", "votes", "dimension"]
+Yardstick: TypeAlias = Literal["", "shots", "classifier", "resembling", "untrained"]
+Measure: TypeAlias = Literal[
+    "accuracy", "mixed", "fid", "by iteration", "loss", "votes", "noise", "dimension"
+]
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class Variant:
         name: For people.
         options: By the names of the run's settings.
         yardstick: What is judged in place of a run's images: the private ``shots`` themselves, the ``classifier`` that
-            the run released, without any image, or of the run's images those that ``resembling`` keeps.
+            the run released, without any image, of the run's images those that ``resembling`` keeps, or an
+            ``untrained`` head.
     """
 
     name: str
@@ -54,6 +57,9 @@ class Original:
         return f"{sizes}; {self.said}" if self.said else sizes
 
 
+RUNLESS: frozenset[Yardstick] = frozenset({"shots", "untrained"})
+"""Yardsticks that need no run."""
+
 PCEVOLVE_PAPER = Original(
     100,
     10,
@@ -72,6 +78,36 @@ PE_PAPER = Original(
 )
 
 
+B = Variant("B (t2i)", {"method": "t2i"})
+RF = Variant("RF (not private)", {"method": "t2i"}, "resembling")
+LE = Variant("LE (grammar)", {"method": "le"})
+RANDOM = Variant("random", {"method": "random"})
+SHOTS = Variant("private shots (no guarantee)", yardstick="shots")
+INIT = Variant("Init (untrained head)", yardstick="untrained")
+NO_IMAGES = Variant("dp-means, no images", {"method": "dp-means"}, "classifier")
+CONTROLS = (RANDOM, B, SHOTS)
+"""In every table of datasets: a loop that looks at nothing, prompts alone, and the private images themselves."""
+PE = Variant("PE", {"method": "pe"})
+PE_EM = Variant("PE-EM", {"method": "pe-em"})
+PCEVOLVE = Variant("PCEvolve", {"method": "pcevolve"})
+PCEVOLVE_GM = Variant("PCEvolve-GM", {"method": "pcevolve-gm"})
+OURS = Variant("dp-means (ours)", {"method": "dp-means"})
+LOOPS = (PE, PCEVOLVE, OURS)
+ALL = (INIT, RF, LE, *LOOPS, NO_IMAGES)
+"""The rows of the PCEvolve paper's comparisons that need no other model than the API's, and ours."""
+
+
+def value_columns(option: str, values: tuple[Any, ...], sign: str) -> tuple[Variant, ...]:
+    """A column for each value of an option."""
+    return tuple(Variant(f"{sign} = {value:g}", {option: value}) for value in values)
+
+
+EPSILONS = tuple(Variant(f"ε = {value}", {"epsilon": value}) for value in ("4", "8", "10", "20"))
+PE_EPSILONS = tuple(Variant(f"ε = {value}", {"epsilon": value}) for value in ("0.67", "1", "2", "3.34", "10"))
+COUNTS = value_columns("candidates", (50, 100, 150, 200, 500), "N")
+SHOT_COUNTS = value_columns("subsample", (1, 5, 10, 25, 50), "K")
+
+
 @dataclass(frozen=True)
 class Table:
     """One table or figure of a paper.
@@ -80,10 +116,11 @@ class Table:
         name: What ``pcevolve bench`` calls it.
         title: What it shows.
         source: Where the original stands.
-        rows: Besides the controls, which are in every table.
+        rows: Besides the controls.
         columns: Variants of every row, where they concern it; one without a name for a table over data sets alone.
         measures: What is shown, a part of the page for each.
         axis: What the columns are values of, for a figure; empty for a table without one.
+        controls: Rows that are in every table of datasets.
         sheets: Whether pictures of the datasets are shown side by side.
         by: What is named on the command line, once for each column; empty for columns of the table's own.
         original: Sizes of the paper's own runs.
@@ -96,33 +133,7 @@ class Table:
     columns: tuple[Variant, ...] = (Variant(""),)
     measures: tuple[Measure, ...] = ("accuracy",)
     axis: str = ""
+    controls: tuple[Variant, ...] = CONTROLS
     sheets: bool = False
     by: Literal["", "model", "encoder"] = ""
     original: Original = PCEVOLVE_PAPER
-
-
-B = Variant("B (t2i)", {"method": "t2i"})
-RF = Variant("RF (not private)", {"method": "t2i"}, "resembling")
-LE = Variant("LE (grammar)", {"method": "le"})
-RANDOM = Variant("random", {"method": "random"})
-SHOTS = Variant("private shots", yardstick="shots")
-NO_IMAGES = Variant("dp-means, no images", {"method": "dp-means"}, "classifier")
-CONTROLS = (RANDOM, B, SHOTS)
-"""In every table: a loop that looks at nothing, prompts alone, and the private images themselves."""
-PE = Variant("PE", {"method": "pe"})
-PE_EM = Variant("PE-EM", {"method": "pe-em"})
-PCEVOLVE = Variant("PCEvolve", {"method": "pcevolve"})
-PCEVOLVE_GM = Variant("PCEvolve-GM", {"method": "pcevolve-gm"})
-OURS = Variant("dp-means (ours)", {"method": "dp-means"})
-LOOPS = (PE, PCEVOLVE, OURS)
-
-
-def value_columns(option: str, values: tuple[Any, ...], sign: str) -> tuple[Variant, ...]:
-    """A column for each value of an option."""
-    return tuple(Variant(f"{sign} = {value:g}", {option: value}) for value in values)
-
-
-EPSILONS = tuple(Variant(f"ε = {value}", {"epsilon": value}) for value in ("4", "8", "10", "20"))
-PE_EPSILONS = tuple(Variant(f"ε = {value}", {"epsilon": value}) for value in ("0.67", "1", "2", "3.34", "10"))
-COUNTS = value_columns("candidates", (50, 100, 150, 200, 500), "N")
-SHOT_COUNTS = value_columns("subsample", (1, 5, 10, 25, 50), "K")

@@ -13,12 +13,14 @@ from typing import Any
 
 from pcevolve.bench.cells import Cell, Place
 from pcevolve.bench.data import BenchData
+from pcevolve.bench.results import BY_ITERATION
 from pcevolve.bench.sizes import Scale
 from pcevolve.bench.store import Store
 from pcevolve.bench.table import Measure, Table
 from pcevolve.bench.trial import NEAREST_MEAN, Job, carried_out
 from pcevolve.errors import ClientError
 from pcevolve.methods import METHODS
+from pcevolve.run.judges import CNN
 from pcevolve.run.local_server import local_server
 
 Told = Callable[[int, int], None]
@@ -111,14 +113,17 @@ def _is_known(asked: Asked, cell: Cell) -> bool:
 
 def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
     """What a judge has to say of a cell before it is done."""
-    if measure in ("fid", "dimension") and judge != "cnn":
+    if measure in ("fid", "dimension") and judge != CNN and cell.yardstick != "untrained":
         return {"accuracy", measure}
-    if measure == "votes" and METHODS[cell.settings()["method"]].selector == "votes":
-        return {"accuracy", "votes@1"}
+    if measure == "votes":
+        counts = METHODS[cell.settings()["method"]].selector == "votes"
+        return {"accuracy", "votes@1"} if counts else {"accuracy"}
     if measure == "mixed" and not cell.yardstick:
         return {"accuracy", "mixed"}
-    if measure == "by iteration" and not cell.yardstick:
-        return {"accuracy", "accuracy@0"}
+    if measure == "noise":
+        return {"accuracy", "votes cast", "noise cast"}
+    if measure in BY_ITERATION and not cell.yardstick and (measure != "loss" or judge != CNN):
+        return {"accuracy", f"{BY_ITERATION[measure]}@0"}
     return {"accuracy"}
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pcevolve.encoders import BUNDLED, WORDS, load_encoder
 from pcevolve.encoders.choice import PREFERRED, is_fetched, resolved
 from pcevolve.encoders.pixels import pixel_array
-from pcevolve.evaluation.heads import CNN_SIDE, Predict, Training, train_cnn
+from pcevolve.evaluation.heads import CNN_SIDE, Predict, Training, train_cnn, untrained_cnn
 from pcevolve.evaluation.ngrams import hashed_ngrams
-from pcevolve.evaluation.protocol import train_papers_head
+from pcevolve.evaluation.protocol import train_papers_head, untrained_head
 from pcevolve.modality.medium import Item
 from pcevolve.public.modalities import Kind
 
@@ -33,12 +33,14 @@ class Judge:
         voted: Whether it saw the candidates when the run selected, which flatters what was selected.
         look: From images to features, a row each; NaN where there is none.
         train: From features and a seed to a classifier.
+        untrained: The same classifier before it is trained; of the features it takes their width alone.
     """
 
     name: str
     voted: bool
     look: Callable[[Sequence[Item | None]], Features]
     train: Callable[[Training, int], Predict]
+    untrained: Callable[[Training, int], Predict]
 
 
 def judges_of(names: Iterable[str], voter: str | None, device: str, kind: Kind = "image") -> list[Judge]:
@@ -60,10 +62,18 @@ def judges_of(names: Iterable[str], voter: str | None, device: str, kind: Kind =
 
 def _judge(name: str, voter: str | None, device: str, kind: Kind) -> Judge:
     if name == NGRAMS and kind == "text":
-        return Judge(NGRAMS, voted=False, look=hashed_ngrams, train=train_papers_head)
+        return Judge(
+            NGRAMS, voted=False, look=hashed_ngrams, train=train_papers_head, untrained=untrained_head
+        )
     if name == CNN and kind == "image":
-        return Judge(CNN, voted=False, look=lambda images: pixel_array(images, CNN_SIDE), train=train_cnn)
+        return Judge(
+            CNN,
+            voted=False,
+            look=lambda images: pixel_array(images, CNN_SIDE),
+            train=train_cnn,
+            untrained=untrained_cnn,
+        )
     named, _, weights = name.partition("=")
     encoder = load_encoder(resolved(named, kind)[0], weights or None, device)
     voted = voter is not None and named.partition("+")[0] == voter.partition("+")[0]
-    return Judge(name, voted, encoder.embed, train_papers_head)
+    return Judge(name, voted, encoder.embed, train_papers_head, untrained_head)
