@@ -7,10 +7,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pcevolve import audit
 from support.processes import Client
+from support.served import wait_until
 
 SMALL = ("--smoke", "--seeds", "1", "--judge", "bundled", "--processes", "2")
 
@@ -79,3 +81,29 @@ def test_the_list_names_every_table(client: Client):
     shown = client("bench", "--list")
     assert shown.returncode == 0
     assert all(name in shown.stdout for name in ("table1", "figure8", "pe-lookahead"))
+
+
+def test_a_bench_that_is_killed_leaves_no_process_and_goes_on_where_it_was(client: Client, tmp_path: Path):
+    out = tmp_path / "out"
+    command = client.installed("bench", "figure6", *SMALL, "--out", out)
+    with (tmp_path / "log").open("wb") as log:
+        begun = psutil.Popen(command, env=client.environment(), stdout=log, stderr=log)
+    wait_until(lambda: measured(out) >= 1, 400)
+    started = begun.children(recursive=True)
+    assert len(started) >= 3, "workers and a server"
+    begun.kill()
+    _, alive = psutil.wait_procs([begun, *started], timeout=60)
+    assert not alive
+    kept = measured(out)
+    made = asked(client, "figure6", *SMALL, "--out", out)
+    assert made["faults"] == []
+    assert measured(out) >= kept >= 1
+    assert len(made["judges"]["bundled"]["rows"]["PE"]) == 1
+
+
+def measured(out: Path) -> int:
+    """Cells that are in the database."""
+    if not (out / "figures.sqlite").is_file():
+        return 0
+    with closing(sqlite3.connect(out / "figures.sqlite", timeout=60)) as connection:
+        return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0])

@@ -57,9 +57,7 @@ def test_a_verdict_has_the_golden_numbers():
 
 
 def test_the_loss_on_what_was_learnt_falls_below_that_of_a_head_that_learnt_nothing():
-    random = np.random.default_rng(0)
-    targets = np.repeat([0, 1], 20)
-    training = Training(random.normal(size=(40, 5)) + 4 * targets[:, None], targets, 2)
+    training = Training(*blobs(300, seed=0), 3)
     before, after = untrained_head(training, 0), train_papers_head(training, 0)
     assert after.loss(training) < 0.5 * before.loss(training)
     assert before.loss(training) > 0.3

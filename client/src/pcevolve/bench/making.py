@@ -16,6 +16,7 @@ from pcevolve.bench.sizes import FULL, SMOKE, USUAL_EPSILON, Scale, Sizes
 from pcevolve.bench.table import Measure, Table
 from pcevolve.bench.tables import TABLES, table
 from pcevolve.bench.work import Asked, Told, filled
+from pcevolve.bench.workers import Cluster, Workers
 from pcevolve.errors import UsageError
 from pcevolve.methods import AUTO_DELTA, METHODS, Scope
 from pcevolve.privacy import Budget
@@ -39,7 +40,7 @@ class Wanted:
     encoders: tuple[str, ...]
     judges: tuple[str, ...]
     seeds: int | None
-    processes: int
+    workers: Workers
     out: Path
     sizes: Sizes = field(default_factory=Sizes)
 
@@ -155,6 +156,10 @@ def _asked(wanted: Wanted) -> Asked:
             those = " and ".join(each.name for each in TABLES.values() if each.by == option)
             raise UsageError(f"several {option}s are for {those}; give one --{option}")
     data = tuple(given(text) for text in wanted.data) or (digits(wanted.out / "data"),)
+    if isinstance(wanted.workers, Cluster) and wanted.workers.address and wanted.api is None:
+        raise UsageError(
+            "--ray-address: its machines cannot reach a server on this one; say where one is with --api"
+        )
     if len({each.name for each in data}) < len(data):
         raise UsageError("--data: two data sets have the same words, by which tables tell them apart")
     columns = columns_of(chosen, scale, wanted.models, wanted.selecting)
@@ -166,7 +171,7 @@ def _asked(wanted: Wanted) -> Asked:
         out=wanted.out,
         judges=wanted.asked_judges,
         connection=wanted.connection,
-        processes=wanted.processes,
+        workers=wanted.workers,
     )
 
 

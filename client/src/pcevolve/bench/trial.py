@@ -76,7 +76,11 @@ class Job:
         )
 
 
-def carried_out(job: Job) -> list[tuple[Cell, list[Figure]]]:
+Found = list[tuple[Cell, list[Figure]]]
+"""What was measured of each cell."""
+
+
+def carried_out(job: Job) -> Found:
     """Make the run, or the rest of it, and ask the judges.
 
     Raises:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -17,6 +18,11 @@ from pcevolve.cli.options import given, takes
 from pcevolve.errors import UsageError
 from pcevolve.public.options import checked
 
+if TYPE_CHECKING:
+    from pcevolve.bench.workers import Workers
+
+Told = Callable[[int, int], None]
+ENGINES = ("local", "ray")
 TEXT = "text"
 """Name of the table of texts."""
 
@@ -88,6 +94,14 @@ def bench(
         int | None,
         typer.Option(min=1, max=256, help="Runs at a time; as many as there are processors if not given."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(help="Where runs are carried out: local (processes), or ray (pcevolve[ray])."),
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT of your own Ray cluster; all of it has to see --data and --out."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of figures, runs and pages; all tables share it.")] = Path(
         "bench"
     ),
@@ -125,19 +139,46 @@ def bench(
         encoders=tuple(dict.fromkeys(encoder or ())),
         judges=tuple(dict.fromkeys(judge or ())),
         seeds=seeds,
-        processes=processes or os.cpu_count() or 1,
+        workers=_workers(engine, ray_address, processes or os.cpu_count() or 1, out.absolute()),
         out=out.absolute(),
         sizes=checked(Sizes, given(options)),
     )
     console = error_console()
     with told_of(console, f"bench {name}") as told:
-        found = made(wanted, told)
+        found = made(wanted, _announcing(told, console, wanted.sizes.max_cost))
     console.print(found.page.read_text())
     for fault in found.faults:
         console.print(f"not done: {fault}")
     typer.echo(json.dumps(found.as_json()))
     if found.faults:
         raise typer.Exit(1)
+
+
+def _workers(engine: str, address: str | None, most: int, out: Path) -> Workers:
+    """Who carries out the runs.
+
+    Raises:
+        UsageError: There is no such engine, or it has no address.
+    """
+    from pcevolve.bench.workers import Cluster, Processes
+
+    if engine not in ENGINES:
+        raise UsageError(f"--engine {engine}: choose one of {', '.join(ENGINES)}")
+    if engine == "local" and address is not None:
+        raise UsageError("--ray-address is for --engine ray: give both, or neither")
+    return Processes(most) if engine == "local" else Cluster(most, address, out / "cluster")
+
+
+def _announcing(told: Told, console: Console, most: float | None) -> Told:
+    """Say before the first run how many there are, and what all of them may cost together."""
+
+    def announced(done: int, total: int) -> None:
+        if not done:
+            bound = "" if most is None else f", at most {most:g} each and {most * total:g} together"
+            console.print(f"{total} runs to make{bound}")
+        told(done, total)
+
+    return announced
 
 
 def _texts(name: str, out: Path, smoke: bool, seeds: int | None) -> None:
