@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 from pcevolve.errors import DataError
 
@@ -15,6 +16,7 @@ def worked(name: str) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
     if name == "refuse":
         raise DataError("no image")
-    if name == "sleep":
+    if name.startswith("sleep "):
+        (Path(name.removeprefix("sleep ")) / str(os.getpid())).touch()
         time.sleep(600)
     return len(name)

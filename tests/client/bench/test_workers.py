@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
+import os
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -14,6 +12,7 @@ import pytest
 from pcevolve.bench.workers import Processes
 from pcevolve.errors import DataError, EngineError
 from support.jobs import worked
+from support.served import wait_until
 
 pytestmark = pytest.mark.system
 
@@ -29,14 +28,13 @@ def test_a_process_that_dies_is_a_fault_of_its_job_and_the_others_are_done():
 def test_workers_end_with_the_command_that_is_killed(tmp_path: Path):
     code = (
         "from pcevolve.bench.workers import Processes\nfrom support.jobs import worked\n"
-        "list(Processes(2).each_done(worked, ['sleep', 'sleep']))"
+        f"list(Processes(2).each_done(worked, ['sleep {tmp_path}', 'sleep {tmp_path}']))"
     )
-    command = psutil.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while len(workers := command.children(recursive=True)) < 3 and time.monotonic() < deadline:
-        time.sleep(0.1)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = psutil.Popen([sys.executable, "-c", code], env=environment)
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 2, 300)
+    workers = command.children(recursive=True)
     assert len(workers) >= 2
-    time.sleep(3)
-    command.send_signal(signal.SIGKILL)
+    command.kill()
     _, alive = psutil.wait_procs(workers, timeout=60)
     assert not alive

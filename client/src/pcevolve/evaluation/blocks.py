@@ -38,7 +38,10 @@ def nearest(rows: FloatArray, others: FloatArray) -> FloatArray:
 
 def radii(rows: FloatArray, rank: int) -> FloatArray:
     """Distance of each row to its neighbour of a rank among the rows, float64 ``(rows,)``; rank 0 is the row itself."""
-    return np.concatenate([np.partition(gaps, rank, axis=1)[:, rank] for _, gaps in distances(rows, rows)])
+    found = np.empty(len(rows))
+    for block, gaps in distances(rows, rows):
+        found[block] = np.partition(gaps, rank, axis=1)[:, rank]  # copied: a view would keep the whole block
+    return found
 
 
 def kernel_sum(kernel: Kernel, rows: FloatArray, others: FloatArray) -> float:
