@@ -3,8 +3,9 @@
     git clone https://github.com/microsoft/DPSDA
     .venv/bin/python -m benchmarks.peers --checkout DPSDA
 
-The package is not on the package registry, so a checkout is given by its path; what it imports beyond ours (omegaconf,
-pandas) has to be there. It goes on where it was cut off, and writes docs/results/peers.{md,json}.
+A checkout is given by its path; without one, a package ``pe`` that is installed is taken, if it is theirs. What it
+imports beyond ours (omegaconf, pandas) has to be there. It goes on where it was cut off, and writes
+docs/results/peers.{md,json}.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
@@ -60,16 +62,30 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--checkout", type=Path, required=True, help="folder that has DPSDA's package pe in it"
+        "--checkout",
+        type=Path,
+        help="folder that has DPSDA's package pe in it; the installed one if not given",
     )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--work", type=Path, default=Path("runs/bench-peers"))
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     given = parser.parse_args(arguments)
-    if not (given.checkout / "pe" / "runner").is_dir():
+    if given.checkout is None and not _is_installed():
+        parser.error(
+            "DPSDA's package pe is not installed here: install it, or give a checkout with --checkout"
+        )
+    if given.checkout is not None and not (given.checkout / "pe" / "runner").exists():
         parser.error(f"--checkout {given.checkout}: there is no pe/runner, so it is no checkout of DPSDA")
     given.work.mkdir(parents=True, exist_ok=True)
     return given
+
+
+def _is_installed() -> bool:
+    """Whether a package ``pe`` is installed that has a runner; others have that name too."""
+    try:
+        return find_spec("pe.runner") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _until_ready(url: str) -> None:
@@ -78,10 +94,10 @@ def _until_ready(url: str) -> None:
         time.sleep(0.2)
 
 
-def _measured(setting: Setting, contender: Contender, seed: int, url: str, checkout: Path) -> Row:
+def _measured(setting: Setting, contender: Contender, seed: int, url: str, checkout: Path | None) -> Row:
     """One run of one of them, and what the judges say of it."""
     with tempfile.TemporaryDirectory() as folder:
-        release, took = run(contender, setting, seed, url, Path(folder), checkout.resolve())
+        release, took = run(contender, setting, seed, url, Path(folder), checkout and checkout.resolve())
         labels = drawn(setting.world, setting.shots, seed)[1].labels
         images, targets = _pictures(release, labels)
     about = {"setting": setting.name, "contender": contender.name, "seed": seed}

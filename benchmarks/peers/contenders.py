@@ -103,7 +103,7 @@ def written(setting: Setting, seed: int, folder: Path) -> tuple[str, ...]:
 
 
 def run(
-    contender: Contender, setting: Setting, seed: int, url: str, folder: Path, checkout: Path
+    contender: Contender, setting: Setting, seed: int, url: str, folder: Path, checkout: Path | None
 ) -> tuple[Path, Took]:
     """Run one to its end; its class folders of images, and what it took."""
     private = folder / "private"
@@ -136,10 +136,10 @@ def _shared(setting: Setting, seed: int, url: str, private: Path) -> tuple[str, 
 
 
 def _published(
-    setting: Setting, seed: int, url: str, folder: Path, checkout: Path, labels: Sequence[str]
+    setting: Setting, seed: int, url: str, folder: Path, checkout: Path | None, labels: Sequence[str]
 ) -> tuple[Path, Took]:
     job = {
-        "checkout": str(checkout),
+        "checkout": None if checkout is None else str(checkout),
         "url": url,
         "private": str(folder / "private"),
         "out": str(folder / "made"),

@@ -1,7 +1,8 @@
 """One run of DPSDA's published package, as a process of its own: ``python -m benchmarks.peers.published JOB``.
 
-The job is a JSON file; see ``benchmarks.peers.jobs``. What stands here is what that package asks its users to write: an
-API class, which calls our server, and an embedding class, which is our encoder. All that selects is the package's own.
+The job is a JSON file; ``benchmarks.peers.contenders`` writes it. What stands here is what that package asks its users
+to write: an API class, which calls our server, and an embedding class, which is our encoder. All that selects is the
+package's own.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def _pixels(data: str) -> np.ndarray:
 def main(arguments: Sequence[str]) -> None:
     """Run the package on a job, and write its images as class folders and what it took."""
     job = json.loads(Path(arguments[0]).read_text())
-    sys.path.insert(0, job["checkout"])
+    if job["checkout"] is not None:
+        sys.path.insert(0, job["checkout"])
     started = time.monotonic()
     np.random.seed(job["seed"])
     server = Server(job)

@@ -8,6 +8,7 @@ import pytest
 
 from pcevolve.pages.preview import write_preview
 from pcevolve.pages.report import AccuracyPoint, write_report
+from pcevolve.run.comparison import compared, write_page
 from pcevolve.transcript import RunReader
 from support.browser import Browser, Tab
 from support.paid import paid_run
@@ -26,14 +27,17 @@ def pages(folder: Path) -> dict[str, Path]:
     run = RunReader.strict(paid_run(folder / "pages", plan))
     own = run.layout.root / "private" / "report.html"
     own.parent.mkdir(exist_ok=True)
+    compared_page = folder / "compared.html"
+    write_page(compared([run.layout.root]), [run.layout.root], compared_page)
     return {
+        "compared": compared_page,
         "report": write_report(run),
         "own": write_report(run, POINTS, own),
         "preview": write_preview(run),
     }
 
 
-@pytest.mark.parametrize("name", ["report", "own", "preview"])
+@pytest.mark.parametrize("name", ["report", "own", "preview", "compared"])
 def test_a_page_fetches_nothing_runs_nothing_and_shows_its_pictures(
     browser: Browser, pages: dict[str, Path], name: str
 ):
@@ -48,7 +52,7 @@ def test_a_page_fetches_nothing_runs_nothing_and_shows_its_pictures(
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [400, 1280])
-@pytest.mark.parametrize("name", ["report", "own", "preview"])
+@pytest.mark.parametrize("name", ["report", "own", "preview", "compared"])
 def test_nothing_sticks_out_sideways(
     browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool
 ):

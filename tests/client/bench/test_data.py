@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.bench.data import described, digits, given
+from pcevolve.bench.data import data_table, described, digits, given
 from pcevolve.errors import ClientError
 from support.folders import class_folders
 
@@ -41,3 +41,11 @@ def test_digits_are_written_once_and_no_image_is_in_both_parts(tmp_path: Path):
     marker.unlink()
     assert digits(tmp_path) == found
     assert not marker.exists()
+
+
+def test_the_table_of_data_sets_says_size_counts_words_and_labels(tmp_path: Path):
+    class_folders(tmp_path / "train", seed=1)
+    class_folders(tmp_path / "test", seed=2, shots=2)
+    line = data_table([given(f"chest x-ray={tmp_path}")])[2]
+    assert line.startswith("| chest x-ray | ")
+    assert line.endswith("x40 | 6 | 4 | chest x-ray | type A, type B |")

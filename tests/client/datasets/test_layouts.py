@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import pickle
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,6 +81,27 @@ def cifar10(root: Path) -> None:
         records = random.integers(0, 256, (20, 3073), dtype=np.uint8)
         records[:, 0] = np.arange(20) % 10
         records.tofile(root / name)
+
+
+def cifar10_python(root: Path) -> None:
+    random = np.random.default_rng(0)
+    for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
+        data = random.integers(0, 256, (20, 3072), dtype=np.uint8)
+        batch = {b"data": data, b"labels": [number % 10 for number in range(20)], b"batch_label": b"a batch"}
+        (root / name).write_bytes(pickle.dumps(batch, protocol=2))
+
+
+def mnist(root: Path) -> None:
+    random = np.random.default_rng(0)
+    for prefix, count, packed in (("train", 6, True), ("t10k", 4, False)):
+        pixels = random.integers(0, 256, (count, 28, 28), dtype=np.uint8)
+        parts = {
+            "images-idx3-ubyte": struct.pack(">HBBIII", 0, 8, 3, count, 28, 28) + pixels.tobytes(),
+            "labels-idx1-ubyte": struct.pack(">HBBI", 0, 8, 1, count) + bytes(k % 2 for k in range(count)),
+        }
+        for part, data in parts.items():
+            name = f"{prefix}-{part}{'.gz' if packed else ''}"
+            (root / name).write_bytes(gzip.compress(data) if packed else data)
 
 
 def hugging_face(root: Path) -> None:
@@ -158,6 +182,73 @@ def test_cifar_10_is_read_byte_by_byte(tmp_path: Path):
     record = np.fromfile(tmp_path / "source" / "test_batch.bin", dtype=np.uint8)[:3073]
     shown = np.asarray(Image.open(written.out / "test" / "airplane" / "test_batch-00000.png"))
     assert np.array_equal(shown.transpose(2, 0, 1).reshape(-1), record[1:])
+
+
+def test_cifar_10_as_torchvision_keeps_it_is_read_without_running_anything(tmp_path: Path):
+    written = made("cifar-10", cifar10_python, tmp_path)
+    assert written.counts == {"train": 100, "test": 20}
+    batch = pickle.loads((tmp_path / "source" / "test_batch").read_bytes(), encoding="bytes")
+    shown = np.asarray(Image.open(written.out / "test" / "airplane" / "test_batch-00000.png"))
+    assert np.array_equal(shown.transpose(2, 0, 1).reshape(-1), batch[b"data"][0])
+
+
+class Evil:
+    """Runs something when it is unpickled as usual."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self):
+        return (Path.touch, (self.marker,))
+
+
+def test_a_pickle_that_would_run_something_is_refused_before_it_does(tmp_path: Path):
+    cifar10_python(tmp_path)
+    marker = tmp_path / "ran"
+    evil = pickle.dumps({"data": Evil(marker), "labels": []})
+    (tmp_path / "data_batch_1").write_bytes(evil)
+    with pytest.raises(DataError, match="no pickle of arrays alone: it names"):
+        dataset("cifar-10").read(tmp_path)
+    assert not marker.exists()
+    pickle.loads(evil)
+    assert marker.exists(), "read as usual it runs"
+
+
+def test_mnist_is_read_packed_or_not_and_damage_is_said(tmp_path: Path):
+    written = made("mnist", mnist, tmp_path, labels=("even", "odd"))
+    assert images(written, "train")["odd"] == ["000001.png", "000003.png", "000005.png"]
+    assert written.counts == {"train": 6, "test": 4}
+    path = tmp_path / "source" / "t10k-images-idx3-ubyte"
+    shown = np.asarray(Image.open(written.out / "test" / "even" / "000000.png"))
+    assert np.array_equal(shown.reshape(-1), np.frombuffer(path.read_bytes()[16:], np.uint8)[: 28 * 28])
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DataError, match="no whole idx file"):
+        dataset("mnist").read(tmp_path / "source")
+
+
+def test_any_category_of_mvtec_has_its_good_images_and_each_defect(tmp_path: Path):
+    written = made("mvtec", leather, tmp_path, held_out=2)
+    assert written.labels == ("cut", "fold", "glue", "no defect")
+    assert written.counts == {"train": 16, "test": 8}
+
+
+def test_what_the_datasets_package_itself_saved_is_read(tmp_path: Path):
+    package = pytest.importorskip("datasets")
+    features = package.Features(
+        {"image": package.Image(), "label": package.ClassLabel(names=["ham", "spam"])}
+    )
+    tones = [Image.new("RGB", (8, 8), (40 * number, 0, 0)) for number in range(6)]
+    parts = {
+        part: package.Dataset.from_dict({"image": own, "label": [k % 2 for k in range(len(own))]}, features)
+        for part, own in (("train", tones[:4]), ("test", tones[4:]))
+    }
+    package.DatasetDict(parts).save_to_disk(tmp_path / "saved")
+    written = write(
+        dataset("hugging-face"), tmp_path / "saved", tmp_path / "out", Wanted(), lambda done, of: None
+    )
+    assert written.counts == {"train": 4, "test": 2}
+    shown = Image.open(next((written.out / "test" / "spam").iterdir()))
+    assert shown.getpixel((0, 0)) == (200, 0, 0)
 
 
 @pytest.mark.parametrize("shape", [(28, 28), (28, 28, 3)])

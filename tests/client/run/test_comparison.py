@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
+from pcevolve.cli.main import app
 from pcevolve.errors import UsageError
 from pcevolve.run.comparison import PICTURES, SHOWN, compared, facts, write_page, write_sheet
 from pcevolve.run.folder import RunFolder
@@ -96,3 +98,25 @@ def test_without_judges_the_page_holds_nothing_private(tmp_path: Path):
     write_page(compared(roots), roots, tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o644
     assert "For you alone" not in (tmp_path / "page.html").read_text()
+
+
+def test_a_sheet_of_texts_is_refused_with_where_they_are_shown(tmp_path: Path):
+    texts = finished(tmp_path / "texts", dialect="chat", model="bundled-text")
+    with pytest.raises(UsageError, match="--sheet draws images, and texts has texts: --html shows them"):
+        write_sheet([texts], tmp_path / "sheet.png")
+    assert not (tmp_path / "sheet.png").exists()
+
+
+def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path: Path):
+    roots = [finished(tmp_path / name) for name in ("one", "other")]
+    RunFolder(roots[0]).judgement.write_text(json.dumps({"judges": [JUDGED]}))
+    asked = ["compare", *map(str, roots)]
+    drawn = ["--sheet", str(tmp_path / "sheet.png"), "--html", str(tmp_path / "page.html")]
+    shown = CliRunner().invoke(app, [*asked, *drawn], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0, shown.output
+    assert "50.0 ± 1.0" in shown.output
+    assert "for you alone" in " ".join(shown.output.split())
+    assert {each.name for each in tmp_path.iterdir()} == {"one", "other", "sheet.png", "page.html"}
+    found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
+    assert [each["run"] for each in found] == ["one", "other"]
+    assert found[0]["judges"]["cnn"]["mean"] == 0.5

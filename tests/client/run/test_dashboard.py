@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from pcevolve.pages.live import Standing, rendered_live
+from pcevolve.pages.live.page import under_way
 from pcevolve.run import dashboard as live
 from pcevolve.run.dashboard import Dashboard, dashboard, duration
 from pcevolve.run.progress import Progress
@@ -103,6 +104,12 @@ def test_the_page_fetches_nothing_from_elsewhere(run: Path):
     page = rendered_live(RunReader.lenient(run), Standing()).decode()
     assert not re.findall(r'(?:src|href)="(?!data:image/jpeg)', page)
     assert "default-src 'none'" in page
+
+
+def test_the_heading_names_the_iteration_whose_release_is_listed_before_its_images_are_there():
+    assert under_way(2, [1, 2, 3]) == 3
+    assert under_way(3, [1, 2, 3]) == 3
+    assert under_way(0, []) == 0
 
 
 def test_a_run_without_a_plan_is_waited_for(tmp_path: Path):

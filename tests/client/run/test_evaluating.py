@@ -14,12 +14,27 @@ from typer.testing import CliRunner
 
 from pcevolve.audit import audit
 from pcevolve.cli.main import COMMANDS
+from pcevolve.encoders import frame_digest
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
 from pcevolve.methods import method
+from pcevolve.private.dataset import load_folder
+from pcevolve.run.classification import NearestMean
+from pcevolve.run.comparison import compared
 from pcevolve.run.evaluating import Question, evaluated
+from pcevolve.run.labelled import Labelled
 from support.paid import encoder, paid_run
 from support.runs import SmallRun, small_plan
 
+MEANS = {
+    "method": "dp-means",
+    "delta": 1e-5,
+    "pool": "all",
+    "keep": "selected",
+    "iterations": 1,
+    "strengths": (0.8,),
+    "centre_first": True,
+    "frame": frame_digest("bundled", None),
+}
 LABELS, SIDE = ("cut", "good"), 32
 
 
@@ -70,6 +85,36 @@ def test_a_dataset_of_the_right_kind_is_far_above_its_control(found):
         assert row["both"]["accuracy"]["mean"] > 0.95 < row["private"]["accuracy"]["mean"]
         assert row["dataset"]["per_class"] == pytest.approx({"cut": 1.0, "good": 1.0}, abs=0.1)
     assert (found["control"], found["chance"], found["test_images"]) == ("run-random", 0.5, 24)
+
+
+@pytest.fixture(scope="module")
+def by_one(world: Path) -> dict:
+    """A copy of the run, by one judge that is trained in no time."""
+    shutil.copytree(world / "run", world / "copy")
+    question = Question(str(world / "test"), judges=("bundled",), control=world / "run-random")
+    return evaluated(world / "copy", question)
+
+
+def test_distances_of_the_control_stand_beside_those_of_the_dataset(by_one):
+    (row,) = by_one["judges"]
+    assert row["control_distances"].keys() == row["distances"].keys()
+    assert row["control_distances"]["frechet"] > row["distances"]["frechet"]
+
+
+def test_released_means_are_scored_without_any_image(tmp_path: Path, world, by_one):
+    assert "classifier" not in by_one, "a method that releases no means has no classifier"
+    plan = small_plan(candidates=4, initial=4, **MEANS)
+    root = paid_run(tmp_path / "means", plan)
+    question = Question(str(world / "test"), judges=("bundled",))
+    own = evaluated(root, question)["classifier"]
+    said = NearestMean.of(root, lambda plan: encoder()).classes(
+        Labelled.of(load_folder(world / "test")).images
+    )
+    targets = load_folder(world / "test").targets
+    assert own["judge"] == "dp-means-classifier"
+    assert own["dataset"]["accuracy"]["mean"] == np.mean(said == targets)
+    assert own["dataset"]["accuracy"]["sem"] == 0
+    assert compared([root])[0].judges["dp-means-classifier"]["mean"] == np.mean(said == targets)
 
 
 def test_nobody_voted_where_nothing_was_looked_at(found):

@@ -11,38 +11,14 @@ from typing import Any
 
 from pcevolve.bench.data import BenchData
 from pcevolve.bench.resembling import POOL
-from pcevolve.bench.tables import CONTROLS, Table, Variant, Yardstick
+from pcevolve.bench.sizes import Scale
+from pcevolve.bench.table import Table, Variant, Yardstick
 from pcevolve.methods import METHODS
 
 OF_SELECTION = frozenset({"delta", "encoder", "epsilon", "lookahead", "relation", "subsample"})
 """Options that a method without selection does not depend on."""
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How large the runs of a table are.
-
-    Attributes:
-        name: What it is called.
-        candidates: Images per class, N.
-        shots: Private images per class, K.
-        rounds: Most rounds of methods whose last round is the dataset; None for their own.
-        seeds: Draws of shots, prompts' seeds and noise.
-        tested: Most held-out images of each class.
-        columns: Most columns of a table.
-    """
-
-    name: str
-    candidates: int
-    shots: int
-    rounds: int | None
-    seeds: int
-    tested: int
-    columns: int | None = None
-
-
-SMOKE = Scale("smoke", candidates=10, shots=5, rounds=2, seeds=2, tested=60, columns=2)
-FULL = Scale("full", candidates=100, shots=10, rounds=None, seeds=3, tested=1000)
+PAYING = frozenset({"delta", "epsilon", "lookahead"})
+"""Those of them that are not said to it at all."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +67,14 @@ class Place:
     cell: Cell
 
 
-def columns_of(table: Table, scale: Scale, models: Sequence[str]) -> tuple[Variant, ...]:
-    """The columns of a table at a scale; of the table about APIs, the models that were named."""
-    if table.name == "table2":
+def columns_of(
+    table: Table, scale: Scale, models: Sequence[str], encoders: Sequence[str]
+) -> tuple[Variant, ...]:
+    """The columns of a table at a scale; of those about APIs or encoders, what was named."""
+    if table.by == "model":
         return tuple(_model(name) for name in models)
+    if table.by == "encoder":
+        return tuple(Variant(name, {"encoder": name}) for name in encoders)
     return table.columns[: scale.columns]
 
 
@@ -112,9 +92,9 @@ def places(
         data: On which images.
         scale: How large.
         columns: See ``columns_of``.
-        common: Options of all runs: which API and model.
+        common: Options of all runs, as far as they concern them: which API and model, and what a person said.
     """
-    rows = [*table.rows, *(each for each in CONTROLS if each not in table.rows)]
+    rows = [*table.rows, *(each for each in table.controls if each not in table.rows)]
     for seed, source, column, row in product(range(scale.seeds), data, columns, rows):
         options = _options(row, column, scale, source.words, common)
         cell = Cell(source.name, json.dumps(options, sort_keys=True), seed, row.yardstick, scale.tested)
@@ -132,10 +112,17 @@ def _options(
     row: Variant, column: Variant, scale: Scale, words: str, common: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Options of a run: what all have in common, the row's, and the column's as far as they concern the row."""
+    if row.yardstick == "untrained":
+        return {"domain": words, "method": "t2i"}
     if row.yardstick == "shots":
         return {"domain": words, "method": "t2i", "subsample": column.options.get("subsample", scale.shots)}
-    base = {**common, "domain": words, "candidates": scale.candidates, "subsample": scale.shots}
     method = METHODS[row.options["method"]]
+    base = {
+        **{name: value for name, value in common.items() if method.selector or name not in PAYING},
+        "domain": words,
+        "candidates": scale.candidates,
+        "subsample": scale.shots,
+    }
     concerns = {name for each in METHODS.values() for name in each.own} - method.own
     if method.selector is None:
         concerns |= OF_SELECTION
@@ -146,8 +133,10 @@ def _options(
     }
     if row.yardstick == "resembling":
         options["candidates"] *= POOL
-    if scale.rounds is not None and method.varies and method.keep == "last":
-        options["iterations"] = scale.rounds
+    if (rounds := scale.rounds_of(method)) is not None:
+        options["iterations"] = rounds
+    if method.keep == "selected":
+        options.pop("lookahead", None)  # there are no variations to look at
     return options
 
 

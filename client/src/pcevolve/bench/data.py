@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.errors import DataError, UsageError
+from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve_shared import images
 
@@ -16,6 +18,11 @@ DIGITS = "handwritten mark"
 """Words for digits under labels that no provider understands, as in the demonstration."""
 NAMES = {3: "type A", 5: "type B", 8: "type C"}
 TRAINED = 90
+PAPERS_DATA = (
+    "COVIDx 256x256, 8,482 held out; Camelyon17 96x96, 85,054; KVASIR-f 256x256, 600; MVTec AD leather 256x256, 27; "
+    "pcevolve datasets makes folders of them."
+)
+"""What Table 5 of the PCEvolve paper lists."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +73,43 @@ def digits(folder: Path) -> BenchData:
     return BenchData("digits", DIGITS, root / TRAIN, root / TEST)
 
 
-def described(data: Iterable[BenchData]) -> list[tuple[str, int, int, int]]:
+def described(data: Sequence[BenchData]) -> list[tuple[str, int, int, int]]:
     """Name, number of classes, images in ``train`` and in ``test`` of each; what Table 5 of the paper says."""
     return [(each.name, len(_classes(each.train)), _images(each.train), _images(each.test)) for each in data]
+
+
+def data_table(data: Sequence[BenchData]) -> list[str]:
+    """What Table 5 of the PCEvolve paper says of data sets, as a Markdown table; the first image is measured."""
+    lines = [
+        "| data set | first image | to draw shots from | held out | words | labels |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each, (name, _, train, test) in zip(data, described(data), strict=True):
+        width, height = _first_image(each.train).size
+        labels = ", ".join(_classes(each.train))
+        lines.append(f"| {name} | {width}x{height} | {train} | {test} | {each.words} | {labels} |")
+    return [*lines, ""]
 
 
 def _classes(folder: Path) -> list[str]:
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; give one with {TRAIN} and {TEST}, each of class folders")
     return sorted(each.name for each in folder.iterdir() if each.is_dir())
+
+
+def _first_image(folder: Path) -> DecodedImage:
+    """The first image of the first class.
+
+    Raises:
+        DataError: There is none, or it is damaged.
+    """
+    path = next((each for each in sorted(folder.rglob("*")) if each.is_file()), None)
+    if path is None:
+        raise DataError(f"{folder} has no image")
+    try:
+        return read_image(path)[0]
+    except RejectedImageError as error:
+        raise DataError(f"{path} {error}") from None
 
 
 def _images(folder: Path) -> int:

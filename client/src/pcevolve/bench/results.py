@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +11,20 @@ from scipy.stats import t as student
 
 from pcevolve.bench.cells import Place
 from pcevolve.bench.store import Figure, Store
-from pcevolve.bench.tables import Measure
+from pcevolve.bench.table import Measure
 
 LEVEL = 0.95
 FEWEST = 3
 """Seeds of an interval; that of two is wider than the axis."""
+
+
+BY_ITERATION: Mapping[Measure, str] = {"by iteration": "accuracy", "loss": "loss", "votes": "votes"}
+"""Measures that have a figure after each iteration T, and what these are called before ``@T``."""
+PAIRS: Mapping[Measure, tuple[tuple[str, str], ...]] = {
+    "mixed": (("accuracy", "alone"), ("mixed", "with the shots")),
+    "noise": (("votes cast", "votes"), ("noise cast", "noise")),
+}
+"""Measures of two figures, and what their columns are called."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +53,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Judged:
-    """A table by one judge.
+    """What a table says of one measure, by one judge.
 
     Attributes:
+        measure: What is shown.
         judge: Its name.
         voted: Whether its encoder selected, in any of the rows.
         rows: Names, in order.
@@ -54,6 +64,7 @@ class Judged:
         values: By row and column; what is not known is not there.
     """
 
+    measure: Measure
     judge: str
     voted: bool
     rows: tuple[str, ...]
@@ -61,11 +72,15 @@ class Judged:
     values: dict[tuple[str, str], Value]
 
 
-def judged(places: Sequence[Place], store: Store, measure: Measure, judges: Sequence[str]) -> list[Judged]:
-    """The table by each judge, those that did not vote first."""
+def judged(
+    places: Sequence[Place], store: Store, measures: Sequence[Measure], judges: Sequence[str]
+) -> list[Judged]:
+    """The table by each measure and judge, of each measure by those first that did not vote."""
     known = {place.cell.key: store.figures(place.cell.key) for place in places}
-    made = [_judged(places, known, measure, judge) for judge in judges]
-    return sorted((each for each in made if each.values), key=lambda each: each.voted)
+    made = [_judged(places, known, measure, judge) for measure in measures for judge in judges]
+    return sorted(
+        (each for each in made if each.values), key=lambda each: (measures.index(each.measure), each.voted)
+    )
 
 
 def _judged(places: Sequence[Place], known: dict[str, list[Figure]], measure: Measure, judge: str) -> Judged:
@@ -82,21 +97,22 @@ def _judged(places: Sequence[Place], known: dict[str, list[Figure]], measure: Me
             found.setdefault((place.row, column), []).append(value)
     rows = tuple(dict.fromkeys(place.row for place in places))
     columns = tuple(dict.fromkeys(column for row in rows for (of, column) in found if of == row))
-    return Judged(judge, voted, rows, columns, {place: Value.of(each) for place, each in found.items()})
+    return Judged(
+        measure, judge, voted, rows, columns, {place: Value.of(each) for place, each in found.items()}
+    )
 
 
 def _values(place: Place, own: Sequence[Figure], measure: Measure) -> list[tuple[str, float]]:
     """What a cell says of a measure, by column."""
     by_name = {each.name: each.value for each in own}
-    if measure in ("by iteration", "votes"):
-        wanted = "votes" if measure == "votes" else "accuracy"
+    if measure in BY_ITERATION:
+        wanted = BY_ITERATION[measure]
         parts = ((name.partition("@"), value) for name, value in by_name.items())
         return [
             (f"{place.column}, {at}", value) for (name, found, at), value in parts if found and name == wanted
         ]
-    if measure == "mixed":
-        shown = [(f"{place.column}, alone", by_name.get("accuracy"))]
-        shown += [(f"{place.column}, with the shots", by_name.get("mixed"))]
-        return [(name, value) for name, value in shown if value is not None]
-    wanted = measure if measure in ("fid", "dimension") else "accuracy"
-    return [(place.column, by_name[wanted])] if wanted in by_name else []
+    if measure in PAIRS:
+        return [
+            (f"{place.column}, {said}", by_name[name]) for name, said in PAIRS[measure] if name in by_name
+        ]
+    return [(place.column, by_name[measure])] if measure in by_name else []

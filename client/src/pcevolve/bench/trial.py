@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from safetensors.numpy import load
 
 from pcevolve.bench.cells import Cell
 from pcevolve.bench.data import BenchData
+from pcevolve.bench.held_out import HeldOut, as_seen_by, held_out
+from pcevolve.bench.outcomes import noise_on_votes, populations, spread
 from pcevolve.bench.resembling import kept
 from pcevolve.bench.store import Figure
-from pcevolve.bench.tables import Measure
+from pcevolve.bench.table import RUNLESS, Measure
 from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
 from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.dimension import intrinsic_dimension
-from pcevolve.evaluation.heads import Training
+from pcevolve.evaluation.heads import Predict, Training
 from pcevolve.evaluation.judge import Judge
-from pcevolve.modality.images.appearance import appearance_in, developed
-from pcevolve.private.dataset import load_folder
+from pcevolve.evaluation.protocol import PapersHead
 from pcevolve.run.checks import checked
 from pcevolve.run.classification import NearestMean
 from pcevolve.run.execution import Outcome, execute
@@ -36,7 +35,6 @@ from pcevolve.run.labelled import Labelled
 from pcevolve.run.private_data import read_data
 from pcevolve.run.progress import Audience
 from pcevolve.run.settings import RunSettings
-from pcevolve.transcript import Bodies
 
 HEADS = (0, 1, 2)
 """Seeds of each judge's head."""
@@ -79,16 +77,20 @@ class Job:
         )
 
 
-def carried_out(job: Job) -> list[tuple[Cell, list[Figure]]]:
+Found = list[tuple[Cell, list[Figure]]]
+"""What was measured of each cell."""
+
+
+def carried_out(job: Job) -> Found:
     """Make the run, or the rest of it, and ask the judges.
 
     Raises:
         ClientError: Why it could not be done.
     """
-    ran = any(cell.yardstick != "shots" for cell in job.cells)
+    ran = any(cell.yardstick not in RUNLESS for cell in job.cells)
     outcome = _run(job) if ran else None
     return [
-        (cell, list(_figures(job, cell, None if cell.yardstick == "shots" else outcome)))
+        (cell, list(_figures(job, cell, None if cell.yardstick in RUNLESS else outcome)))
         for cell in job.cells
     ]
 
@@ -105,9 +107,12 @@ def _run(job: Job) -> Outcome:
 
 def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
     """Everything that is measured of a cell."""
-    test = _test(job.data, cell.tested)
+    test = held_out(job.data, cell.tested)
     if cell.yardstick == "classifier":
         yield Figure(NEAREST_MEAN, True, "accuracy", _by_means(job.root, test))
+        return
+    if cell.yardstick == "untrained":
+        yield from _of_untrained(job, cell, test)
         return
     shots = Labelled.of(read_data(job.settings, "image").data)
     labels = test.labels
@@ -117,10 +122,19 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
         voter = str(cell.settings()["encoder"])
         dataset = kept(dataset, shots, load_encoder(voter))
     for judge in judges_of(job.judges, voter, "auto"):
-        real = _seen(judge.name, job.data, cell.tested)
+        real = as_seen_by(judge.name, job.data, cell.tested)
         seen = judge.look(dataset.images)
         for name, value in _asked(job, judge, (seen, dataset.targets), real, test, shots, outcome):
             yield Figure(judge.name, judge.voted, name, value)
+
+
+def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
+    """What heads are worth before they are trained: the papers' Init."""
+    for judge in judges_of(job.judges, None, "auto"):
+        real = as_seen_by(judge.name, job.data, cell.tested)
+        shapes = Training(real, test.targets, len(test.labels))
+        heads = [judge.untrained(shapes, seed) for seed in HEADS]
+        yield Figure(judge.name, False, "accuracy", _right(heads, real, test))
 
 
 Seen = tuple[NDArray[np.floating], NDArray[np.int64]]
@@ -131,7 +145,7 @@ def _asked(
     judge: Judge,
     own: Seen,
     real: NDArray[np.floating],
-    test: _Test,
+    test: HeldOut,
     shots: Labelled,
     outcome: Outcome | None,
 ) -> Iterator[tuple[str, float]]:
@@ -146,22 +160,52 @@ def _asked(
     if "dimension" in job.measures and judge.name != CNN:
         yield "dimension", intrinsic_dimension(np.asarray(real if outcome is None else own[0], np.float64))
     if "votes" in job.measures and outcome is not None:
-        yield from _spread(outcome)
-    if "by iteration" in job.measures and outcome is not None:
-        for iteration, each in enumerate(_populations(outcome, test.labels)):
-            seen = judge.look(each.images), each.targets
-            yield f"accuracy@{iteration}", _accuracy(judge, seen, real, test)
+        yield from spread(outcome)
+    if "noise" in job.measures and outcome is not None:
+        yield from noise_on_votes(outcome, shots, test.labels)
+    if {"by iteration", "loss"} & job.measures and outcome is not None:
+        for iteration, each in enumerate(populations(outcome, test.labels)):
+            trained = _trained(judge, (judge.look(each.images), each.targets), test)
+            yield f"accuracy@{iteration}", _right(trained.heads, real, test)
+            if (loss := trained.loss) is not None:
+                yield f"loss@{iteration}", loss
 
 
-def _accuracy(judge: Judge, own: Seen, real: NDArray[np.floating], test: _Test) -> float:
+def _accuracy(judge: Judge, own: Seen, real: NDArray[np.floating], test: HeldOut) -> float:
     """Accuracy of heads that are trained on some images, mean over their seeds."""
+    return _right(_trained(judge, own, test).heads, real, test)
+
+
+def _right(heads: Sequence[Predict], real: NDArray[np.floating], test: HeldOut) -> float:
+    return float(np.mean([np.mean(head(real) == test.targets) for head in heads]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trained:
+    """Heads of several seeds, and what they were trained on."""
+
+    training: Training
+    heads: Sequence[Predict]
+
+    @property
+    def loss(self) -> float | None:
+        """Cross-entropy on what they were trained on, mean over the seeds; None of networks from scratch."""
+        own = [head.loss(self.training) for head in self.heads if isinstance(head, PapersHead)]
+        return float(np.mean(own)) if own else None
+
+
+def _trained(judge: Judge, own: Seen, test: HeldOut) -> _Trained:
+    """Train a head for each seed.
+
+    Raises:
+        DataError: A class has no image that the judge can use.
+    """
     features, targets = own
     usable = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
     training = Training(features[usable], targets[usable], len(test.labels))
     if missing := set(range(len(test.labels))) - set(training.targets.tolist()):
         raise DataError(f"judge {judge.name} can use no image of class {test.labels[min(missing)]!r}")
-    heads = (judge.train(training, seed) for seed in HEADS)
-    return float(np.mean([np.mean(head(real) == test.targets) for head in heads]))
+    return _Trained(training, [judge.train(training, seed) for seed in HEADS])
 
 
 def _distances(made: NDArray[np.floating], real: NDArray[np.floating]) -> Iterator[tuple[str, float]]:
@@ -170,55 +214,7 @@ def _distances(made: NDArray[np.floating], real: NDArray[np.floating]) -> Iterat
     yield "kid", found.kid
 
 
-def _spread(outcome: Outcome) -> Iterator[tuple[str, float]]:
-    """Standard deviation of the noisy votes above the threshold, as they were released in each iteration."""
-    bodies = Bodies(outcome.folder.bodies)
-    for receipt in outcome.evolved.receipts:
-        votes = load(bodies.file(receipt.measured)).get("votes") if receipt.measured else None
-        if votes is not None:
-            kept = np.maximum(votes - outcome.plan.threshold_at(receipt.iteration), 0.0)
-            yield f"votes@{receipt.iteration}", float(kept.std())
-
-
-def _populations(outcome: Outcome, labels: Sequence[str]) -> Iterator[Labelled]:
-    """The population after each iteration, text-to-image first, as the dataset's images are given."""
-    bodies, look = Bodies(outcome.folder.bodies), appearance_in(outcome.evolved.receipts)
-    for population in outcome.evolved.populations:
-        counts = [len(population[label]) for label in labels]
-        images = [developed(bodies.file(each.digest), look) for label in labels for each in population[label]]
-        yield Labelled(images, np.repeat(np.arange(len(labels)), counts))
-
-
-@dataclass(frozen=True, eq=False)
-class _Test:
-    """Held-out images, at most so many of each class, and their classes."""
-
-    labels: tuple[str, ...]
-    images: Sequence[Any]
-    targets: NDArray[np.int64]
-
-
-@cache
-def _test(data: BenchData, most: int) -> _Test:
-    whole = load_folder(data.test, unique=False)
-    kept = np.sort(np.concatenate(list(_first(whole.targets, len(whole.labels), most))))
-    return _Test(whole.labels, [whole.items[place] for place in kept], whole.targets[kept])
-
-
-def _first(targets: NDArray[np.int64], classes: int, most: int) -> Iterable[NDArray[np.int64]]:
-    return (np.flatnonzero(targets == target)[:most] for target in range(classes))
-
-
-@cache
-def _seen(judge: str, data: BenchData, most: int) -> NDArray[np.floating]:
-    """Held-out images as a judge sees them."""
-    (one,) = judges_of((judge,), None, "auto")
-    return one.look(_test(data, most).images)
-
-
-def _by_means(root: Path, test: _Test) -> float:
+def _by_means(root: Path, test: HeldOut) -> float:
     """Accuracy of a run's released class means, without any image of the run's."""
     means = NearestMean.of(root, lambda plan: load_encoder(plan.encoder))
-    look = means.appearance
-    shown = [each if look is None else look.given_to(each) for each in test.images]
-    return float(np.mean(means.nearest(means.encoder.embed(shown)) == test.targets))
+    return float(np.mean(means.classes(test.images) == test.targets))

@@ -1,23 +1,24 @@
-"""Fills a table: finds out what is missing, has it carried out in several processes, and keeps what they find."""
+"""Fills a table: finds out what is missing, has it carried out, and keeps what is found."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from pcevolve.bench.cells import Cell, Place, Scale
+from pcevolve.bench.cells import Cell, Place
 from pcevolve.bench.data import BenchData
+from pcevolve.bench.results import BY_ITERATION
+from pcevolve.bench.sizes import Scale
 from pcevolve.bench.store import Store
-from pcevolve.bench.tables import Measure, Table
-from pcevolve.bench.trial import NEAREST_MEAN, Job, carried_out
+from pcevolve.bench.table import Measure, Table
+from pcevolve.bench.trial import NEAREST_MEAN, Found, Job, carried_out
+from pcevolve.bench.workers import Workers
 from pcevolve.errors import ClientError
 from pcevolve.methods import METHODS
+from pcevolve.run.judges import CNN
 from pcevolve.run.local_server import local_server
 
 Told = Callable[[int, int], None]
@@ -35,7 +36,7 @@ class Asked:
         out: Folder of figures, runs and pages.
         judges: As ``pcevolve evaluate`` takes them.
         connection: Options of how to reach the API; None for one that is started on this machine.
-        processes: How many runs at a time.
+        workers: Who carries out the runs.
     """
 
     table: Table
@@ -45,7 +46,7 @@ class Asked:
     out: Path
     judges: tuple[str, ...]
     connection: Mapping[str, Any] | None
-    processes: int
+    workers: Workers
 
     @property
     def store(self) -> Store:
@@ -62,7 +63,7 @@ def filled(asked: Asked, told: Told) -> list[str]:
 
     Args:
         asked: The table.
-        told: Is told how many runs are done, and of how many.
+        told: Is told how many runs are done, and of how many; first that none is.
 
     Returns:
         A line for each run that could not be carried out; the same command tries it again.
@@ -75,11 +76,11 @@ def filled(asked: Asked, told: Told) -> list[str]:
         return []
     asked.out.mkdir(parents=True, exist_ok=True)
     faults = []
-    with _connected(asked) as connection, _pool(asked.processes) as pool:
+    told(0, len(missing))
+    with _connected(asked) as connection:
         jobs = [_job(asked, cells, connection) for cells in missing]
-        waiting = {pool.submit(carried_out, job): job for job in jobs}
-        for done, future in enumerate(as_completed(waiting), 1):
-            faults += _kept(asked.store, waiting[future], future)
+        for done, (job, found) in enumerate(asked.workers.each_done(carried_out, jobs), 1):
+            faults += _kept(asked.store, job, found)
             told(done, len(jobs))
     return faults
 
@@ -99,36 +100,42 @@ def _is_known(asked: Asked, cell: Cell) -> bool:
     )
     if cell.yardstick == "classifier":
         return (NEAREST_MEAN, "accuracy") in found
-    wanted = {(judge, name) for judge in asked.judges for name in _names(asked.table.measure, judge, cell)}
+    wanted = {
+        (judge, name)
+        for judge in asked.judges
+        for measure in asked.table.measures
+        for name in _names(measure, judge, cell)
+    }
     return wanted <= found
 
 
 def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
     """What a judge has to say of a cell before it is done."""
-    if measure in ("fid", "dimension") and judge != "cnn":
+    if measure in ("fid", "dimension") and judge != CNN and cell.yardstick != "untrained":
         return {"accuracy", measure}
-    if measure == "votes" and METHODS[cell.settings()["method"]].selector == "votes":
-        return {"accuracy", "votes@1"}
+    if measure == "votes":
+        counts = METHODS[cell.settings()["method"]].selector == "votes"
+        return {"accuracy", "votes@1"} if counts else {"accuracy"}
     if measure == "mixed" and not cell.yardstick:
         return {"accuracy", "mixed"}
-    if measure == "by iteration" and not cell.yardstick:
-        return {"accuracy", "accuracy@0"}
+    if measure == "noise":
+        return {"accuracy", "votes cast", "noise cast"}
+    if measure in BY_ITERATION and not cell.yardstick and (measure != "loss" or judge != CNN):
+        return {"accuracy", f"{BY_ITERATION[measure]}@0"}
     return {"accuracy"}
 
 
 def _job(asked: Asked, cells: Sequence[Cell], connection: Mapping[str, Any]) -> Job:
     data = next(each for each in asked.data if each.name == cells[0].data)
-    measures = frozenset({asked.table.measure})
+    measures = frozenset(asked.table.measures)
     return Job(tuple(cells), data, asked.root(cells[0]), connection, asked.judges, measures)
 
 
-def _kept(store: Store, job: Job, future: Future[Any]) -> list[str]:
+def _kept(store: Store, job: Job, found: Found | ClientError) -> list[str]:
     """Keep what a job found; a line if it found nothing."""
-    try:
-        found = future.result()
-    except ClientError as error:
+    if isinstance(found, ClientError):
         said = job.cells[0].settings()
-        return [f"{said.get('method')} on {job.data.name}, seed {said['seed']}: {error}"]
+        return [f"{said.get('method')} on {job.data.name}, seed {said['seed']}: {found}"]
     for cell, figures in found:
         facts = (cell.run, cell.data, cell.options, cell.seed, cell.yardstick)
         store.keep(cell.key, facts, figures)
@@ -143,15 +150,3 @@ def _connected(asked: Asked) -> Iterator[Mapping[str, Any]]:
         return
     with local_server(asked.out / "server.log") as address:
         yield {"api": address, "first_contact": 120.0}
-
-
-@contextmanager
-def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with the work, also when somebody stops it."""
-    if processes > 1:
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the processes, which share the cores
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table as Shown
 
+from pcevolve.bench.sizes import Sizes
 from pcevolve.bench.tables import TABLES
+from pcevolve.cli.options import given, takes
 from pcevolve.errors import UsageError
+from pcevolve.public.options import checked
 
+if TYPE_CHECKING:
+    from pcevolve.bench.workers import Workers
+
+Told = Callable[[int, int], None]
+ENGINES = ("local", "ray")
 TEXT = "text"
 """Name of the table of texts."""
 
 
+@takes(Sizes)
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",
     listed: Annotated[
@@ -27,7 +37,19 @@ def bench(
         bool, typer.Option("--smoke", help="Small runs, two seeds: minutes, to see that everything works.")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Runs of the papers' size, three seeds: hours (the default).")
+        bool,
+        typer.Option(
+            "--full",
+            help="100 images and 10 shots per class, PCEvolve's size, three seeds: hours (the default).",
+        ),
+    ] = False,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper",
+            help="The sizes of the table's own paper, its encoder, and all held-out images; for pe-* 5,000 images "
+            "and shots per class.",
+        ),
     ] = False,
     data: Annotated[
         list[str] | None,
@@ -55,8 +77,12 @@ def bench(
     dialect: Annotated[str, typer.Option(help="How the API speaks.")] = "getimg",
     api_key_file: Annotated[Path | None, typer.Option(help="File with the API key (mode 600).")] = None,
     encoder: Annotated[
-        str, typer.Option(help="The encoder that selects, where the table does not say.")
-    ] = "bundled",
+        list[str] | None,
+        typer.Option(
+            help="The encoder that selects; figure8 and pe-encoder take several. Default: bundled, or the paper's with "
+            "--paper."
+        ),
+    ] = None,
     judge: Annotated[
         list[str] | None,
         typer.Option(help="As for evaluate; once for each. Default: cnn, and the encoder that selects."),
@@ -68,9 +94,18 @@ def bench(
         int | None,
         typer.Option(min=1, max=256, help="Runs at a time; as many as there are processors if not given."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(help="Where runs are carried out: local (processes), or ray (pcevolve[ray])."),
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT of your own Ray cluster; all of it has to see --data and --out."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of figures, runs and pages; all tables share it.")] = Path(
         "bench"
     ),
+    **options: object,
 ) -> None:
     """Make a table of the papers, or go on with it: real runs over HTTP, judged on held-out images.
 
@@ -79,8 +114,8 @@ def bench(
     if listed:
         _list()
         return
-    if smoke and full:
-        raise UsageError("--smoke and --full are two sizes: give one of them")
+    if smoke + full + paper > 1:
+        raise UsageError("--smoke, --full and --paper are sizes: give one of them")
     if data and not public_data:
         raise UsageError(
             "a table makes dozens of runs on the same images, whose guarantees add up to none: say --public-data if "
@@ -95,27 +130,55 @@ def bench(
 
     wanted = Wanted(
         name=name,
-        smoke=smoke,
+        size="smoke" if smoke else "paper" if paper else "full",
         data=tuple(data or ()),
         api=api,
         models=tuple(model or ("bundled",)),
         dialect=dialect,
         api_key_file=api_key_file,
-        encoder=encoder,
-        judges=tuple(dict.fromkeys(judge or ("cnn", encoder))),
+        encoders=tuple(dict.fromkeys(encoder or ())),
+        judges=tuple(dict.fromkeys(judge or ())),
         seeds=seeds,
-        processes=processes or os.cpu_count() or 1,
+        workers=_workers(engine, ray_address, processes or os.cpu_count() or 1, out.absolute()),
         out=out.absolute(),
+        sizes=checked(Sizes, given(options)),
     )
     console = error_console()
     with told_of(console, f"bench {name}") as told:
-        found = made(wanted, told)
+        found = made(wanted, _announcing(told, console, wanted.sizes.max_cost))
     console.print(found.page.read_text())
     for fault in found.faults:
         console.print(f"not done: {fault}")
     typer.echo(json.dumps(found.as_json()))
     if found.faults:
         raise typer.Exit(1)
+
+
+def _workers(engine: str, address: str | None, most: int, out: Path) -> Workers:
+    """Who carries out the runs.
+
+    Raises:
+        UsageError: There is no such engine, or it has no address.
+    """
+    from pcevolve.bench.workers import Cluster, Processes
+
+    if engine not in ENGINES:
+        raise UsageError(f"--engine {engine}: choose one of {', '.join(ENGINES)}")
+    if engine == "local" and address is not None:
+        raise UsageError("--ray-address is for --engine ray: give both, or neither")
+    return Processes(most) if engine == "local" else Cluster(most, address, out / "cluster")
+
+
+def _announcing(told: Told, console: Console, most: float | None) -> Told:
+    """Say before the first run how many there are, and what all of them may cost together."""
+
+    def announced(done: int, total: int) -> None:
+        if not done:
+            bound = "" if most is None else f", at most {most:g} each and {most * total:g} together"
+            console.print(f"{total} runs to make{bound}")
+        told(done, total)
+
+    return announced
 
 
 def _texts(name: str, out: Path, smoke: bool, seeds: int | None) -> None:

@@ -75,6 +75,11 @@ def _show(found: dict[str, Any]) -> None:
     console.print(
         f"chance: {found['chance']:.1%}; control: {found['control']}; {found[f'test_{kind}s']} test {kind}s"
     )
+    if classifier := found.get("classifier"):
+        accuracy = classifier["dataset"]["accuracy"]["mean"]
+        console.print(
+            f"{classifier['judge']}, the class means that the run released, without any {kind}: {accuracy:.1%}"
+        )
     if "longest_copied_words" in found:
         console.print(f"longest run of words in common with a private text: {found['longest_copied_words']}")
     if "next_word" in found:
@@ -109,10 +114,9 @@ def _said(row: dict[str, Any]) -> list[str]:
     lines = []
     if distances := row.get("distances"):
         few = " (few images: compare only with sets of the same size)" if distances["few"] else ""
-        shown = ", ".join(
-            f"{name} {value:.3g}" for name, value in distances.items() if isinstance(value, float)
-        )
-        lines.append(f"{row['judge']}: {shown}{few}")
+        lines.append(f"{row['judge']}: {_numbers(distances)}{few}")
+    if control := row.get("control_distances"):
+        lines.append(f"{row['judge']}, the control: {_numbers(control)}")
     if row.get("mauve") is not None:
         lines.append(f"{row['judge']}: MAUVE {row['mauve']:.3f}, comparable only at equal sizes")
     if memory := row.get("memorisation"):
@@ -122,3 +126,7 @@ def _said(row: dict[str, Any]) -> list[str]:
             f"image (about one half by chance, and far from it with few); copies: {copies}"
         )
     return lines
+
+
+def _numbers(distances: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in distances.items() if isinstance(value, float))

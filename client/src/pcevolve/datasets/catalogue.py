@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcevolve.datasets import camelyon17, cifar10, class_folders, covidx, hugging_face, medmnist
+from pcevolve.datasets import camelyon17, cifar10, class_folders, covidx, hugging_face, medmnist, mnist
 from pcevolve.datasets.items import Dataset
 from pcevolve.errors import UsageError
 
@@ -13,8 +13,10 @@ DATASETS: dict[str, Dataset] = {
         camelyon17.DATASET,
         class_folders.KVASIR_DATASET,
         class_folders.LEATHER_DATASET,
+        class_folders.MVTEC_DATASET,
         class_folders.CATS_DATASET,
         cifar10.DATASET,
+        mnist.DATASET,
         medmnist.DATASET,
         hugging_face.DATASET,
         class_folders.FOLDER_DATASET,

@@ -1,4 +1,4 @@
-"""CIFAR-10 in its binary version: records of a label and 3 x 32 x 32 bytes. The pickled version is not read."""
+"""CIFAR-10: records of a label and 3 x 32 x 32 bytes, or the Python version, as torchvision has it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.datasets.items import Dataset, Item, Split, require
+from pcevolve.datasets.pickles import read_arrays
 from pcevolve.errors import DataError
 from pcevolve.modality.images.arrays import png
 
@@ -20,23 +21,47 @@ FILES: dict[Split, tuple[str, ...]] = {
     "train": tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
     "test": ("test_batch.bin",),
 }
-LAYOUT = "data_batch_1.bin to data_batch_5.bin and test_batch.bin (the binary version: pickles can run code)"
+LAYOUT = "data_batch_1 to data_batch_5 and test_batch, all with .bin (the binary version) or without (the Python one)"
 
 
 def items(root: Path) -> list[Item]:
     """Every image.
 
     Raises:
-        DataError: A file is missing, or is not of whole records.
+        DataError: A file is missing, or is not what it should be.
     """
-    return [item for split, names in FILES.items() for name in names for item in _of_file(root / name, split)]
+    pickled = (root / "data_batch_1").exists() and not (root / "data_batch_1.bin").exists()
+    files = [(root / name, split) for split, names in FILES.items() for name in names]
+    if pickled:
+        return [
+            item for path, split in files for item in _items(path, _unpickled(path.with_suffix("")), split)
+        ]
+    return [item for path, split in files for item in _items(path, _records(path), split)]
 
 
-def _of_file(path: Path, split: Split) -> Iterator[Item]:
+def _records(path: Path) -> NDArray[np.uint8]:
+    """Labels and pixels of the binary version, uint8 ``(images, 1 + 3072)``."""
     data = np.fromfile(require(path, LAYOUT), dtype=np.uint8)
     if not len(data) or len(data) % RECORD:
         raise DataError(f"{path} is not of whole records of {RECORD} bytes: {LAYOUT}")
-    records = data.reshape(-1, RECORD)
+    return data.reshape(-1, RECORD)
+
+
+def _unpickled(path: Path) -> NDArray[np.uint8]:
+    """The same of the Python version, of which nothing but arrays is read."""
+    found = read_arrays(require(path, LAYOUT))
+    try:
+        labels = np.asarray(found["labels"], dtype=np.uint8).reshape(-1, 1)
+        return np.concatenate(
+            [labels, np.asarray(found["data"], dtype=np.uint8).reshape(len(labels), -1)], axis=1
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise DataError(f"{path} has no data and labels as CIFAR-10 has them ({error})") from None
+
+
+def _items(path: Path, records: NDArray[np.uint8], split: Split) -> Iterator[Item]:
+    if records.shape[1] != RECORD:
+        raise DataError(f"{path} has {records.shape[1] - 1} bytes for an image: it is not CIFAR-10")
     if (records[:, 0] >= len(LABELS)).any():
         raise DataError(f"{path} names more than {len(LABELS)} classes: it is not CIFAR-10")
     for number, record in enumerate(records):
@@ -54,7 +79,7 @@ DATASET = Dataset(
     words="photo",
     read=items,
     layout=LAYOUT,
-    where="cs.toronto.edu/~kriz/cifar.html (binary version)",
+    where="cs.toronto.edu/~kriz/cifar.html, or torchvision.datasets.CIFAR10 (its folder cifar-10-batches-py)",
     terms="none stated; cite Krizhevsky 2009",
     sizes="Private Evolution: 50,000 images for training, 10,000 for the test, 32 x 32",
 )

@@ -61,6 +61,17 @@ def split_or_not(root: Path) -> list[Item]:
     return found
 
 
+def surfaces(root: Path) -> list[Item]:
+    """Images of any category of MVTec AD: the good ones of both folders, and each defect of ``test``, without a split.
+
+    Raises:
+        DataError: A folder is missing.
+    """
+    defects = [each.name for each in sorted(require(root / "test", MVTEC_LAYOUT).iterdir()) if each.is_dir()]
+    folders = {f"test/{name}": LEATHER["good"] if name == "good" else name for name in defects}
+    return classes(root, {"train/good": LEATHER["good"], **folders}, MVTEC_LAYOUT)
+
+
 def _images(split: Split, label: str, folder: Path, prefix: str) -> Iterator[Item]:
     """Images of a folder; names are told apart where several folders become one class."""
     for path in sorted(folder.iterdir()):
@@ -74,6 +85,7 @@ def _named(labels: Sequence[str]) -> dict[str, str]:
 
 KVASIR_LAYOUT = f"the folders {', '.join(KVASIR)} of kvasir-dataset-v2"
 LEATHER_LAYOUT = "the folders train/good, test/good, test/cut and test/glue of leather"
+MVTEC_LAYOUT = "a category's folders train/good and test, which has good and one folder for each defect"
 CATS_LAYOUT = f"the folders {' and '.join(CATS)}"
 FOLDER_LAYOUT = "one subfolder per class; or train and test (or val), each with one subfolder per class"
 
@@ -102,6 +114,17 @@ LEATHER_DATASET = Dataset(
     terms="CC BY-NC-SA 4.0: not for commercial use",
     sizes="PCEvolve: 19 images per class, 10 shots and 9 for the test; its 'droplet defect' is taken to be the folder "
     "glue; its prompt for 'no defect' has no label",
+    held_out=9,
+)
+MVTEC_DATASET = Dataset(
+    name="mvtec",
+    title="MVTec AD, any category: surfaces and things without and with each of their defects",
+    words="",
+    read=surfaces,
+    layout=MVTEC_LAYOUT,
+    where=LEATHER_DATASET.where,
+    terms=LEATHER_DATASET.terms,
+    sizes="PCEvolve has leather alone, see mvtec-leather; others have 3 to 26 images of a defect, so choose --held-out",
     held_out=9,
 )
 CATS_DATASET = Dataset(

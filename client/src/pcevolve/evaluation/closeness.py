@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from pcevolve.evaluation.blocks import inside, kernel_sum, radii
 from pcevolve.evaluation.fidelity import Fidelity, fidelity
 
 FEW = 1000
@@ -62,46 +63,43 @@ def closeness(synthetic: FloatArray, real: FloatArray, *, clip: bool = False) ->
     """
     one, other = (rows[np.isfinite(rows).all(axis=1)] for rows in (synthetic, real))
     found = fidelity(one, other)
-    inside = cdist(other, one) <= _radii(other)[:, None]
+    rank = min(_NEIGHBOURS, len(other) - 1)
+    centres, reached = inside(one, other, radii(other, rank))
     return Closeness(
         fidelity=found,
-        kid=_mmd(_cubic(one, one), _cubic(other, other), _cubic(one, other)),
+        kid=_mmd(one, other),
         cmmd=_cmmd(one, other) if clip else None,
-        density=float(inside.sum() / (_radius_rank(other) * len(one))),
-        coverage=float(inside.any(axis=1).mean()),
+        density=float(centres.sum() / (rank * len(one))),
+        coverage=float(reached.mean()),
         few=min(len(one), len(other)) < FEW,
     )
-
-
-def _radius_rank(rows: FloatArray) -> int:
-    return min(_NEIGHBOURS, len(rows) - 1)
-
-
-def _radii(rows: FloatArray) -> FloatArray:
-    """Each row's distance to its fifth neighbour; the nearest is the row itself."""
-    rank = _radius_rank(rows)
-    return np.asarray(np.partition(cdist(rows, rows), rank, axis=1)[:, rank])
 
 
 def _cubic(one: FloatArray, other: FloatArray) -> FloatArray:
     return np.asarray((one @ other.T / one.shape[1] + 1) ** 3)
 
 
-def _mmd(within: FloatArray, among: FloatArray, across: FloatArray) -> float:
-    """Unbiased estimate of the squared maximum mean discrepancy."""
-    return float(_off_diagonal_mean(within) + _off_diagonal_mean(among) - 2 * across.mean())
+def _mmd(one: FloatArray, other: FloatArray) -> float:
+    """Unbiased estimate of the squared maximum mean discrepancy under the cubic kernel."""
+    across = kernel_sum(_cubic, one, other) / (len(one) * len(other))
+    return _off_diagonal_mean(one) + _off_diagonal_mean(other) - 2 * across
 
 
-def _off_diagonal_mean(kernel: FloatArray) -> float:
-    count = len(kernel)
-    return float((kernel.sum() - np.trace(kernel)) / (count * (count - 1)))
+def _off_diagonal_mean(rows: FloatArray) -> float:
+    """Mean kernel of two different rows."""
+    count, own = len(rows), ((rows**2).sum(axis=1) / rows.shape[1] + 1) ** 3
+    return float((kernel_sum(_cubic, rows, rows) - own.sum()) / (count * (count - 1)))
+
+
+def _gaussian(one: FloatArray, other: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(-cdist(one, other, "sqeuclidean") / (2 * _CMMD_SIGMA**2)))
 
 
 def _cmmd(one: FloatArray, other: FloatArray) -> float:
     """With the biased estimate, as its authors' code has it."""
     first, second = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (one, other))
 
-    def kernel(a: FloatArray, b: FloatArray) -> float:
-        return float(np.exp(-cdist(a, b, "sqeuclidean") / (2 * _CMMD_SIGMA**2)).mean())
+    def mean(a: FloatArray, b: FloatArray) -> float:
+        return kernel_sum(_gaussian, a, b) / (len(a) * len(b))
 
-    return _CMMD_SCALE * (kernel(first, first) + kernel(second, second) - 2 * kernel(first, second))
+    return _CMMD_SCALE * (mean(first, first) + mean(second, second) - 2 * mean(first, second))

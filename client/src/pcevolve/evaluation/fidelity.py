@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from pcevolve.errors import DataError
+from pcevolve.evaluation.blocks import inside, radii
 
 _NEIGHBOURS = 3
 
@@ -52,11 +52,12 @@ def fidelity(synthetic: NDArray[np.float64], real: NDArray[np.float64]) -> Fidel
     Source: Heusel et al. 2017 (Fréchet); Kynkäänniemi et al. 2019 with 3 neighbours.
     """
     one, other = _usable(synthetic), _usable(real)
-    across = cdist(one, other)
+    inside_real, _ = inside(one, other, radii(other, _NEIGHBOURS))
+    inside_synthetic, _ = inside(other, one, radii(one, _NEIGHBOURS))
     return Fidelity(
         frechet=_frechet(one, other),
-        precision=float((across <= _radii(other)[None, :]).any(axis=1).mean()),
-        recall=float((across <= _radii(one)[:, None]).any(axis=0).mean()),
+        precision=float((inside_real > 0).mean()),
+        recall=float((inside_synthetic > 0).mean()),
     )
 
 
@@ -65,11 +66,6 @@ def _usable(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(kept) < _NEIGHBOURS + 2:
         raise DataError(f"fidelity needs {_NEIGHBOURS + 2} or more usable images in each set")
     return kept
-
-
-def _radii(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each row's distance to its third neighbour; the nearest is the row itself."""
-    return np.partition(cdist(rows, rows), _NEIGHBOURS, axis=1)[:, _NEIGHBOURS]
 
 
 def _frechet(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:

@@ -89,6 +89,17 @@ def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
     return lambda features: _predict(network, torch.from_numpy(features).float())
 
 
+def untrained_cnn(shapes: Training, seed: int) -> Predict:
+    """The network before it is trained.
+
+    Args:
+        shapes: Says how many classes there are; nothing is learnt from it.
+        seed: Of its weights.
+    """
+    network = _cnn(shapes.classes, torch.Generator().manual_seed(seed))
+    return lambda features: _predict(network, torch.from_numpy(features).float())
+
+
 def _cnn(classes: int, generator: torch.Generator) -> nn.Module:
     blocks: list[nn.Module] = []
     with torch.device("meta"):  # initialised below, from the given generator alone

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.evaluation.heads import Predict, Training
+from pcevolve.evaluation.protocol import untrained_head
 from pcevolve.modality.medium import Item
 
 Features: TypeAlias = NDArray[np.floating]
@@ -25,9 +26,11 @@ class Judge:
         voted: Whether it saw the candidates when the run selected, which flatters what was selected.
         look: From images to features, a row each; NaN where there is none.
         train: From features and a seed to a classifier.
+        untrained: The same classifier before it is trained; of the features it takes their width alone.
     """
 
     name: str
     voted: bool
     look: Callable[[Sequence[Item | None]], Features]
     train: Callable[[Training, int], Predict]
+    untrained: Callable[[Training, int], Predict] = untrained_head

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
+
+from pcevolve.evaluation.blocks import nearest
 
 COPY_SHARE = 0.1
 """A synthetic image is called a copy if it lies within this share of how far a test image typically lies."""
@@ -48,9 +49,9 @@ def memorisation(synthetic: FloatArray, private: FloatArray, test: FloatArray, s
     """
     random, count = np.random.default_rng(seed), min(len(private), len(test))
     mine, others = (rows[random.permutation(len(rows))[:count]] for rows in (private, test))
-    to_private, to_test = cdist(synthetic, mine).min(axis=1), cdist(synthetic, others).min(axis=1)
-    typical = float(np.median(cdist(test, private).min(axis=1)))
-    copies = np.flatnonzero(cdist(synthetic, private).min(axis=1) < COPY_SHARE * typical)
+    to_private, to_test = nearest(synthetic, mine), nearest(synthetic, others)
+    typical = float(np.median(nearest(test, private)))
+    copies = np.flatnonzero(nearest(synthetic, private) < COPY_SHARE * typical)
     nearer = float((to_private < to_test).mean())
     ratio = np.median(to_private / np.maximum(to_test, np.finfo(np.float64).tiny))
     return Memorisation(nearer, tuple(map(int, copies)), float(ratio))

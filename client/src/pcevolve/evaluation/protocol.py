@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pcevolve.evaluation.heads import Predict, Training, new_layer
+from pcevolve.evaluation.heads import Training, new_layer
 
 EPOCHS, BATCH, RATE = 100, 16, 1e-3
 
 
-def train_papers_head(training: Training, seed: int) -> Predict:
+@dataclass(frozen=True, eq=False)
+class PapersHead:
+    """A linear layer on features that are divided by one number; says the class of each row.
+
+    Attributes:
+        layer: From features to a score for each class.
+        scale: By which features are divided.
+    """
+
+    layer: nn.Linear
+    scale: float
+
+    def __call__(self, features: NDArray[np.floating]) -> NDArray[np.int64]:
+        """Classes, int64 ``(n,)``, of features ``(n, dimension)``."""
+        with torch.inference_mode():
+            return np.asarray(self.layer(_tensor(features, self.scale)).argmax(dim=1).numpy())
+
+    def loss(self, labelled: Training) -> float:
+        """Mean cross-entropy, in nats, on labelled features."""
+        with torch.inference_mode():
+            scores = self.layer(_tensor(labelled.features, self.scale))
+            return float(nn.functional.cross_entropy(scores, torch.from_numpy(labelled.targets.copy())))
+
+
+def train_papers_head(training: Training, seed: int) -> PapersHead:
     """Train a linear layer with AdamW and a cosine schedule; the last epoch counts.
 
     Features are divided by their root mean square over the training set, one number, because a learning rate means
@@ -23,7 +49,7 @@ def train_papers_head(training: Training, seed: int) -> Predict:
         seed: Of initial weights and batch order.
 
     Returns:
-        A function from features ``(n, dimension)`` to int64 ``(n,)``.
+        The head: from features ``(n, dimension)`` to int64 ``(n,)``.
     """
     generator = torch.Generator().manual_seed(seed)
     scale = float(np.sqrt(np.mean(np.square(training.features)))) or 1.0
@@ -39,11 +65,18 @@ def train_papers_head(training: Training, seed: int) -> Predict:
             optimiser.step()
         schedule.step()
 
-    def predict(features: NDArray[np.floating]) -> NDArray[np.int64]:
-        with torch.inference_mode():
-            return np.asarray(layer(_tensor(features, scale)).argmax(dim=1).numpy())
+    return PapersHead(layer, scale)
 
-    return predict
+
+def untrained_head(shapes: Training, seed: int) -> PapersHead:
+    """The papers' head before it is trained, their Init.
+
+    Args:
+        shapes: Says how wide features are and how many classes there are; nothing is learnt from it.
+        seed: Of its weights.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    return PapersHead(new_layer(shapes.features.shape[1], shapes.classes, generator), 1.0)
 
 
 def _tensor(features: NDArray[np.floating], scale: float) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -78,6 +78,16 @@ class NearestMean:
         """Class of the nearest mean, int64 ``(images,)``, of finite embeddings, float64 ``(images, d)``."""
         points = projected(embeddings, self.centre, self.axes)
         return np.asarray(squared_distances(points, self.means).argmin(axis=1), dtype=np.int64)
+
+    def classes(self, items: Sequence[Item | None]) -> NDArray[np.int64]:
+        """Class of each image or text, int64 ``(items,)``; -1 of one that has no embedding."""
+        look = self.appearance
+        shown = [each if look is None or each is None else look.given_to(each) for each in items]
+        embeddings = self.encoder.embed(shown)
+        usable = np.isfinite(embeddings).all(axis=1)
+        found = np.full(len(items), -1, dtype=np.int64)
+        found[usable] = self.nearest(embeddings[usable])
+        return found
 
     def label(self, path: Path) -> str:
         """Class of the image or text in a file.

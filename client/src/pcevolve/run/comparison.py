@@ -61,8 +61,12 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
     """Draw some images of each run's dataset, a row each.
 
     Raises:
-        UsageError: A run has not ended.
+        UsageError: A run has not ended, or is of texts.
     """
+    if texts := [
+        each.name for each in roots if RunReader.strict(each).require_plan().modality.kind == "text"
+    ]:
+        raise UsageError(f"--sheet draws images, and {texts[0]} has texts: --html shows them side by side")
     write_durably(path, sheet_png([(each.name, _dataset(each).first(SHOWN)) for each in roots]))
 
 
@@ -138,8 +142,9 @@ def _one(root: Path) -> Compared:
     if not folder.finished or not folder.summary.is_file():
         raise UsageError(f"{root} has not ended: continue it with pcevolve run --resume {root}")
     plan = RunReader.strict(root).require_plan()
-    found = json.loads(folder.judgement.read_bytes())["judges"] if folder.judgement.is_file() else []
-    found = sorted(found, key=lambda row: row["voted"])
+    told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {"judges": []}
+    rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
+    found = sorted(rows, key=lambda row: row["voted"])
     judges = {row["judge"]: {"voted": row["voted"], **row["dataset"]["accuracy"]} for row in found}
     return Compared(root.name, json.loads(folder.summary.read_bytes()), plan.labels, judges)
 

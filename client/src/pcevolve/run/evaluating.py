@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.errors import DataError
 from pcevolve.evaluation.accuracy import SEEDS
 from pcevolve.evaluation.closeness import closeness
@@ -28,12 +29,17 @@ from pcevolve.modality.images.confusion import confusion_png
 from pcevolve.private.tables import Columns
 from pcevolve.private.telling import Told, nobody
 from pcevolve.public.modalities import Kind
+from pcevolve.public.plan import PublicPlan
+from pcevolve.run.classification import NearestMean
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.judges import CNN, NGRAMS, judges_of
 from pcevolve.run.labelled import Labelled, control_of, owners
 from pcevolve.run.private_texts import columns_of
 from pcevolve.run.settings import RunSettings
-from pcevolve.transcript import RunReader
+from pcevolve.transcript import RunLayout, RunReader
+
+CLASSIFIER = "dp-means-classifier"
+"""What the class means that a run released are called among judges."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,10 +150,29 @@ class Evaluation:
             f"test_{self.kind}s": len(self.test.images),
             **self._copied(sets["dataset"]),
             **self._next_words(sets),
+            **self._classifier(),
             "judges": rows,
         }
         write_private(RunFolder(self.root).judgement, found)
         return found
+
+    def _classifier(self) -> dict[str, object]:
+        """What the class means are worth that the run released: no image was made for it, and nothing is trained.
+
+        It is the yardstick of every dataset: a classifier of images is worth making images for if it is better.
+        """
+        if not RunLayout(self.root).classifier.is_file():
+            return {}
+        said = NearestMean.of(self.root, self._encoder).classes(self.test.images)
+        tested = said >= 0
+        verdict = Verdict.of([said[tested]] * len(SEEDS), self.test.targets[tested], self.labels)
+        return {"classifier": {"judge": CLASSIFIER, "voted": True, "dataset": verdict.to_json()}}
+
+    def _encoder(self, plan: PublicPlan) -> Encoder:
+        """The encoder of the released means, from the file that the run had, if it had one."""
+        config = RunFolder(self.root).config
+        weights = RunSettings.load(config).encoder_weights if config.exists() else None
+        return load_encoder(plan.encoder, weights)
 
     def _copied(self, dataset: Labelled) -> dict[str, object]:
         """The longest run of words that a synthetic text has from a private one."""
@@ -201,6 +226,10 @@ class Evaluation:
         made = seen["dataset"]
         close = closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))
         found: dict[str, object] = {"distances": close.to_json()}
+        if self.control is not None:  # else it has the same images under other labels, at the same distances
+            found["control_distances"] = closeness(
+                _embeddings(seen["random"]), _embeddings(real), clip=judge.name.startswith("clip")
+            ).to_json()
         if self.kind == "text":
             found["mauve"] = mauve(_embeddings(made), _embeddings(real))
         if self.private is not None:

@@ -8,7 +8,7 @@ from functools import partial
 from pcevolve.encoders import BUNDLED, WORDS, Encoder, load_encoder
 from pcevolve.encoders.choice import PREFERRED, is_fetched, resolved
 from pcevolve.encoders.pixels import pixel_array
-from pcevolve.evaluation.heads import CNN_SIDE, QUICK_STEPS, train_cnn, train_linear
+from pcevolve.evaluation.heads import CNN_SIDE, QUICK_STEPS, train_cnn, train_linear, untrained_cnn
 from pcevolve.evaluation.judge import Features, Judge
 from pcevolve.evaluation.ngrams import hashed_ngrams
 from pcevolve.evaluation.protocol import train_papers_head
@@ -57,7 +57,8 @@ def quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image
     if kind == "text":
         never, known = Judge(NGRAMS, voted=False, look=hashed_ngrams, train=train_linear), [WORDS]
     else:
-        never = Judge(CNN, voted=False, look=_pixels, train=partial(train_cnn, steps=QUICK_STEPS))
+        quick = partial(train_cnn, steps=QUICK_STEPS)
+        never = Judge(CNN, voted=False, look=_pixels, train=quick, untrained=untrained_cnn)
         known = [*filter(is_fetched, PREFERRED), BUNDLED]
     strangers = [name for name in known if not _same(name, encoder.name)][:1]
     heads = [Judge(name, False, load_encoder(name, None, device).embed, train_linear) for name in strangers]
@@ -68,7 +69,7 @@ def _judge(name: str, voter: str | None, device: str, kind: Kind) -> Judge:
     if name == NGRAMS and kind == "text":
         return Judge(NGRAMS, voted=False, look=hashed_ngrams, train=train_papers_head)
     if name == CNN and kind == "image":
-        return Judge(CNN, voted=False, look=_pixels, train=train_cnn)
+        return Judge(CNN, voted=False, look=_pixels, train=train_cnn, untrained=untrained_cnn)
     named, _, weights = name.partition("=")
     encoder = load_encoder(resolved(named, kind)[0], weights or None, device)
     voted = voter is not None and _same(named, voter)

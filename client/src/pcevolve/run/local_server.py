@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pcevolve.errors import ProviderUnreachableError, UsageError
+from pcevolve.run import guard
 
 SERVER = "pcevolve-server"
 START_SECONDS = 120.0
-STOP_SECONDS = 10.0
 POLL_SECONDS = 0.05
 
 
@@ -43,15 +43,14 @@ def local_server(log: Path, port: int = 0, model: str = "bundled") -> Iterator[s
         begin = sink.tell()
         arguments = [command, "serve", "--model", model, "--host", "127.0.0.1", "--port", str(port)]
         arguments += ["--engine", "processes", "--replicas", str(_replicas())]
-        process = subprocess.Popen(arguments, stdout=sink, stderr=sink)  # noqa: S603 - our own command
+        guarded = [sys.executable, "-I", guard.__file__, *arguments]  # the server ends with this process
+        process = subprocess.Popen(guarded, stdin=subprocess.PIPE, stdout=sink, stderr=sink)  # noqa: S603 - our own
     try:
         yield f"http://127.0.0.1:{_announced_port(process, log, begin)}"
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        if process.stdin is not None:
+            process.stdin.close()
+        process.wait()
 
 
 def _replicas() -> int:

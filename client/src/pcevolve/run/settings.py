@@ -87,6 +87,18 @@ UnitColumn = Annotated[
 ]
 
 
+MaxCost = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False, description="Most that it may cost, in the provider's currency."),
+    Setting(Panel.API, resumable=True),
+]
+Price = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False, description="Cost of one image, for an API that does not say."),
+    Setting(Panel.API, resumable=True),
+]
+
+
 def default_ledger() -> Path:
     """One ledger per user, because the budget belongs to the data and not to a run."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
@@ -387,16 +399,8 @@ class RunSettings(BaseModel):
         Field(ge=1, description="Most requests that the run may make, retries included."),
         Setting(Panel.API, resumable=True),
     ] = None
-    max_cost: Annotated[
-        float | None,
-        Field(ge=0, allow_inf_nan=False, description="Most that it may cost, in the provider's currency."),
-        Setting(Panel.API, resumable=True),
-    ] = None
-    price: Annotated[
-        float | None,
-        Field(ge=0, allow_inf_nan=False, description="Cost of one image, for an API that does not say."),
-        Setting(Panel.API, resumable=True),
-    ] = None
+    max_cost: MaxCost | None = None
+    price: Price | None = None
     yes: Annotated[
         bool,
         Field(

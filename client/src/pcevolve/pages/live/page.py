@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -80,7 +80,8 @@ def _waiting(run: RunReader) -> dict[str, object]:
 
 def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
     """All that is shown of a run that has a plan."""
-    iteration = max((plan.calls[slot].iteration for slot in run.outputs if slot in plan.calls), default=0)
+    pictured = max((plan.calls[slot].iteration for slot in run.outputs if slot in plan.calls), default=0)
+    iteration = under_way(pictured, (receipt.iteration for receipt in run.receipts))
     done = sum(len(outputs) for outputs in run.outputs.values())
     reasons = Reasons.of(run.traffic)
     counts = Counts.by_kind(run.traffic.attempts, reasons.counts)
@@ -100,8 +101,18 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "releases": list(_releases(run, plan)),
         "kinds": {kind: counts[kind] for kind in ALL_KINDS if kind in counts},
         "total_counts": reasons.counts(run.traffic.attempts),
-        "sheets": list(_sheets(run, plan, iteration)),
+        "sheets": list(_sheets(run, plan, pictured)),
     }
+
+
+def under_way(pictured: int, released: Iterable[int]) -> int:
+    """The iteration that a run is in: the release that begins one comes before its first image.
+
+    Args:
+        pictured: The latest iteration that images are there of.
+        released: Iterations of the releases so far.
+    """
+    return max(pictured, *released, 0)
 
 
 def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:

@@ -4,7 +4,9 @@ The only package that knows Ray, which is loaded when a run asks for it. What go
 digests, embeddings and votes without noise; noise is drawn in the process that pays. Who can see what there is in
 docs/large-data.md, and why it lives here in docs/decisions/0036-private-work-on-ray.md.
 
-May import what ``private`` may. Imported by ``run``, when ``--engine ray`` is asked for.
+``jobs`` has whole runs on public images carried out, for tables.
+
+May import what ``private`` may. Imported by ``run`` and ``bench``, when ``--engine ray`` is asked for.
 """
 
 from __future__ import annotations

@@ -1,0 +1,71 @@
+"""What a finished run of a table says of its rounds: votes as they were released, and the populations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load
+from scipy.spatial.distance import cdist
+
+from pcevolve.encoders import load_encoder
+from pcevolve.modality.images.appearance import appearance_in, developed
+from pcevolve.run.execution import Outcome
+from pcevolve.run.labelled import Labelled
+from pcevolve.transcript import Bodies
+
+
+def noise_on_votes(outcome: Outcome, shots: Labelled, labels: Sequence[str]) -> Iterator[tuple[str, float]]:
+    """The votes of the first iteration: how many a class cast, and how many noise added or took, mean over classes.
+
+    Looks at the shots without noise, as every figure of a table may: they are public.
+
+    Args:
+        outcome: Of a method that releases a histogram of votes.
+        shots: The images that voted.
+        labels: In the order of their classes.
+    """
+    _, released = next(_released(outcome))
+    first, encoder = next(populations(outcome, labels)), load_encoder(outcome.plan.encoder)
+    cast = votes_cast(
+        (encoder.embed(shots.images), shots.targets), (encoder.embed(first.images), first.targets)
+    )
+    yield "votes cast", float(cast.sum() / len(labels))
+    yield "noise cast", float(np.abs(released - cast).sum() / len(labels))
+
+
+Points = tuple[NDArray[np.floating], NDArray[np.int64]]
+"""Embeddings ``(images, d)`` and the class of each."""
+
+
+def votes_cast(shots: Points, candidates: Points) -> NDArray[np.float64]:
+    """How many shots have each candidate as the nearest of their class, float64 ``(candidates,)``."""
+    (points, classes), (places, of) = shots, candidates
+    gaps = np.where(classes[:, None] == of[None, :], cdist(points, places), np.inf)
+    return np.bincount(gaps.argmin(axis=1), minlength=len(places)).astype(np.float64)
+
+
+def spread(outcome: Outcome) -> Iterator[tuple[str, float]]:
+    """Standard deviation of the noisy votes above the threshold, as they were released in each iteration."""
+    for iteration, votes in _released(outcome):
+        kept = np.maximum(votes - outcome.plan.threshold_at(iteration), 0.0)
+        yield f"votes@{iteration}", float(kept.std())
+
+
+def populations(outcome: Outcome, labels: Sequence[str]) -> Iterator[Labelled]:
+    """The population after each iteration, text-to-image first, as the dataset's images are given."""
+    bodies, look = Bodies(outcome.folder.bodies), appearance_in(outcome.evolved.receipts)
+    for population in outcome.evolved.populations:
+        counts = [len(population[label]) for label in labels]
+        images = [developed(bodies.file(each.digest), look) for label in labels for each in population[label]]
+        yield Labelled(images, np.repeat(np.arange(len(labels)), counts))
+
+
+def _released(outcome: Outcome) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Iteration and noisy votes, float64 ``(candidates of all classes,)``, of each histogram."""
+    bodies = Bodies(outcome.folder.bodies)
+    for receipt in outcome.evolved.receipts:
+        votes = load(bodies.file(receipt.measured)).get("votes") if receipt.measured else None
+        if votes is not None:
+            yield receipt.iteration, votes

@@ -1,0 +1,144 @@
+"""Who carries out the runs of a table: processes, or a Ray cluster; one that dies costs its run alone."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Protocol, TypeVar
+
+from pcevolve.errors import ClientError, EngineError
+
+Job = TypeVar("Job")
+Found = TypeVar("Found")
+Work = Callable[[Job], Found]
+
+
+class Workers(Protocol):
+    """Carries out jobs beside each other."""
+
+    def each_done(
+        self, work: Work[Job, Found], jobs: Sequence[Job]
+    ) -> Iterator[tuple[Job, Found | ClientError]]:
+        """What came of each job, in the order in which they end.
+
+        Args:
+            work: A function of a module, for it is sent to other processes.
+            jobs: What it is given; sent as well.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Processes of this machine, each for one job after another; they end with the process that began them.
+
+    Attributes:
+        most: How many at a time.
+    """
+
+    most: int
+
+    def each_done(
+        self, work: Work[Job, Found], jobs: Sequence[Job]
+    ) -> Iterator[tuple[Job, Found | ClientError]]:
+        """See ``Workers``."""
+        if self.most > 1:
+            os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the processes, which share the cores
+        slots: SimpleQueue[_Slot] = SimpleQueue()
+        for _ in range(self.most):
+            slots.put(_Slot())
+        threads = ThreadPoolExecutor(self.most)
+        try:
+            waiting = {threads.submit(_in_a_slot, slots, work, job): job for job in jobs}
+            for future in as_completed(waiting):
+                yield waiting[future], future.result()
+        finally:
+            threads.shutdown(wait=True, cancel_futures=True)
+            while not slots.empty():
+                slots.get().close()
+
+
+class _Slot:
+    """Room for one process, which is replaced when it has died."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def carried_out(self, work: Work[Job, Found], job: Job) -> Found:
+        """Have the process carry out a job.
+
+        Raises:
+            EngineError: It died.
+        """
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_parent)
+        try:
+            return self._pool.submit(work, job).result()
+        except BrokenProcessPool:
+            self.close()
+            raise EngineError("its process died, as when memory runs out or somebody kills it") from None
+
+    def close(self) -> None:
+        """End the process."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool = None
+
+
+def _in_a_slot(slots: SimpleQueue[_Slot], work: Work[Job, Found], job: Job) -> Found | ClientError:
+    """What came of a job, in a process that nobody else uses meanwhile."""
+    slot = slots.get()
+    try:
+        return slot.carried_out(work, job)
+    except ClientError as error:
+        return error
+    finally:
+        slots.put(slot)
+
+
+def end_with_parent() -> None:
+    """Have this process end when the one that began it is gone, also by ``kill -9``: it would go on with its run."""
+
+    def wait() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Ray cluster, of this machine for the work alone or the user's own; it needs the same folders everywhere.
+
+    Attributes:
+        most: How many jobs at a time.
+        address: ``HOST:PORT`` of the user's; None for one of our own.
+        scratch: Folder for what a cluster of our own writes; gone afterwards.
+    """
+
+    most: int
+    address: str | None
+    scratch: Path
+
+    def each_done(
+        self, work: Work[Job, Found], jobs: Sequence[Job]
+    ) -> Iterator[tuple[Job, Found | ClientError]]:
+        """See ``Workers``.
+
+        Raises:
+            UsageError: There is no cluster.
+        """
+        from pcevolve.private.cluster.jobs import (
+            each_done,
+        )  # Ray takes seconds to load, and need not be installed
+
+        return each_done(work, jobs, self.most, self.address, self.scratch)
