@@ -88,7 +88,7 @@ after the sets that were looked at once were measured: their rates are those of 
 """
 EXPLAINED = """**What it says.** On the sets that had no say in the bounds 4 % of those called useful are not worth it:
 the bounds hold there. Both halves flatter the shipped generator all the same. Its own images are called useful on
-handwriting and X-rays alone: on MNIST always rightly (75 of 75), on scanned digits and X-rays never (0 of 20): near,
+handwriting and X-rays alone: on MNIST always rightly (75 of 75), on scanned digits and X-rays never (0 of 32): near,
 alike and well told apart by the encoder that voted, and too blurred for heads on the judges. So "useful" about the
 bundled model's own images is a reason to test them, and no more. Most misses are datasets with a few real images, or a
 quarter, among many that are not, and machine parts, whose two classes the noise hides at any ε here.
