@@ -127,6 +127,7 @@ def measure(trial: Trial, shared: Path) -> dict[str, object]:
     elif trial.method == NOISED:
         noise = SeededNoise(trial.seed)
         pictures, targets = varied_noised(trial, private, model(), recommended(model()), noise)
+        extra = {"images": len(targets), "iterations": 1}
     else:
         pictures, targets, extra = _evolved(trial, private, shared)
     found = scores(trial, pictures, np.array(targets, dtype=np.int64))

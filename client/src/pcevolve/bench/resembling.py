@@ -1,6 +1,7 @@
 """Real-Fake, the PCEvolve paper's baseline RF: what resembles the private images of another class is dropped.
 
-It looks at private images without noise, so it has no guarantee, and is a yardstick of tables alone: no run can do it.
+It looks at private images without noise, so it has no guarantee. Tables filter here what a run of ``t2i`` released,
+so that both rows are of the same candidates; as a run of its own it is the method ``rf``.
 """
 
 from __future__ import annotations
