@@ -222,6 +222,8 @@ class Replay:
         """The bytes that a call has to carry."""
         if call.purpose == "create":
             return None
+        if self.plan.not_private:
+            raise ProviderReplyError("the run is NOT PRIVATE, so nothing but prompts may leave")
         if call.source is None and self.plan.varies_noised:
             return self._noised(call)
         return self.bodies.file(self._source(call).digest)

@@ -126,11 +126,11 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
 
 
 def _require_no_secrets(asked: PlannedRun, name: str) -> None:
-    """Refuse options about secrets for a method that takes none.
+    """Refuse options about secrets and the cells that they are counted in for a method that takes none.
 
     Raises:
         UsageError: There is one.
     """
-    for option in ("cells", "secret_prior", "secret_bound", "secret_size"):
+    for option in ("initial", "cells", "secret_prior", "secret_bound", "secret_size"):
         if getattr(asked, option) is not None:
             raise UsageError(f"{flag(option, PlannedRun)} means nothing to method '{name}'")
