@@ -138,7 +138,9 @@ def _weights(folder: Path, allow_pickle: bool) -> Path:
     found = [path for kind in kinds for path in sorted(folder.glob(kind))]
     if not found:
         raise FileNotFoundError(f"no weights {' or '.join(kinds)} in {folder}")
-    return min(found, key=lambda path: not path.name.startswith("open_clip"))  # the first of equals: safetensors
+    return min(
+        found, key=lambda path: not path.name.startswith("open_clip")
+    )  # the first of equals: safetensors
 
 
 def _name(folder: Path, weights: Path) -> str:
