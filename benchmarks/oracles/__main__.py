@@ -161,7 +161,8 @@ A set *stops at* the part whose ideal alone closes the most of it, if that is at
 gap is below {CLOSE:g} points. *Then* is the part that adds the most to an ideal generator, if the 95 % interval of
 differences over the same draws lies above zero; the largest of three flatters itself a little.
 """
-SAYS = """**What it says.** By judges that did not vote, one selection out of the bundled model's images closes half of the way
+SAYS = """\
+**What it says.** By judges that did not vote, one selection out of the bundled model's images closes half of the way
 from `t2i` to the ten shots on no set; on several it is below `t2i`. The generator is what is missing: with real
 candidates the same release, at the same noise, closes nine tenths and more of the gap on steel, X-rays, blood and
 everything handwritten, and about half on leaves and machine parts. On malaria cells, waste and leaves the voter comes
