@@ -168,9 +168,11 @@ class Batcher:
     async def _gather(self) -> None:
         """Wait a little for a batch to fill, if requests may share one."""
         first = self._waiting.next
-        room = None if first is None else self._rooms.of(first.recipe)
-        if room is not None and room.merges:
-            await self._gathering.fill(room, lambda: self._waiting.images, lambda: self._stopping)
+        if first is None:
+            return
+        recipe, room = first.recipe, self._rooms.of(first.recipe)
+        if room.merges:
+            await self._gathering.fill(room, lambda: self._waiting.alike(recipe), lambda: self._stopping)
 
     async def _run(self, batch: list[Chunk]) -> None:
         tasks = [task for chunk in batch for task in chunk.tasks]

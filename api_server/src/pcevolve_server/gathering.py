@@ -38,7 +38,7 @@ class Gathering:
 
         Args:
             room: Of the batch.
-            waiting: How many images wait now.
+            waiting: How many images that may share it wait now.
             stopping: Whether to give up.
         """
         pause = min(max(_LEAST_SECONDS, _SHARE * self._seconds), _MOST_SECONDS)
