@@ -107,10 +107,24 @@ def test_who_hung_up_is_no_company():
     assert found == [(pytest.approx(SHORTEST, abs=1e-6), 1)]
 
 
-async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False):
-    """Seconds that a batch waited while images arrived at these times."""
+def test_each_model_has_its_own_pauses_and_those_who_come_back():
+    async def second_of_the_other():
+        engine = Padding(1)
+        batcher = Batcher(engine, Metrics(), Settings())
+        for model, images in (("one", FULL), ("other", 1)):
+            recipe = Recipe(8, 8, model=model)
+            await batcher.submit([Task(recipe, "p", "", seed) for seed in range(images)])
+        await batcher.close()
+        return engine.begun[1] - engine.begun[0] - RUN_SECONDS
+
+    assert passing(second_of_the_other()) == pytest.approx(SHORTEST, abs=1e-6)
+
+
+async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.0):
+    """Seconds that a batch waited while images arrived at these times, so long after a run of so many seconds."""
     loop, gathering = asyncio.get_running_loop(), Gathering()
     gathering.learn(seconds, answered)
+    await asyncio.sleep(ago)
     begun = loop.time()
     await gathering.fill(
         room, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: stopping
@@ -132,6 +146,11 @@ async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False):
 )
 def test_a_batch_waits_as_long_as_newcomers_are_worth_it(room, arrivals, answered, waited):
     assert passing(filled(room, arrivals, answered)) == pytest.approx(waited, abs=1e-6)
+
+
+@pytest.mark.parametrize(("ago", "waited"), [(2.5, 0.1), (3.5, 0.02)])
+def test_who_was_answered_long_ago_is_not_expected_back(ago, waited):
+    assert passing(filled(PADDED, [0.0], FULL, ago=ago)) == pytest.approx(waited, abs=1e-6)
 
 
 def test_pauses_are_bounded_whatever_a_run_takes():
