@@ -26,6 +26,8 @@ UTILITIES = {"h∘g": calibrated, "g": filtered, "h": unfiltered, "h'∘g": unca
 
 def event_of(name: str, classes: int) -> Event:
     """What pays for one round of a selector."""
+    if name == "resembling":
+        return Event("unprotected")
     mechanism = (
         "gaussian" if name in ("noisy-argmax", "votes", "votes-rank", "cells", "means") else "exponential"
     )

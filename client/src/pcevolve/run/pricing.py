@@ -107,16 +107,17 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     Raises:
         UsageError: Something is asked of secrets, and it takes none.
     """
-    from pcevolve.dp.secrecy import protection, secret_budget
     from pcevolve.methods import method
-    from pcevolve.methods.cells import usual_cells
-    from pcevolve.methods.planner import SecretPlan
-    from pcevolve.run.secrecy import least_share, promised
 
     chosen, scope = method(planned.method), planned.scope
     if "secrets" not in chosen.own:
         _require_no_secrets(asked, chosen.name)
         return None
+    from pcevolve.dp.secrecy import protection, secret_budget
+    from pcevolve.methods.cells import usual_cells
+    from pcevolve.methods.planner import SecretPlan
+    from pcevolve.run.secrecy import least_share, promised
+
     promise = promised(asked.secret_prior, asked.secret_bound, asked.secret_size)
     event = planned.events[-1]
     mu, share = secret_budget(promise.prior, promise.bound), least_share(promise, event, scope.relation)
