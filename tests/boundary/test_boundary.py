@@ -297,7 +297,9 @@ def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, tally: Tall
     before = stage.capture.read_bytes()
     talked(stage, as_sent(stage, recorded(stage, -1)))
     # Of requests under way at once, the last that arrived need not be the last on record: then it stands apart.
-    told_of(stage, tally, before, "was sent 2 times, and is on record 1 times", "was sent and is not on record")
+    told_of(
+        stage, tally, before, "was sent 2 times, and is on record 1 times", "was sent and is not on record"
+    )
 
 
 LEAKY = """

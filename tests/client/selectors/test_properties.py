@@ -267,7 +267,9 @@ def test_an_event_that_counts_another_number_of_accesses_pays_for_nothing(name: 
         SELECTORS[name]().measure(case.records, case.scene(), (wrong,), SeededNoise(1))
 
 
-@pytest.mark.parametrize("name", sorted(set(SELECTORS) - {"votes", "votes-rank", "cells", "means", "resembling"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(SELECTORS) - {"votes", "votes-rank", "cells", "means", "resembling"})
+)
 def test_what_is_released_of_a_draw_are_indices(name: str):
     case = Case(3)
     measured = measured_by(SELECTORS[name](), name, case.records, case.scene())
