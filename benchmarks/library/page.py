@@ -29,8 +29,8 @@ Written by `python -m benchmarks.library`: a library of 7,331 public images of 1
 included](../server.md#a-library-of-public-images)), {SHOTS} private shots per class, ε = {EPSILON}, δ = 1e-5 where a
 method has one, replace-one, {CANDIDATES} images per class. Classes are called "type 1", "type 2", so that the private
 images alone tell them apart. Accuracies on held-out real images, %, mean ± standard error over seeds (each another draw
-of shots, noise and answers); linear heads on encoders that took no part, and a network from scratch on
-fewer seeds. *Bought*: images per class that the provider sent. *Distinct*: share of the dataset that are no copies of
+of shots, noise and answers); linear heads on encoders that took no part{{pixels}}.
+*Bought*: images per class that the provider sent. *Distinct*: share of the dataset that are no copies of
 another of its images. Figures of fewer than ten seeds are a first look and decide nothing.
 
 `dp-means` is what a run without options does: it selects {CANDIDATES} of {4 * CANDIDATES} images and may bring them to
@@ -42,13 +42,15 @@ Runs are of the client's own loop, judge and ledger on the server's library, in 
 noise. Of the blood smear and the chest X-ray, `dp-means`, `t2i` and the shots were measured over HTTP instead, with
 noise from the system and on all held-out images (`over_http` in the rows); they are in no pair below.
 """
+PIXELS = ", and a network from scratch on fewer seeds"
 ROUNDS = ((ONE_ROUND, SELECT_5), (THREE_ROUNDS, SELECT_7))
 PAIRS = (("as-is, 4 N", DEFAULT), (SELECT_7, "as-is, 4 N"), *ROUNDS)
 
 
 def page(rows: Sequence[Row]) -> str:
     """All tables."""
-    parts = [HEADER, *(_of_set(case, rows) for case in CASES), _pairs(rows), _tuned(rows)]
+    header = HEADER.format(pixels=PIXELS if any(_accuracies(rows, CNN)) else "")
+    parts = [header, *(_of_set(case, rows) for case in CASES), _pairs(rows), _tuned(rows)]
     return "\n".join(part for part in parts if part)
 
 
@@ -59,7 +61,13 @@ def _of_set(case: Case, rows: Sequence[Row]) -> str:
         return ""
     heads = ["", "seeds", "bought", "MobileNet", "SqueezeNet", "CNN (seeds)", "distinct"]
     about = f'{case.about.role.capitalize()}; asked for as "{case.asked}". The library has {case.shown}.'
-    return f"## {case.about.title}\n\n{about}\n\n{table(heads, lines)}"
+    return f"## {case.about.title}\n\n{about}\n\n{_table(heads, lines)}"
+
+
+def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table without the columns that are empty in every line."""
+    kept = [place for place in range(len(heads)) if any(line[place] for line in lines)]
+    return table([heads[place] for place in kept], [[line[place] for place in kept] for line in lines])
 
 
 def _line(name: str, rows: Sequence[Row]) -> list[str]:
@@ -101,9 +109,11 @@ def _pairs(rows: Sequence[Row]) -> str:
         for first, second in PAIRS
     ]
     lines = [line for line in lines if line[-1]]
+    if not lines:
+        return ""
     heads = ["difference, points", *(case.about.title for case in CASES), "all"]
     about = "Mean of the two linear heads; in brackets the pairs of the same seed."
-    return f"## In pairs\n\n{about}\n\n{table(heads, lines)}"
+    return f"## In pairs\n\n{about}\n\n{_table(heads, lines)}"
 
 
 def _tuned(rows: Sequence[Row]) -> str:

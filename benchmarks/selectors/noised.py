@@ -1,8 +1,8 @@
 """The PCEvolve paper's baseline DPImg: private images under Gaussian noise on their pixels, varied by the generator.
 
-Here nothing is sent, for the generator runs in this process, and classes have as many images as they are said to have. A
-run of the method ``dpimg`` hides how many there are and whose label is whose, which takes sqrt(2) times this noise: the
-figures flatter the baseline a little.
+Here nothing is sent, for the generator runs in this process, and classes have as many images as they are said to
+have. A run of the method ``dpimg`` hides how many there are and whose label is whose, which takes sqrt(2) times this
+noise: the figures flatter the baseline a little.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
 
 Each client asks for one image after the other, the hardest load there is: whatever the server does not batch costs as
 much as one image at a time. A turn takes a quarter of an hour on two quiet cores. What was measured is kept in --rounds
-after each server, so that a run that was interrupted goes on where it was; the file goes when everything is measured.
+after each server, so that a run of the same code that was interrupted goes on where it was; it goes when everything is
+measured.
 The last line is JSON; --out writes server.md and server.json.
 """
 
@@ -23,19 +24,19 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 from benchmarks.server.extent import FULL, TINY
 from benchmarks.server.page import write
 from benchmarks.server.ratios import headline, rows
-from benchmarks.server.rounds import Journal, machine
+from benchmarks.server.rounds import Journal, code, machine
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
     given = _given(arguments)
-    journal = Journal(given.rounds, machine())
-    found = journal.completed(TINY if given.tiny else FULL, given.turns)
+    journal, extent = Journal(given.rounds, machine(), code()), TINY if given.tiny else FULL
+    found = journal.completed(extent, given.turns)
     table = rows(found)
     result = {"machine": machine(), "turns": given.turns, "rows": table, **headline(table)}
     if given.out:
         write(given.out, result)
-    journal.path.unlink()
+    journal.finish(extent)
     print(json.dumps(headline(table)))
 
 

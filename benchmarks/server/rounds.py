@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+import pcevolve_server
+import pcevolve_shared
 from benchmarks.server.extent import SERVERS, Extent
 from benchmarks.server.served import VERBS, Server, serving
 
@@ -31,37 +34,60 @@ class Round:
 
 @dataclass(frozen=True)
 class Journal:
-    """A file with a line of JSON for each round that was measured on a machine."""
+    """A file with a line of JSON for each round that was measured.
+
+    Attributes:
+        path: Of the file.
+        machine: On which is measured, as of :func:`machine`.
+        code: What is measured, as of :func:`code`.
+    """
 
     path: Path
     machine: str
+    code: str
 
     def completed(self, extent: Extent, turns: int) -> list[Round]:
         """Return all rounds, having measured and kept those that are missing."""
-        found = {(each.turn, each.server): each for each in self._kept()}
+        found = {(each.turn, each.server): each for each in self._kept(extent)}
         wanted = [(turn, server) for turn in range(1, turns + 1) for server in extent.servers]
         for place, (turn, server) in enumerate(wanted, start=1):
             if (turn, server) not in found:
                 print(f"{place} of {len(wanted)}: {server}, turn {turn} of {turns}", file=sys.stderr)
                 found[turn, server] = measured(turn, server, extent)
-                self._keep(found[turn, server])
+                self._keep(found[turn, server], extent)
         return [found[each] for each in wanted]
 
-    def _kept(self) -> list[Round]:
-        if not self.path.exists():
-            return []
-        lines = [json.loads(line) for line in self.path.read_text().splitlines()]
-        return [_read(line) for line in lines if line.pop("machine") == self.machine]
+    def finish(self, extent: Extent) -> None:
+        """Drop this machine's rounds of an extent, of whatever code; without any others the file goes."""
+        where = {"machine": self.machine, "extent": repr(extent)}
+        others = [line for line in self._lines() if not where.items() <= line.items()]
+        if others:
+            self.path.write_text("".join(json.dumps(line) + "\n" for line in others))
+        else:
+            self.path.unlink(missing_ok=True)
 
-    def _keep(self, one: Round) -> None:
+    def _kept(self, extent: Extent) -> list[Round]:
+        state = self._state(extent)
+        return [_read(line) for line in self._lines() if state.items() <= line.items()]
+
+    def _keep(self, one: Round, extent: Extent) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as file:
-            file.write(json.dumps({"machine": self.machine, **asdict(one)}) + "\n")
+            file.write(json.dumps({**self._state(extent), **asdict(one)}) + "\n")
+
+    def _state(self, extent: Extent) -> dict[str, object]:
+        """What has to be the same for a round to be of use."""
+        return {"machine": self.machine, "code": self.code, "extent": repr(extent)}
+
+    def _lines(self) -> list[dict[str, object]]:
+        if not self.path.exists():
+            return []
+        return [json.loads(line) for line in self.path.read_text().splitlines()]
 
 
 def _read(line: dict[str, object]) -> Round:
     """JSON has strings for keys where there were numbers."""
-    one = Round(**line)  # type: ignore[arg-type]
+    one = Round(**{each.name: line[each.name] for each in fields(Round)})  # type: ignore[arg-type]
     return Round(
         one.turn,
         one.server,
@@ -86,6 +112,14 @@ def _loads(running: Server, verb: str, extent: Extent) -> dict[int, dict[str, fl
     return {
         clients: asdict(running.loaded(verb, clients, images)) for clients, images in extent.clients.items()
     }
+
+
+def code() -> str:
+    """A digest of the sources of the server, of what it shares with the client and of this benchmark."""
+    folders = (pcevolve_server.__path__[0], pcevolve_shared.__path__[0], Path(__file__).parent)
+    files = (file for folder in folders for file in sorted(Path(folder).rglob("*.py")))
+    sources = (hashlib.sha256(file.read_bytes()).hexdigest() for file in files)
+    return hashlib.sha256("/".join(sources).encode()).hexdigest()[:16]
 
 
 def machine() -> str:

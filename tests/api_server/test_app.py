@@ -484,6 +484,24 @@ def test_an_engine_that_is_lost_while_nobody_asks_ends_the_server_too(fake, wait
     assert [str(each) for each in failures] == ["nothing is left"]
 
 
+def test_a_watch_over_an_engine_that_fails_itself_ends_the_server_too(fake, wait):
+    failures = []
+
+    async def opened():
+        engine = await thread.opening(lambda: fake)()
+
+        async def lost():
+            raise RuntimeError("nobody can tell")
+
+        engine.lost = lost
+        return engine
+
+    with TestClient(create_app(Settings(), opened, failures.append), base_url=HERE) as client:
+        wait(lambda: failures)
+        assert client.get(wire.READY).status_code == 503
+    assert [str(each) for each in failures] == ["nobody can tell"]
+
+
 @pytest.mark.parametrize("given", ["abc-1.2_3", "a" * 64])
 def test_a_well_formed_request_id_is_kept(client, given):
     assert (

@@ -25,10 +25,11 @@ class Padding:
     companions, info = FULL, FakeGenerator().info
 
     def __init__(self, replicas):
-        self.replicas, self.sizes = replicas, []
+        self.replicas, self.sizes, self.begun = replicas, [], []
 
     async def run(self, asked, _):
         self.sizes.append(len(asked))
+        self.begun.append(asyncio.get_running_loop().time())
         await asyncio.sleep(RUN_SECONDS)
         return [Picture(Image.new("RGB", (8, 8))) for _ in asked]
 
@@ -69,10 +70,61 @@ def test_a_lone_client_waits_for_nobody():
     assert passing(loaded(2, 1))[1] < 1.05 * RUN_SECONDS
 
 
-async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False):
-    """Seconds that a batch waited while images arrived at these times."""
+async def sizes_when(*arrivals, cancelled=()):
+    """When each batch began and its size, where requests of images of a side arrive at times."""
+    engine, loop = Padding(1), asyncio.get_running_loop()
+    batcher = Batcher(engine, Metrics(), Settings())
+
+    async def ask(at, images, side):
+        await asyncio.sleep(at)
+        await batcher.submit([Task(Recipe(side, side), "p", "", seed) for seed in range(images)])
+
+    asked = [asyncio.create_task(ask(*each)) for each in arrivals]
+    for number, at in cancelled:
+        loop.call_later(at, asked[number].cancel)
+    await asyncio.gather(*asked, return_exceptions=True)
+    await batcher.close()
+    return list(zip(engine.begun, engine.sizes, strict=True))
+
+
+SHORTEST = 0.004  # a pause before anything ran
+
+
+def test_arrivals_of_another_recipe_hold_nobody_up():
+    others = [(0.003 * place, 1, 16) for place in range(1, 12)]
+    assert passing(sizes_when((0.0, 1, 8), *others))[0] == (pytest.approx(SHORTEST, abs=1e-6), 1)
+
+
+def test_a_full_batch_of_another_recipe_makes_none_leave_early():
+    batches = passing(sizes_when((0.0, 1, 8), (0.0, FULL, 16), (0.003, 1, 8)))
+    assert batches[0][1] == 2
+
+
+def test_who_hung_up_is_no_company():
+    others = [(0.003 * place, 1, 8) for place in range(1, 12)]
+    hung_up = [(place, 0.003 * place + 0.0001) for place in range(1, 12)]
+    found = passing(sizes_when((0.0, 1, 8), *others, cancelled=hung_up))
+    assert found == [(pytest.approx(SHORTEST, abs=1e-6), 1)]
+
+
+def test_each_model_has_its_own_pauses_and_those_who_come_back():
+    async def second_of_the_other():
+        engine = Padding(1)
+        batcher = Batcher(engine, Metrics(), Settings())
+        for model, images in (("one", FULL), ("other", 1)):
+            recipe = Recipe(8, 8, model=model)
+            await batcher.submit([Task(recipe, "p", "", seed) for seed in range(images)])
+        await batcher.close()
+        return engine.begun[1] - engine.begun[0] - RUN_SECONDS
+
+    assert passing(second_of_the_other()) == pytest.approx(SHORTEST, abs=1e-6)
+
+
+async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.0):
+    """Seconds that a batch waited while images arrived at these times, so long after a run of so many seconds."""
     loop, gathering = asyncio.get_running_loop(), Gathering()
     gathering.learn(seconds, answered)
+    await asyncio.sleep(ago)
     begun = loop.time()
     await gathering.fill(
         room, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: stopping
@@ -93,7 +145,12 @@ async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False):
     ],
 )
 def test_a_batch_waits_as_long_as_newcomers_are_worth_it(room, arrivals, answered, waited):
-    assert passing(filled(room, arrivals, answered)) == pytest.approx(waited, abs=0.021)
+    assert passing(filled(room, arrivals, answered)) == pytest.approx(waited, abs=1e-6)
+
+
+@pytest.mark.parametrize(("ago", "waited"), [(2.5, 0.1), (3.5, 0.02)])
+def test_who_was_answered_long_ago_is_not_expected_back(ago, waited):
+    assert passing(filled(PADDED, [0.0], FULL, ago=ago)) == pytest.approx(waited, abs=1e-6)
 
 
 def test_pauses_are_bounded_whatever_a_run_takes():

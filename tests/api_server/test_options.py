@@ -71,7 +71,7 @@ def test_a_model_is_measured_with_the_options_that_it_would_be_served_with(setti
         "merge",
     ]
     measured = []
-    monkeypatch.setattr(benching, "run", lambda settings, as_json: measured.append(settings))
+    monkeypatch.setattr(benching, "run", lambda settings, as_json, compare: measured.append(settings))
     done = CliRunner().invoke(cli.app, ["bench", *words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert measured == [settings_of(*words)]

@@ -7,11 +7,13 @@ import logging
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from pcevolve_server.engines import Losable, choice
+from pcevolve_server.engines.cluster import connection
 from pcevolve_server.errors import (
     ContentRejectedError,
     EngineLostError,
@@ -294,3 +296,22 @@ def containers(documents):
     owners += [documents[kind]["spec"] for kind in ("Job", "Deployment")]
     for owner in owners:
         yield from owner["template"]["spec"]["containers"]
+
+
+def test_a_process_whose_own_node_ray_cannot_name_is_not_alive(monkeypatch):
+    class RayError(Exception):
+        pass
+
+    def unnamed():
+        raise RayError
+
+    ray = SimpleNamespace(
+        get_runtime_context=lambda: SimpleNamespace(get_node_id=unnamed),
+        exceptions=SimpleNamespace(RayError=RayError),
+    )
+    monkeypatch.setattr(connection, "_imported", lambda: ray)
+
+    async def alive():
+        return await connection.Connection(Settings()).alive()
+
+    assert asyncio.run(alive()) is False

@@ -79,11 +79,11 @@ def test_a_prompt_and_a_prototype_are_encoded_once(monkeypatch):
     encoder, autoencoder = generator.text_to_image.text_encoder, generator.text_to_image.vae
     prompts, images = [], []
     monkeypatch.setattr(encoder, "forward", counting(prompts, encoder.forward))
-    monkeypatch.setattr(autoencoder, "encode", counting(images, autoencoder.encode))
+    monkeypatch.setattr(autoencoder.encoder, "forward", counting(images, autoencoder.encoder.forward))
     one = task(0, strength=0.6)
     generate(generator, [dataclasses.replace(one, seed=seed, image=picture(0)) for seed in range(9)])
     generate(generator, [dataclasses.replace(one, seed=9)])
-    assert (len(prompts), len(images)) == (2, 2)  # both texts once for all, the image once for each request
+    assert (len(prompts), len(images)) == (2, 1)  # both texts and the image once for all requests
 
 
 def counting(calls, function):

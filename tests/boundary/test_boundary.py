@@ -285,18 +285,21 @@ def test_what_else_is_sent_from_the_clients_place_is_told(
     told_of(stage, tally, before, message)
 
 
-def told_of(stage: Stage, tally: Tally, before: bytes, message: str) -> None:
+def told_of(stage: Stage, tally: Tally, before: bytes, *messages: str) -> None:
     """One thing was sent that is not on record; the comparison has to say so, and only that."""
     found = faults(stage, (stage.root / "honest.jsonl").read_bytes() + new_lines(stage, before))
     tally.add("refused" if found else "escaped")
     assert len(found) == 1
-    assert message in found[0]
+    assert any(message in found[0] for message in messages)
 
 
 def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, tally: Tally, run: Any) -> None:
     before = stage.capture.read_bytes()
     talked(stage, as_sent(stage, recorded(stage, -1)))
-    told_of(stage, tally, before, "was sent 2 times, and is on record 1 times")
+    # Of requests under way at once, the last that arrived need not be the last on record: then it stands apart.
+    told_of(
+        stage, tally, before, "was sent 2 times, and is on record 1 times", "was sent and is not on record"
+    )
 
 
 LEAKY = """

@@ -14,7 +14,7 @@ from safetensors.numpy import save
 from leaks import secrets
 from leaks.forgeries.forging import stored
 from leaks.forgeries.receipts import chosen, receipted, said
-from pcevolve.audit import audit
+from pcevolve.audit import audit, replay
 from pcevolve.dp.mechanisms import SecureNoise, SeededNoise
 from pcevolve.errors import ClientError, EgressError
 from pcevolve.ledger.ledger import Paid
@@ -255,3 +255,14 @@ def test_the_audit_refuses_a_record_with(tmp_path: Path, name: str):
     act(tmp_path)
     told = [each for finding in audit(tmp_path) for each in finding.faults]
     assert any(re.search(fault, each) for each in told), told
+
+
+def test_the_audit_makes_the_files_of_a_measurement_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    noised_run(tmp_path, PLAN).close()
+    made: list[bytes] = []
+    monkeypatch.setattr(
+        replay, "files_in", lambda plan, measured: made.append(measured) or files_in(plan, measured)
+    )
+    audit(tmp_path)
+    assert made
+    assert len(made) == len(set(made))

@@ -113,4 +113,5 @@ def measured(out: Path) -> int:
     if not (out / "figures.sqlite").is_file():
         return 0
     with closing(sqlite3.connect(out / "figures.sqlite", timeout=60)) as connection:
-        return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0])
+        begun = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'cells'").fetchone()[0]
+        return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0]) if begun else 0

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.server import raw, rounds
-from benchmarks.server.extent import COMPILED, DEFAULT, SERVERS, TINY, TWO_PROCESSES, Extent
+from benchmarks.server.extent import COMPILED, DEFAULT, FULL, SERVERS, TINY, TWO_PROCESSES, Extent
 from benchmarks.server.page import write
 from benchmarks.server.ratios import NAMES, fixed_part, headline, rows
 from benchmarks.server.rounds import Journal, Round
@@ -60,12 +60,34 @@ def test_an_interrupted_benchmark_measures_only_what_is_missing(tmp_path: Path, 
     monkeypatch.setattr(rounds, "measured", measured)
     extent = replace(TINY, servers=(DEFAULT, "merge"))
     with pytest.raises(KeyboardInterrupt):
-        Journal(tmp_path / "rounds", "here").completed(extent, 1)
-    found = Journal(tmp_path / "rounds", "here").completed(extent, 1)
+        Journal(tmp_path / "rounds", "here", "new").completed(extent, 1)
+    found = Journal(tmp_path / "rounds", "here", "new").completed(extent, 1)
     assert asked == [(1, DEFAULT), (1, "merge"), (1, "merge")]
     assert found == [one(DEFAULT), one("merge")]
-    Journal(tmp_path / "rounds", "elsewhere").completed(extent, 1)
-    assert asked[3:] == [(1, DEFAULT), (1, "merge")]
+
+
+@pytest.mark.parametrize(
+    ("machine", "code", "extent"), [("elsewhere", "new", TINY), ("here", "old", TINY), ("here", "new", FULL)]
+)
+def test_rounds_of_another_machine_code_or_extent_are_not_taken_for_ones_own(
+    tmp_path: Path, monkeypatch, machine, code, extent
+):
+    monkeypatch.setattr(rounds, "measured", lambda turn, server, _: one(server, 0.5, turn))
+    Journal(tmp_path / "rounds", machine, code).completed(extent, 1)
+    monkeypatch.setattr(rounds, "measured", lambda turn, server, _: one(server, turn=turn))
+    assert Journal(tmp_path / "rounds", "here", "new").completed(TINY, 1) == [one(DEFAULT)]
+
+
+def test_a_tiny_run_that_ends_leaves_what_a_full_one_measured(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(rounds, "measured", lambda turn, server, _: one(server, turn=turn))
+    journal = Journal(tmp_path / "rounds", "here", "new")
+    full = journal.completed(FULL, 1)
+    journal.completed(TINY, 1)
+    journal.finish(TINY)
+    monkeypatch.setattr(rounds, "measured", lambda *_: pytest.fail("measured again"))
+    assert journal.completed(FULL, 1) == full
+    journal.finish(FULL)
+    assert not journal.path.exists()
 
 
 def test_the_pipeline_varies_an_image_in_as_many_steps_as_the_server():

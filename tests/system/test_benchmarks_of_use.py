@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks.oracles.__main__ import SAYS
+from benchmarks.oracles.__main__ import SEEDS as ALL_SEEDS
 from benchmarks.oracles.__main__ import write as write_oracles
 from benchmarks.oracles.cases import AS_IT_IS, CASES, PARTS, SHOTS_THEMSELVES, Subject, figures, ideal
 from benchmarks.oracles.stops import Stop
 from benchmarks.release.data import real_set
 from benchmarks.release.seen import VOTER, Draw, Seen
 from benchmarks.rows import appended
-from benchmarks.split import SETS, TUNED_ON
+from benchmarks.split import SETS, TUNED_ON, by_role
 from benchmarks.usefulness.__main__ import halves, other_domain, rows
 from benchmarks.usefulness.__main__ import write as write_usefulness
 from benchmarks.usefulness.cases import EPSILONS, SOURCES, Study, Verdict, _frame
@@ -25,6 +28,7 @@ from pcevolve.selectors.frame import Frame
 
 MARKS, DIGITS = "marks:3=type A,8=type B", "digits:0,4,7"
 SEEDS = 2
+ROOT = Path(__file__).parents[2]
 
 
 def thumbnails(pictures):
@@ -106,6 +110,58 @@ def test_the_page_of_the_oracles_has_a_line_for_each_case_and_says_what_stops_a_
     assert "Of 1 sets that were tuned on: generator 1." in page
     published = json.loads((tmp_path / "oracles.json").read_text())
     assert all(row["seeds"] == SEEDS and row["role"] == TUNED_ON and "voted" in row for row in published)
+
+
+def test_what_the_oracles_say_is_said_of_all_sets_and_seeds_alone(measured, tmp_path):
+    def page(names, seeds):
+        first = [row for row in measured if row["seed"] == 0]
+        write_oracles(
+            tmp_path, [row | {"set": name, "seed": seed} for name in names for seed in seeds for row in first]
+        )
+        return (tmp_path / "oracles.md").read_text()
+
+    assert SAYS in page(SETS, range(ALL_SEEDS))
+    assert "What it says" not in page(SETS, range(ALL_SEEDS - 1))
+    assert "What it says" not in page(list(SETS)[1:], range(ALL_SEEDS))
+
+
+@pytest.fixture(scope="module")
+def published():
+    """Of each set and case, %, the mean of the published judges."""
+    found = {}
+    for row in json.loads((ROOT / "docs" / "results" / "oracles.json").read_text()):
+        found.setdefault((row["set"], row["case"]), []).append(100 * row["accuracy"])
+    return {key: sum(values) / len(values) for key, values in found.items()}
+
+
+def test_what_the_oracles_say_of_the_release_itself_is_what_was_published(published):
+    of = {
+        name: published[name, next(case.title for case in CASES if "no images" in case.title)]
+        for name in SETS
+    }
+
+    def alike(*domains):
+        return [of[name] for name in by_role() if name.split(":")[0] in domains]
+
+    unseen = [f"{each:.0f}" for each in alike("malaria", "waste", "leaf")]
+    assert f"right in {unseen[0]}, {unseen[1]} and {unseen[2]} %" in " ".join(SAYS.split())
+    written = alike("mnist", "digits", "marks", "steel")
+    assert f"right in {min(written):.0f} to {max(written):.0f} %" in SAYS
+
+
+def test_what_the_oracles_say_of_images_and_parts_is_what_was_published(published):
+    def closed(name, case, start=AS_IT_IS):
+        begun = published[name, start]
+        return (published[name, case] - begun) / (published[name, SHOTS_THEMSELVES] - begun)
+
+    first = next(case.title for case in CASES if case.title.startswith("t2i"))
+    assert max(closed(name, AS_IT_IS, first) for name in SETS) < 0.5
+    assert sum(published[name, AS_IT_IS] < published[name, first] for name in SETS) > 2
+    assert max(closed(name, ideal(part).title) for name in SETS for part in ("frame", "noise")) < 0.25
+    share = {name: closed(name, ideal("generator").title) for name in SETS}
+    well = ("steel", "xray", "blood", "mnist", "digits", "marks")
+    assert min(each for name, each in share.items() if name.split(":")[0] in well) > 0.9
+    assert all(0.5 < share[name] < 0.6 for name in SETS if name.split(":")[0] in ("leaf", "machine"))
 
 
 def stopped(**accuracies: float) -> Stop:

@@ -81,3 +81,20 @@ def test_pairs_are_of_the_same_seed_and_leave_out_rows_of_another_draw():
         row(THREE_ROUNDS, 2, 0.9, over_http=True),
     ]
     assert "| as-is, T = 3 − as-is, 7 N | 10.0 ± 0.0 (2) |" in page(rows)
+
+
+def test_a_page_has_no_empty_columns_no_sets_without_rows_and_names_no_judge_that_said_nothing():
+    def row(contender, seed, judge="mobilenet"):
+        verdicts = [{"judge": judge, "voted": False, "accuracy": 0.5}]
+        if judge != "cnn":
+            verdicts.append({"judge": "squeezenet", "voted": False, "accuracy": 0.5})
+        return {"world": CASES[0].world, "contender": contender, "seed": seed, "verdicts": verdicts}
+
+    rows = [row(name, seed) for name in (THREE_ROUNDS, "as-is, 7 N") for seed in (1, 2)]
+    assert "|  | seeds | bought | MobileNet | SqueezeNet |\n" in page(rows)
+    assert f"| difference, points | {CASES[0].about.title} | all |\n" in page(rows)
+    assert "from scratch" not in page(rows)
+    seen = page([*rows, row(THREE_ROUNDS, 1, "cnn")])
+    assert "| CNN (seeds) |\n" in seen
+    assert "from scratch on fewer seeds" in seen
+    assert "In pairs" not in page(rows[:2])

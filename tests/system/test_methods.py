@@ -105,6 +105,9 @@ def test_a_method_without_a_guarantee_runs_only_if_it_is_told_so_and_bears_the_m
     assert audited.returncode == 1
     assert "a NOT PRIVATE run passes only with --allow-insecure" in audited.stderr
     assert client("audit", run, "--allow-insecure").returncode == 0
+    extended = client("extend", run, "--more", "1")
+    assert extended.returncode == 2, extended.stderr
+    assert "its images cannot be varied" in extended.stderr
     shown = json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
     assert [(row["noise"], row["epsilon"]) for row in shown] == [("none: NOT PRIVATE", None)]
     later = client(*client.run_options(private, tmp_path / "later", method="pe", ledger=ledger))

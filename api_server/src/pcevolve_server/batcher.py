@@ -4,6 +4,7 @@ The queue lives on the event loop and needs no lock; only finished batches go to
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
@@ -49,7 +50,7 @@ class Batcher:
         self._rooms = Rooms(engine, settings)
         self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
-        self._gathering = Gathering()
+        self._gatherings = defaultdict[str, Gathering](Gathering)  # by model
         self._seconds_each = 0.0
         self._stopping = False
         self._free = asyncio.Semaphore(engine.replicas)
@@ -168,9 +169,12 @@ class Batcher:
     async def _gather(self) -> None:
         """Wait a little for a batch to fill, if requests may share one."""
         first = self._waiting.next
-        room = None if first is None else self._rooms.of(first.recipe)
-        if room is not None and room.merges:
-            await self._gathering.fill(room, lambda: self._waiting.images, lambda: self._stopping)
+        if first is None:
+            return
+        recipe, room = first.recipe, self._rooms.of(first.recipe)
+        if room.merges:
+            gathering = self._gatherings[recipe.model]
+            await gathering.fill(room, lambda: self._waiting.alike(recipe), lambda: self._stopping)
 
     async def _run(self, batch: list[Chunk]) -> None:
         tasks = [task for chunk in batch for task in chunk.tasks]
@@ -207,7 +211,7 @@ class Batcher:
     def _learn(self, batch: list[Chunk], seconds: float) -> None:
         """Remember how long a run takes, and tell."""
         images = sum(len(chunk.tasks) for chunk in batch)
-        self._gathering.learn(seconds, images)
+        self._gatherings[batch[0].recipe.model].learn(seconds, images)
         each = seconds / sum(chunk.work for chunk in batch)
         self._seconds_each += (0.3 if self._seconds_each else 1.0) * (each - self._seconds_each)
         self._metrics.batches.observe(images)

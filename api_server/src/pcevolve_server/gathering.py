@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 
 from pcevolve_server.rooms import Room
@@ -15,9 +16,12 @@ _MOST_PAUSES_PADDED = 20
 _PATIENCE = 5
 """Pauses without a newcomer, while fewer wait than are likely to come back."""
 
+_REMEMBERED = 150
+"""Pauses, which is three runs, after which those who were answered are not expected back."""
+
 
 class Gathering:
-    """Knows what the last run was like, and waits accordingly.
+    """Knows what the last run of one model was like, and waits accordingly.
 
     A padded batch of ``n`` images gains by waiting as long as the next image comes within an ``n``-th of a run: a pause
     is a fiftieth of one, and newcomers in each of them are gain enough for any ``n`` below fifty. Those who were just
@@ -27,28 +31,37 @@ class Gathering:
 
     def __init__(self) -> None:
         """Know nothing yet: the first batch waits for the shortest time."""
-        self._seconds, self._answered = 0.0, 0
+        self._seconds, self._answered, self._ended = 0.0, 0, -math.inf
 
     def learn(self, seconds: float, images: int) -> None:
         """Note how long a run took that just ended, and how many images it answered."""
-        self._seconds, self._answered = seconds, images
+        self._seconds, self._answered, self._ended = seconds, images, asyncio.get_running_loop().time()
 
     async def fill(self, room: Room, waiting: Callable[[], int], stopping: Callable[[], bool]) -> None:
         """Return when a batch is full, when nobody comes any more, or when it waited long enough.
 
         Args:
             room: Of the batch.
-            waiting: How many images wait now.
+            waiting: How many images that may share it wait now.
             stopping: Whether to give up.
         """
-        pause = min(max(_LEAST_SECONDS, _SHARE * self._seconds), _MOST_SECONDS)
         seen, quiet = waiting(), 0
         for _ in range(_MOST_PAUSES_PADDED if room.padded else _MOST_PAUSES):
             if stopping() or seen >= room.most or quiet >= self._patience(room, seen):
                 return
-            await asyncio.sleep(pause)
+            await asyncio.sleep(self._pause)
             quiet = quiet + 1 if waiting() <= seen else 0
             seen = waiting()
 
+    @property
+    def _pause(self) -> float:
+        return min(max(_LEAST_SECONDS, _SHARE * self._seconds), _MOST_SECONDS)
+
+    @property
+    def _expected(self) -> int:
+        """How many are likely to ask again: those who were answered, unless that is long ago."""
+        ago = asyncio.get_running_loop().time() - self._ended
+        return self._answered if ago < _REMEMBERED * self._pause else 0
+
     def _patience(self, room: Room, seen: int) -> int:
-        return _PATIENCE if room.padded and seen < min(room.most, self._answered) else 1
+        return _PATIENCE if room.padded and seen < min(room.most, self._expected) else 1

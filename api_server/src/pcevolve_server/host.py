@@ -143,8 +143,12 @@ class Host:
         self._on_ready(self.infos)
 
     async def _watch(self, engine: Losable) -> None:
-        """Notice that an engine is lost although nobody asks it for anything."""
-        self._fail(await engine.lost())
+        """Notice that an engine is lost although nobody asks it for anything, or that nobody can tell any more."""
+        try:
+            failure: BaseException = await engine.lost()
+        except Exception as error:  # noqa: BLE001 - whatever it is, a watch that ended would go unnoticed
+            failure = error
+        self._fail(failure)
 
     def _fail(self, failure: BaseException) -> None:
         self._status = "failed"

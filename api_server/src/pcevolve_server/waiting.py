@@ -75,6 +75,16 @@ class Waiting:
         """Images that wait."""
         return sum(len(chunk.tasks) for line in self._callers.values() for chunk in line)
 
+    def alike(self, recipe: AnyRecipe) -> int:
+        """Images that somebody waits for and that may share a batch of this recipe."""
+        lines = self._callers.values()
+        return sum(
+            len(chunk.tasks)
+            for line in lines
+            for chunk in line
+            if chunk.recipe == recipe and not chunk.future.done()
+        )
+
     def add(self, chunks: Sequence[Chunk], seconds_each: float) -> None:
         """Let a request's chunks wait: while less than the bounds waits, however long the request itself is.
 

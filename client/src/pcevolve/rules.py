@@ -234,6 +234,8 @@ class RunState:
         """Which image a call carries, whether or not it is its turn: all there is to ask about a record of the past."""
         if call.purpose == "create":
             return NoImage()
+        if self.plan.not_private:
+            return Refusal("would carry an image in a run without a guarantee, of which prompts alone leave")
         if call.source is not None:
             return self._planned(call)
         return self._noised(call) if self.plan.varies_noised else self._released(call)

@@ -132,6 +132,32 @@ def test_a_directory_without_a_model_and_pickled_weights_are_refused(root, loade
     assert allowed.memory > loaded(root).memory
 
 
+def test_pickled_weights_are_not_read_beside_others_unless_they_may_be(weights, tmp_path):
+    both = shutil.copytree(weights, tmp_path / "both")
+    (both / "open_clip_model.safetensors").rename(both / "model.safetensors")
+    other = load_file(tiny_clip(tmp_path / "other", seed=1) / "open_clip_model.safetensors")
+    torch.save(other, both / "open_clip_pytorch_model.bin")
+
+    def read(folder, **options):
+        settings = ModelSettings(library_clip=str(folder), device="cpu", threads=1, **options)
+        return clip.load(settings).read("a red tile")
+
+    assert np.array_equal(read(both), read(weights))
+    assert np.array_equal(read(both, allow_pickle=True), read(tmp_path / "other"))
+
+
+def test_an_index_is_named_after_the_weights_that_were_loaded(weights, tmp_path):
+    both = shutil.copytree(weights, tmp_path / "both")
+    other = tiny_clip(tmp_path / "other", seed=1)
+    shutil.copy(other / "open_clip_model.safetensors", both / "model.safetensors")
+    alone, beside, another = (
+        clip.load(ModelSettings(library_clip=str(folder), device="cpu", threads=1))
+        for folder in (weights, both, other)
+    )
+    assert beside.name == alone.name != another.name
+    assert np.array_equal(beside.read("a red tile"), alone.read("a red tile"))
+
+
 def test_weights_of_another_network_are_refused(root, loaded, weights, tmp_path):
     other = shutil.copytree(weights, tmp_path / "other")
     config = other / "open_clip_config.json"

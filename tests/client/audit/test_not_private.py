@@ -14,17 +14,23 @@ from client.audit.test_honest_runs import judged_run
 from leaks.forgeries.forging import edited
 from leaks.forgeries.receipts import chosen, receipted
 from pcevolve.audit import Audit
-from pcevolve.errors import BudgetError, UsageError
+from pcevolve.errors import BudgetError, EgressError, UsageError
 from pcevolve.ledger.ledger import Ledger, Limits, Paid, PrivateUnit, Terms
 from pcevolve.methods import method
+from pcevolve.pages.wire.prices import in_words
 from pcevolve.privacy import Budget, Event
-from pcevolve.public.plan import PublicPlan
+from pcevolve.public.plan import Extension, PublicPlan
 from pcevolve.public.release import Query
+from pcevolve.rules import Refusal, RunState
 from pcevolve.selectors.resembling import Resembling
 from pcevolve.selectors.scene import PrivateEmbeddings, Scene
+from pcevolve.transcript import RunReader
+from support.extended import reopened
+from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
 
 MARK = "NOT PRIVATE"
+ADDED = Extension(more=1, strength=0.5)
 
 
 def plan_of_rf(**changes: object) -> PublicPlan:
@@ -71,6 +77,30 @@ def test_all_that_may_be_shared_says_so_for_good(run: Path):
 def test_what_left_is_prompts_alone(run: Path):
     record = Audit.of(run).run
     assert not any(each.carried for each in record.traffic.attempts)
+
+
+def test_no_image_goes_back_in_an_extension(run: Path):
+    with (
+        reopened(run, FakeProvider()) as (gate, _, committed),
+        pytest.raises(EgressError, match="no noise hides which images this run chose"),
+    ):
+        gate.extend(1, ADDED, committed)
+    assert not RunReader.strict(run).require_plan().extended
+
+
+def test_an_image_that_an_unprotected_look_chose_has_no_reason_to_leave(run: Path):
+    record = RunReader.strict(run)
+    plan = record.require_plan().extended_by([ADDED])
+    state = RunState(plan)
+    for receipt in record.receipts:
+        state.note_receipt(receipt)
+    verdicts = {type(state.image_of(call)) for call in plan.enlargements()}
+    assert verdicts == {Refusal}
+
+
+def test_the_wire_page_says_that_nothing_bounds_an_unprotected_look():
+    assert in_words(Event("unprotected")) == "unprotected, without noise: no epsilon bounds it"
+    assert in_words(Event("uniform")) == "uniform, costs nothing"
 
 
 FORGERIES: dict[str, tuple[Callable[[Path], object], str]] = {

@@ -34,4 +34,4 @@ def test_cells_are_for_the_method_that_counts_in_them():
 
 def test_first_candidates_stay_in_the_pool_of_whoever_counts_around_them():
     with pytest.raises(UsageError, match="have to stay in the pool: leave --pool out"):
-        METHODS["secpe"].planned(small_plan(method="secpe", keep="selected", pool="latest"))
+        METHODS["secpe"].planned(small_plan(method="secpe", keep="selected", pool="latest", cells=3))

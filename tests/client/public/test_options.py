@@ -76,6 +76,7 @@ def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
         "api",
         "epsilon",
         "encoder",
+        "initial",
         "iterations",
         "dialect",
         "method",

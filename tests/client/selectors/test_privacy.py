@@ -178,4 +178,5 @@ def test_a_sensitivity_understated_by_30_percent_is_noticed(name: str, relation:
 
 
 def test_every_selector_that_looks_at_private_data_is_enumerated():
-    assert {each.selector for each in (*EXPONENTIAL.values(), *GAUSSIAN.values())} == set(SELECTORS)
+    enumerated = {each.selector for each in (*EXPONENTIAL.values(), *GAUSSIAN.values())}
+    assert enumerated == set(SELECTORS) - {"resembling"}, "RF's promises nothing, and its event says so"

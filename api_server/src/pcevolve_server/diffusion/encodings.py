@@ -21,6 +21,8 @@ from pcevolve_server.diffusion.kept import Kept
 
 _MOST_BYTES: Final = 64 * 2**20
 """Of prompts, and of images: 280 prompts of Stable Diffusion 1.5, 15 of Flux; 170 images of 512 x 512 pixels."""
+MOST_BYTES: Final = 2 * _MOST_BYTES
+"""Of all that is kept beside a model's weights."""
 
 Prompt = Callable[[str], Mapping[str, Tensor]]
 """From a text to its embeddings, one row each, by the names under which a pipeline takes them."""

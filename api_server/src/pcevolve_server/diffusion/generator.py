@@ -12,7 +12,7 @@ from PIL import Image
 
 from pcevolve_server.diffusion import describing, schedulers, traits
 from pcevolve_server.diffusion.adapter import Adapter
-from pcevolve_server.diffusion.encodings import Prompt, together
+from pcevolve_server.diffusion.encodings import MOST_BYTES, Prompt, together
 from pcevolve_server.diffusion.interval import Interval, Switch
 from pcevolve_server.diffusion.prompts import cut_tokens, readers
 from pcevolve_server.diffusion.stages import Stages
@@ -59,8 +59,8 @@ class DiffusionGenerator:
 
     @property
     def memory(self) -> int:
-        """Bytes of all weights; both pipelines have the same."""
-        return describing.weight_of(self.text_to_image)
+        """Bytes of all weights, which both pipelines share, and of as many encodings as may be kept beside them."""
+        return describing.weight_of(self.text_to_image) + MOST_BYTES
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""

@@ -86,9 +86,8 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
     if device.type == "cpu" and (wanted := devices.on_cpu(settings.precision)) != denoiser.dtype:
         precision.lower(denoiser, wanted)
     if is_small(denoiser):
-        denoiser.to(
-            memory_format=torch.channels_last
-        )  # as convolutions on processors want it; only sums round otherwise
+        # As convolutions on processors want it; only sums round otherwise.
+        denoiser.to(memory_format=torch.channels_last)
         if not traits.recasts_autoencoder(pipeline):
             decoding.quicken(pipeline.vae.decoder, denoiser.dtype)
     return str(denoiser.dtype).removeprefix("torch.")

@@ -97,17 +97,25 @@ def load(settings: ModelSettings) -> Clip:
     try:
         folder = _folder(settings)
         weights = _weights(folder, settings.allow_pickle)
-        network, pixels, tokens = _parts(folder, device)
+        network, pixels, tokens = _parts(folder, weights, device)
     except LOAD_ERRORS as error:
         raise ModelLoadError(sources.advice(name, "text-image model", error)) from error
     size = int(network.visual.output_dim)
     return Clip(_name(folder, weights), size, network, pixels, tokens, device)
 
 
-def _parts(folder: Path, device: torch.device) -> tuple[Any, Callable[[Image.Image], Tensor], Any]:
+def _parts(
+    folder: Path, weights: Path, device: torch.device
+) -> tuple[Any, Callable[[Image.Image], Tensor], Any]:
     """Network, and what prepares images and texts for it."""
     source = f"local-dir:{folder}"
-    network, pixels = open_clip.create_model_from_pretrained(source, device=device, precision="fp32")
+    # open_clip has a choice of its own among several files, pickled ones too: it is given the one that was chosen here.
+    network = open_clip.create_model(
+        source, load_weights=False, pretrained_text=False, device=device, precision="fp32"
+    )
+    open_clip.load_checkpoint(network, str(weights))
+    settings = open_clip.transform.PreprocessCfg(**open_clip.get_model_preprocess_cfg(network))
+    pixels = open_clip.transform.image_transform_v2(settings, is_train=False)
     return network.eval(), pixels, open_clip.get_tokenizer(source)
 
 
@@ -121,12 +129,18 @@ def _folder(settings: ModelSettings) -> Path:
 
 
 def _weights(folder: Path, allow_pickle: bool) -> Path:
-    """The file that open_clip will take: of safetensors before all others."""
+    """The file to load, named after open_clip before all others, for hubs keep other layouts beside it.
+
+    Raises:
+        FileNotFoundError: There is none that may be read.
+    """
     kinds = (_SAFE, *(_PICKLED if allow_pickle else ()))
     found = [path for kind in kinds for path in sorted(folder.glob(kind))]
     if not found:
         raise FileNotFoundError(f"no weights {' or '.join(kinds)} in {folder}")
-    return found[0]
+    return min(
+        found, key=lambda path: not path.name.startswith("open_clip")
+    )  # the first of equals: safetensors
 
 
 def _name(folder: Path, weights: Path) -> str:

@@ -20,7 +20,9 @@ Reader = Callable[[str], Vector]
 _MIDDLE: Final = 128  # the code of 0
 _STEPS: Final = 127  # codes on each side of it
 _ALL_WORDS: Final = 4.0  # standard deviations of similarity that count as much as having every word
-_DECIMALS: Final = 3  # of a similarity: the last bits, which depend on the number of threads, decide nothing
+_DECIMALS: Final = (
+    3  # of a similarity: the last bits, which depend on the number of threads, hardly ever decide
+)
 _BLOCK: Final = 2**14  # images at a time
 
 

@@ -74,6 +74,7 @@ class Replay:
         places: Of the calls in the plan, by slot.
         first: Place of the first call that was not.
         left: How many calls have left, for they leave in the plan's order.
+        noised: The files of the noised images that were measured last, by the measurement's digest.
     """
 
     run: RunReader
@@ -91,6 +92,7 @@ class Replay:
     pointed: dict[str, list[Pointer]] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
     found: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    noised: dict[str, dict[Chosen, bytes]] = field(default_factory=dict)
     key: int | None = None
     failed: set[str] = field(default_factory=lambda: {GREETING_SLOT})
 
@@ -222,6 +224,8 @@ class Replay:
         """The bytes that a call has to carry."""
         if call.purpose == "create":
             return None
+        if self.plan.not_private:
+            raise ProviderReplyError("the run is NOT PRIVATE, so nothing but prompts may leave")
         if call.source is None and self.plan.varies_noised:
             return self._noised(call)
         return self.bodies.file(self._source(call).digest)
@@ -229,10 +233,12 @@ class Replay:
     def _noised(self, call: Call) -> bytes:
         """The noised private image of a call's place: made again from what its receipt says was measured."""
         named = self._released(call)
+        measured = self.receipts[call.iteration].measured
         try:
-            held = files_in(self.plan, self.bodies.file(self.receipts[call.iteration].measured))
+            held = self.noised.get(measured) or files_in(self.plan, self.bodies.file(measured))
         except ValueError as error:
             raise ProviderReplyError(str(error)) from None
+        self.noised = {measured: held}
         own = call.parent is not None and named.id == self.plan.noised(call.label, call.parent)
         if not own:
             raise ProviderReplyError("its receipt names something else than the noised image of its place")

@@ -170,6 +170,8 @@ class Gate:
         own = own_extension(extension)
         self._require_paid(committed)
         known = self._transcript.plan()
+        if known is not None and known.not_private:
+            raise EgressError("no noise hides which images this run chose, so none of them goes back")
         done = isinstance(self._transcript.entries[-1].record, Finished)
         if known is not None and done and len(known.extended) == number - 1:
             self._transcript.append(Extended(extension=own))

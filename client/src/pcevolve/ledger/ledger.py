@@ -28,7 +28,6 @@ NO_TERMS = Terms()
 NOWHERE = Origin()
 LEAST_OF_AN_ID = 4
 """Characters of a run's id that are enough to name it, where no other run's begins so."""
-"""What tables and exports call a run's noise, by whether it protects anybody."""
 
 
 @dataclass(frozen=True)

@@ -262,7 +262,7 @@ class Method:
             )
         if plan.cells is not None and "cells" not in self.own:
             raise UsageError(f"method '{self.name}' counts nothing in cells: leave --cells out")
-        if self.selector == "cells" and plan.pool != "all":
+        if plan.cells is not None and plan.pool != "all":
             raise UsageError(
                 f"method '{self.name}' counts around its first candidates, which have to stay in the pool: leave "
                 "--pool out"

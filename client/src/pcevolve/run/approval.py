@@ -110,7 +110,11 @@ def doubts(components: Components, plan: PublicPlan) -> list[str]:
         )
     selecting = first_selection(planned)
     scope = scope_of(plan)
-    if selecting and verdict(components.method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
+    if plan.varies_noised:
+        found.append(
+            f"--method {components.method.name} hides images under noise on their pixels, and little of them is left"
+        )
+    elif selecting and verdict(components.method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
         found.append(
             f"with --epsilon {float(plan.budget.epsilon):g} and --method {components.method.name}, the selection "
             f"{CHANCE}, and the budget would be spent all the same"

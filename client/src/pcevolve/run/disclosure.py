@@ -62,9 +62,7 @@ def disclosure(
         **notes.known,
         "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation"
         + (f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""),
-        "selection lift": f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} "
-        f"(luck: {uniform_lift((), scope_of(plan)):.1%}); that is against noise alone, and whether the provider can "
-        f"{'draw' if kind == 'image' else 'write'} your {kind}s is for you to see",
+        **_selection(plan, lift),
         **_secrets(plan),
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
@@ -170,10 +168,22 @@ def _over_runs(account: Account) -> dict[str, str]:
         return {}
     if borne is None:
         return {
-            "secrets, all runs": "an INSECURE run used these data: nothing bounds what all runs together say"
+            "secrets, all runs": "a run without a guarantee used these data: nothing bounds what all runs together say"
         }
     curve = guessed({prior: most_success_of([*borne, told(listed)], prior) for prior in PRIORS})
     return {"secrets, all runs": f"{curve}; runs with other secrets declared count in full"}
+
+
+def _selection(plan: PublicPlan, lift: float) -> dict[str, str]:
+    """How surely the best are chosen, where noise decides that: some methods choose nothing, and one has no noise."""
+    if plan.varies_noised or plan.not_private:
+        return {}
+    kind, luck = plan.modality.kind, uniform_lift((), scope_of(plan))
+    return {
+        "selection lift": f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} "
+        f"(luck: {luck:.1%}); that is against noise alone, and whether the provider can "
+        f"{'draw' if kind == 'image' else 'write'} your {kind}s is for you to see"
+    }
 
 
 def _before(account: Account) -> str:

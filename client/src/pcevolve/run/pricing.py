@@ -107,16 +107,17 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     Raises:
         UsageError: Something is asked of secrets, and it takes none.
     """
-    from pcevolve.dp.secrecy import protection, secret_budget
     from pcevolve.methods import method
-    from pcevolve.methods.cells import usual_cells
-    from pcevolve.methods.planner import SecretPlan
-    from pcevolve.run.secrecy import least_share, promised
 
     chosen, scope = method(planned.method), planned.scope
     if "secrets" not in chosen.own:
         _require_no_secrets(asked, chosen.name)
         return None
+    from pcevolve.dp.secrecy import protection, secret_budget
+    from pcevolve.methods.cells import usual_cells
+    from pcevolve.methods.planner import SecretPlan
+    from pcevolve.run.secrecy import least_share, promised
+
     promise = promised(asked.secret_prior, asked.secret_bound, asked.secret_size)
     event = planned.events[-1]
     mu, share = secret_budget(promise.prior, promise.bound), least_share(promise, event, scope.relation)
@@ -126,11 +127,11 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
 
 
 def _require_no_secrets(asked: PlannedRun, name: str) -> None:
-    """Refuse options about secrets for a method that takes none.
+    """Refuse options about secrets and the cells that they are counted in for a method that takes none.
 
     Raises:
         UsageError: There is one.
     """
-    for option in ("cells", "secret_prior", "secret_bound", "secret_size"):
+    for option in ("initial", "cells", "secret_prior", "secret_bound", "secret_size"):
         if getattr(asked, option) is not None:
             raise UsageError(f"{flag(option, PlannedRun)} means nothing to method '{name}'")

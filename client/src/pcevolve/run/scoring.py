@@ -58,7 +58,7 @@ class Scores:
 def tests_of(outcome: Outcome, held_out: PrivateDataset) -> Iterator[AccuracyTest]:
     """Held-out data as each judge of a run sees them, one after the other: those that did not vote come first."""
     parts, plan = outcome.components, outcome.plan
-    voted = parts.method.selector is not None
+    voted = parts.method.compares
     for judge in quick_judges(parts.encoder, voted, parts.settings.device, plan.modality.kind):
         yield AccuracyTest.on(held_out, judge)
 

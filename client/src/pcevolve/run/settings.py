@@ -362,7 +362,8 @@ class RunSettings(BaseModel):
     forget_insecure: Annotated[
         bool,
         Field(
-            description="Leave INSECURE runs (noise from a seed) on these data out of the sum; card and report say so."
+            description="Leave runs on these data out of the sum whose noise came from a seed (INSECURE) or that had "
+            "none (NOT PRIVATE); card and report say so."
         ),
         Setting(Panel.PRIVACY, public=True),
     ] = False

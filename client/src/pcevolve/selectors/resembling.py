@@ -72,4 +72,5 @@ def _margins(pool: FloatArray, private: PrivateEmbeddings, target: int) -> Float
 def _first(margins: FloatArray, wanted: int) -> IntArray:
     passing = margins > 0
     order = np.lexsort((np.arange(len(margins)), np.where(passing, 0.0, -margins), ~passing))
-    return np.resize(order, wanted).astype(np.int64)
+    usable = int((margins > WORST).sum()) or len(order)  # those that are not come last
+    return np.resize(order[:usable], wanted).astype(np.int64)

@@ -139,8 +139,8 @@ class Connection:
 
 def _node_is_alive() -> bool:
     ray = _imported()
-    here = ray.get_runtime_context().get_node_id()
     try:
+        here = ray.get_runtime_context().get_node_id()
         return any(node["Alive"] for node in ray.nodes() if node["NodeID"] == here)
     except ray.exceptions.RayError:
         return False

@@ -78,9 +78,17 @@ def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
         chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
         return f"{words}. No image was sent.{chosen}"
     if plan.varies_noised:
-        return f"{words}. Noised private images left, the released ones: {total.distinct:,} different images in all."
+        return f"{words}. {_noised_left(plan, total.distinct)}"
     whose = "had sent before" if plan.library else "had made itself"
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
+
+
+def _noised_left(plan: PublicPlan, distinct: int) -> str:
+    """Which images left a run that varies noised private ones, in words."""
+    released = len(plan.labels) * plan.prototypes
+    noised = f"Noised private images left, the released ones: {min(distinct, released):,} different images"
+    others = f", and {distinct - released:,} that the provider had made itself" if distinct > released else ""
+    return f"{noised}{others}."
 
 
 def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:

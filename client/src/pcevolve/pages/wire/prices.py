@@ -43,7 +43,9 @@ def in_words(event: Event) -> str:
     """An event in words: ``2 × exponential, bounded range η = 2.5``."""
     times = f"{event.count} × " if event.count > 1 else ""
     meaning = PARAMETERS.get(event.mechanism)
-    return times + event.mechanism + (f", {meaning} = {_short(event)}" if meaning else ", costs nothing")
+    if meaning:
+        return f"{times}{event.mechanism}, {meaning} = {_short(event)}"
+    return f"{times}{event.mechanism}, {'costs nothing' if event.free else 'without noise: no epsilon bounds it'}"
 
 
 def _short(event: Event) -> str:

@@ -57,5 +57,7 @@ def _taken(waiting: dict[Any, Job]) -> tuple[Job, Any]:
     job = waiting.pop(ready)
     try:
         return job, ray.get(ready)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause or error from None
     except ray.exceptions.RayError as error:
         return job, EngineError(f"its process on the cluster died ({type(error).__name__})")
