@@ -11,7 +11,6 @@ It continues where it was cut off, and writes docs/results/demo.{md,json}.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +23,7 @@ from PIL import Image
 
 from benchmarks.judges import other_eyes
 from benchmarks.private_sets import drawn
-from benchmarks.rows import Row, accuracy, resumed, summary, table
+from benchmarks.rows import Row, accuracy, options, summary, table, written
 from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import NoNoise, Watch, encoder, model, planned, ran
@@ -136,22 +135,18 @@ def _seen(judge: Judge, held_out: PrivateDataset) -> np.ndarray:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=10)
+    parser = options(__doc__, seeds=10)
     parser.add_argument("--candidates", type=int, nargs="+", default=[OPTIONS["candidates"]])
-    parser.add_argument("--pictures", type=Path, default=Path("runs/bench-selectors.pictures"))
-    parser.add_argument("--out", type=Path, default=Path("docs/results"))
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
     given.pictures.mkdir(parents=True, exist_ok=True)
-    rows = resumed(
-        given.out / "demo.json",
+    written(
+        given.out,
+        "demo",
         lambda known: _missing(known, given.seeds, given.candidates),
         lambda wanted: measured(*wanted, given.pictures),
+        page,
     )
-    (given.out / "demo.md").write_text(page(rows))
 
 
 def _missing(rows: Sequence[Row], seeds: int, sizes: Sequence[int]) -> Iterator[tuple[int, str, int]]:

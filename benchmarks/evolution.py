@@ -12,7 +12,6 @@ It continues where it was cut off, and writes docs/results/evolution.{md,json}.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,7 @@ import torch
 from PIL import Image
 
 from benchmarks.private_sets import drawn
-from benchmarks.rows import accuracy, resumed, summary, table
+from benchmarks.rows import accuracy, options, summary, table, written
 from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, model, planned, ran, scores
@@ -114,21 +113,16 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--pictures", type=Path, default=Path("runs/bench-selectors.pictures"))
-    parser.add_argument("--out", type=Path, default=Path("docs/results"))
-    given = parser.parse_args(arguments)
+    given = options(__doc__, seeds=3).parse_args(arguments)
     torch.set_num_threads(1)
     given.pictures.mkdir(parents=True, exist_ok=True)
-    rows = resumed(
-        given.out / "evolution.json",
+    written(
+        given.out,
+        "evolution",
         lambda known: _missing(known, given.seeds),
         lambda wanted: measured(*wanted, given.pictures),
+        page,
     )
-    (given.out / "evolution.md").write_text(page(rows))
 
 
 def _missing(rows: Sequence[dict[str, Any]], seeds: int) -> Iterator[tuple[str, int, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +33,35 @@ def resumed(
         print(json.dumps(rows[-1]), flush=True)
         file.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
     return rows
+
+
+def options(told: str | None, seeds: int) -> argparse.ArgumentParser:
+    """What a benchmark of runs in this process can be asked: how many seeds, and where pictures and results go."""
+    parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=seeds)
+    parser.add_argument("--pictures", type=Path, default=Path("runs/bench-selectors.pictures"))
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    return parser
+
+
+def written(
+    out: Path,
+    name: str,
+    missing: Callable[[Sequence[Row]], Iterable[Wanted]],
+    measured: Callable[[Wanted], Row],
+    page: Callable[[Sequence[Row]], str],
+) -> None:
+    """Measure what ``NAME.json`` lacks, as ``resumed`` does, and write ``NAME.md``.
+
+    Args:
+        out: Folder of both.
+        name: Of both.
+        missing: As for ``resumed``.
+        measured: As for ``resumed``.
+        page: Makes the page of all rows.
+    """
+    rows = resumed(out / f"{name}.json", missing, measured)
+    (out / f"{name}.md").write_text(page(rows))
 
 
 def accuracy(row: Row, judge: str) -> float | None:

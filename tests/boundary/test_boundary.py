@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import sys
@@ -253,6 +254,19 @@ def recorded(stage: Stage, number: int) -> dict[str, Any]:
     return [line for line in lines if line["event"] == "request"][number]
 
 
+def last_on_record(stage: Stage) -> dict[str, Any]:
+    """The captured request that is the last on record: of those under way at once, another may have arrived last."""
+    wanted = RunReader.strict(folder_of(stage)).traffic.attempts[-1].sent.body.sha256
+    lines = [json.loads(line) for line in (stage.root / "honest.jsonl").read_bytes().splitlines()]
+    (found,) = (
+        line
+        for line in lines
+        if line["event"] == "request"
+        if hashlib.sha256(base64.b64decode(line["body"]["base64"])).hexdigest() == wanted
+    )
+    return found
+
+
 def as_sent(stage: Stage, request: dict[str, Any]) -> str:
     """The bytes of a recorded request."""
     key = f"Bearer {stage.environment('client')['PCEVOLVE_API_KEY']}"
@@ -285,21 +299,18 @@ def test_what_else_is_sent_from_the_clients_place_is_told(
     told_of(stage, tally, before, message)
 
 
-def told_of(stage: Stage, tally: Tally, before: bytes, *messages: str) -> None:
+def told_of(stage: Stage, tally: Tally, before: bytes, message: str) -> None:
     """One thing was sent that is not on record; the comparison has to say so, and only that."""
     found = faults(stage, (stage.root / "honest.jsonl").read_bytes() + new_lines(stage, before))
     tally.add("refused" if found else "escaped")
     assert len(found) == 1
-    assert any(message in found[0] for message in messages)
+    assert message in found[0]
 
 
 def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, tally: Tally, run: Any) -> None:
     before = stage.capture.read_bytes()
-    talked(stage, as_sent(stage, recorded(stage, -1)))
-    # Of requests under way at once, the last that arrived need not be the last on record: then it stands apart.
-    told_of(
-        stage, tally, before, "was sent 2 times, and is on record 1 times", "was sent and is not on record"
-    )
+    talked(stage, as_sent(stage, last_on_record(stage)))
+    told_of(stage, tally, before, "was sent 2 times, and is on record 1 times")
 
 
 LEAKY = """

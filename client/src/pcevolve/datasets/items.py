@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pcevolve.errors import DataError
+from pcevolve.modality.images.arrays import png
 
 Split: TypeAlias = Literal["train", "test", ""]
 Content: TypeAlias = Path | Callable[[], bytes]
@@ -74,3 +79,15 @@ def require(path: Path, wanted: str) -> Path:
     if not path.exists():
         raise DataError(f"{path} is missing: {wanted}")
     return path
+
+
+def array_items(split: Split, images: NDArray[np.uint8], labels: NDArray[np.integer]) -> Iterator[Item]:
+    """Images of an array, in classes called ``class 0`` and so on; a PNG is made when one is wanted.
+
+    Args:
+        split: Of all of them.
+        images: uint8 ``(images, height, width)``, or with three channels besides.
+        labels: ``(images,)``.
+    """
+    for number, (pixels, label) in enumerate(zip(images, labels, strict=True)):
+        yield Item(split, f"class {int(label)}", f"{number:06d}.png", partial(png, pixels))

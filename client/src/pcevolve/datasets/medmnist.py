@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pcevolve.datasets.items import Dataset, Item, Split, require
+from pcevolve.datasets.items import Dataset, Item, Split, array_items, require
 from pcevolve.errors import DataError
-from pcevolve.modality.images.arrays import png
 
 LAYOUT = "a file such as bloodmnist.npz with train_images, train_labels, test_images and test_labels"
 
@@ -34,12 +31,7 @@ def _of_split(arrays: np.lib.npyio.NpzFile, split: Split) -> Iterator[Item]:
     images, labels = arrays[f"{split}_images"], np.asarray(arrays[f"{split}_labels"])
     if labels.ndim == 2 and labels.shape[1] != 1:
         raise ValueError("an image has several labels, and a class folder holds those of one")
-    for number, (pixels, label) in enumerate(zip(images, labels.reshape(-1), strict=True)):
-        yield Item(split, f"class {int(label)}", f"{number:06d}.png", partial(_image, pixels))
-
-
-def _image(pixels: NDArray[np.uint8]) -> bytes:
-    return png(pixels)
+    return array_items(split, images, labels.reshape(-1))
 
 
 DATASET = Dataset(

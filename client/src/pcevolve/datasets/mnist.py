@@ -6,15 +6,13 @@ import gzip
 import math
 import struct
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.datasets.items import Dataset, Item, Split, require
+from pcevolve.datasets.items import Dataset, Item, Split, array_items, require
 from pcevolve.errors import DataError
-from pcevolve.modality.images.arrays import png
 
 PREFIXES: dict[Split, str] = {"train": "train", "test": "t10k"}
 BYTES = 0x08
@@ -36,8 +34,7 @@ def _of_split(root: Path, split: Split, prefix: str) -> Iterator[Item]:
     labels = _array(root, f"{prefix}-labels-idx1-ubyte", 1)
     if len(images) != len(labels):
         raise DataError(f"{root}: {prefix} has {len(images)} images and {len(labels)} labels")
-    for number, (pixels, label) in enumerate(zip(images, labels, strict=True)):
-        yield Item(split, f"class {int(label)}", f"{number:06d}.png", partial(_image, pixels))
+    return array_items(split, images, labels)
 
 
 def _array(root: Path, name: str, dimensions: int) -> NDArray[np.uint8]:
@@ -59,10 +56,6 @@ def _array(root: Path, name: str, dimensions: int) -> NDArray[np.uint8]:
     if kind != (0, BYTES, dimensions) or len(data) - start != math.prod(shape):
         raise DataError(f"{path} is no whole idx file of bytes in {dimensions} dimensions")
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
-
-
-def _image(pixels: NDArray[np.uint8]) -> bytes:
-    return png(pixels)
 
 
 DATASET = Dataset(

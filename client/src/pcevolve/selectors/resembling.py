@@ -3,7 +3,7 @@
 What is measured has no noise, so a record of it says of every candidate how near private images are. It is for runs
 under ``--not-private`` alone, whose plan, receipts and files say so.
 
-Source: He et al. 2023, as PCEvolve, section 5.1 and appendix A.3, describes it.
+Source: Samuel et al. 2024, as PCEvolve, section 5.1 and appendix A.3, describes it.
 """
 
 from __future__ import annotations
