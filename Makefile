@@ -27,7 +27,7 @@ demo: install  ## Run the main job end to end and print a summary (about 90 seco
 
 test: install $(MITM)/.installed  ## Run every test (6 to 12 minutes on 2 cores)
 	$(BIN)/pytest $(PARALLEL) -m "not alone"
-	$(BIN)/pytest -m alone tests/flood
+	$(BIN)/pytest -m alone tests/flood tests/api_server
 	$(BIN)/pytest -m alone tests/client
 
 test-fast: install  ## Run what starts no process, runs no network and draws few numbers (1 to 2 minutes on 2 cores)
@@ -35,7 +35,7 @@ test-fast: install  ## Run what starts no process, runs no network and draws few
 
 test-nightly: install $(MITM)/.installed  ## Run every test, with many more examples of each property
 	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=nightly -m "not alone"
-	$(BIN)/pytest -m alone tests/flood
+	$(BIN)/pytest -m alone tests/flood tests/api_server
 	$(BIN)/pytest -m alone tests/client
 
 leaks: install  ## Try to get private information out through the client's own code; all must be refused

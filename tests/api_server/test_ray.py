@@ -18,7 +18,7 @@ import yaml
 from PIL import Image
 
 from support import ray_cluster
-from support.ray_cluster import RayServer, descendants, living
+from support.ray_cluster import STARTING_SECONDS, RayServer, descendants, living
 from support.served import served, wait_until
 from support.tiny_model import load
 
@@ -166,6 +166,7 @@ def test_several_models_are_served_each_by_its_name(tiny_model, zoo, tmp_path):
         server.end()
 
 
+@pytest.mark.alone
 def test_a_replica_is_added_while_images_wait_and_no_request_fails(tiny_model, tmp_path):
     options = ("--model", tiny_model, "--replicas", 1, "--max-replicas", 2, "--threads", 1)
     server = RayServer(tmp_path, *options)
@@ -175,9 +176,9 @@ def test_a_replica_is_added_while_images_wait_and_no_request_fails(tiny_model, t
         assert len(server.replicas()) == 1
         ask = functools.partial(server.ask, width=64, height=64, steps=20)
         with asking(lambda: ask(guidance=next(guidance) % 40), callers=4) as answers:
-            wait_until(lambda: len(server.replicas()) == 2, 120)
+            wait_until(lambda: len(server.replicas()) == 2, STARTING_SECONDS)
             done = len(answers)
-            wait_until(lambda: len(answers) > done + 4)
+            wait_until(lambda: len(answers) > done + 4, 120)
         assert {answer.status_code for answer in answers} == {200}
     finally:
         server.end()
@@ -207,6 +208,7 @@ def config(tmp_path_factory):
     return written
 
 
+@pytest.mark.alone
 def test_a_cluster_s_update_is_rolling_and_fails_no_request(config, tmp_path):
     with ray_cluster.cluster() as known:
         ray_cluster.serve(config("red"), known)
@@ -216,7 +218,7 @@ def test_a_cluster_s_update_is_rolling_and_fails_no_request(config, tmp_path):
             first = server.ask().json()
             with asking(server.ask, callers=4) as answers:
                 ray_cluster.serve(config("blue"), known)
-                wait_until(lambda: updated(answers, first), 60)
+                wait_until(lambda: updated(answers, first), STARTING_SECONDS)
             assert {answer.status_code for answer in answers} == {200}
             before = {each.pid for each in descendants(server.process)}
             server.process.terminate()

@@ -35,16 +35,21 @@ ONE_BY_ONE = {**SHAPE, "batch": 1}
 class Slow(FakeProvider):
     """Answers late, the first of several last, and counts how many wait."""
 
-    def __init__(self, meddle: Callable[[Outgoing], Incoming | None] = lambda request: None) -> None:
+    def __init__(
+        self, meddle: Callable[[Outgoing], Incoming | None] = lambda request: None, until: int = 0
+    ) -> None:
+        """Answer, for a second, nobody before so many wait."""
         super().__init__(meddle)
         self.waiting = self.most = 0
-        self._counting = threading.Lock()
+        self._until, self._counting = until, threading.Condition()
 
     def send(self, request: Outgoing) -> Incoming:
         with self._counting:
             self.waiting += 1
             self.most = max(self.most, self.waiting)
             pause = 0.02 / self.waiting
+            self._counting.notify_all()
+            self._counting.wait_for(lambda: self.most >= self._until, 1)
         time.sleep(pause)
         try:
             return super().send(request)
@@ -78,13 +83,13 @@ def faults(root: Path) -> list[str]:
 
 
 def test_a_round_asks_for_several_images_at_once_and_for_no_more_than_the_plan_says(tmp_path):
-    provider = Slow()
+    provider = Slow(until=AT_ONCE)
     finished(tmp_path, provider, at_once=AT_ONCE)
     assert provider.most == AT_ONCE
 
 
 def test_requests_for_several_images_weigh_as_much_as_they_ask_for(tmp_path):
-    provider = Slow()
+    provider = Slow(until=AT_ONCE // 2)
     finished(tmp_path, provider, at_once=AT_ONCE, prototypes=1, lookahead=0)
     assert provider.most == AT_ONCE // 2
 
