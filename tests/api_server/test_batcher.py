@@ -50,7 +50,7 @@ def running(scenario, generator, **options):
 class Pair:
     """An engine of two replicas that note what they run and end when told to."""
 
-    replicas, companions = 2, 1
+    replicas, companions, padded = 2, 1, False
     info = FakeGenerator().info
 
     def __init__(self):

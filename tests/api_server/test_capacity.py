@@ -14,7 +14,7 @@ from support.served import FakeGenerator
 class Pair:
     """Two replicas that take a hundredth of a second for a run."""
 
-    replicas = 2
+    replicas, padded = 2, False
 
     def __init__(self, companions=1):
         self.info, self.companions, self.runs, self.at_once = FakeGenerator().info, companions, [], 0

@@ -1,16 +1,20 @@
 """Threads or processes: three ways to use the cores are tried, and the simplest that is fast enough is advised."""
 
+import asyncio
 import json
 
 import pytest
 
-from pcevolve_server import capacity, comparing
+from pcevolve_server import benching, capacity, comparing, models
 from pcevolve_server.capacity import Capacity, Figure
 from pcevolve_server.engines import choice
-from pcevolve_server.errors import SettingsError
+from pcevolve_server.errors import ModelLoadError, SettingsError
 from pcevolve_server.settings import EngineKind, ModelSettings, Settings
+from support.served import FakeGenerator
 
 ONE, ALL, SEVERAL = "--threads 1", "--threads 8", "--engine processes --replicas 4 --threads 2"
+
+ON_PROCESSOR = Settings(model=ModelSettings(device="cpu"))
 
 
 @pytest.fixture
@@ -67,6 +71,65 @@ def test_the_simplest_way_wins_unless_another_is_clearly_faster(speeds, advised)
     assert found.advised == advised
     assert found.as_text().splitlines()[-1] == f"Serve it with: {advised}"
     assert json.loads(json.dumps(found.as_json()))["advised"] == advised
+
+
+def test_a_way_that_failed_is_told_with_its_reason_and_not_advised():
+    found = comparing.Compared(compared(60.0, 45.0, 113.0).capacities, {"--threads 9": "out of memory"})
+    assert found.as_text().splitlines()[-2] == "--threads 9 failed: out of memory"
+    assert found.as_json()["failed"] == {"--threads 9": "out of memory"}
+
+
+@pytest.fixture
+def opened(eight_cores, monkeypatch):
+    """Has chosen ways fail to open; the others stay for a hundredth of a second."""
+    monkeypatch.setattr(capacity, "_SECONDS", 0.01)
+
+    def opened(*failing):
+        def opening(settings, stopping):
+            async def engine():
+                if settings.engine in failing:
+                    raise ModelLoadError("no memory")
+                return Cores()
+
+            return engine
+
+        monkeypatch.setattr(choice, "opening", opening)
+
+    return opened
+
+
+class Cores:
+    """An engine that takes no time."""
+
+    companions, padded, replicas, info = 2, False, 1, FakeGenerator().info
+
+    async def run(self, tasks):
+        await asyncio.sleep(0.001)
+        return []
+
+    async def close(self):
+        pass
+
+
+def test_what_fails_in_one_way_alone_leaves_what_was_measured_of_the_others(opened, capsys):
+    opened(EngineKind.PROCESSES)
+    benching.run(ON_PROCESSOR, as_json=True, compare=True)
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["ways"]) == [ONE, ALL]
+    assert found["failed"] == {SEVERAL: "no memory"}
+
+
+def test_what_fails_in_the_simplest_way_fails(opened):
+    opened(EngineKind.THREAD)
+    with pytest.raises(ModelLoadError, match="no memory"):
+        benching.run(ON_PROCESSOR, as_json=True, compare=True)
+
+
+def test_on_a_gpu_there_is_nothing_to_compare(opened, monkeypatch):
+    opened()
+    monkeypatch.setattr(models, "on_processor", lambda model: False)
+    with pytest.raises(SettingsError, match="--compare tries ways to use a processor's cores"):
+        benching.run(Settings(), as_json=True, compare=True)
 
 
 def test_the_table_has_a_line_for_each_way():

@@ -22,7 +22,7 @@ PADDED, PLAIN = Room(FULL, merges=True, least=FULL), Room(FULL, merges=True)
 class Padding:
     """Replicas of a model whose run takes as long for one image as for sixteen."""
 
-    companions, info = FULL, FakeGenerator().info
+    companions, padded, info = FULL, True, FakeGenerator().info
 
     def __init__(self, replicas):
         self.replicas, self.sizes, self.begun = replicas, [], []

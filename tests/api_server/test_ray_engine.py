@@ -97,7 +97,7 @@ class Connection:
 
 def engine_before(cluster, handle, times=1000):
     _, engine = cluster
-    return engine.ClusterEngine(Connection(times), handle, (Offer(None, 1),), 1, False, 0.01)
+    return engine.ClusterEngine(Connection(times), handle, (Offer(None, 1, False),), 1, False, 0.01)
 
 
 def test_a_batch_runs_again_where_its_replica_died(cluster):
@@ -135,7 +135,7 @@ def test_what_no_cluster_will_answer_any_more_is_a_503_and_says_that_the_engine_
 def test_a_cluster_that_ends_while_nothing_runs_is_noticed_all_the_same(cluster):
     connection = Connection(2)
     _, engine = cluster
-    idle = engine.ClusterEngine(connection, Handle(), (Offer(None, 1),), 1, False, 0.01)
+    idle = engine.ClusterEngine(connection, Handle(), (Offer(None, 1, False),), 1, False, 0.01)
     assert isinstance(idle, Losable)
     assert isinstance(asyncio.run(idle.lost()), EngineLostError)
     assert connection.times < 0
@@ -144,7 +144,7 @@ def test_a_cluster_that_ends_while_nothing_runs_is_noticed_all_the_same(cluster)
 def test_a_cluster_that_is_slow_to_answer_once_is_not_given_up(cluster):
     connection = Hesitant(20)
     _, engine = cluster
-    idle = engine.ClusterEngine(connection, Handle(), (Offer(None, 1),), 1, False, 0.001)
+    idle = engine.ClusterEngine(connection, Handle(), (Offer(None, 1, False),), 1, False, 0.001)
     asyncio.run(idle.lost())
     assert connection.looks < 0
 

@@ -32,7 +32,7 @@ class Painter:
         max_images=64,
     )
 
-    companions = 64
+    companions, padded = 64, False
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Paint."""

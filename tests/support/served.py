@@ -19,7 +19,7 @@ from pcevolve_shared.wire import ModelInfo, Resolution
 class FakeGenerator:
     """Paints a plain colour out of the seed; waits at ``gate``, counts steps and keeps its batches."""
 
-    companions = 1
+    companions, padded = 1, False
 
     def __init__(self, adapters=()):
         self.info = ModelInfo(

@@ -14,6 +14,8 @@ MIB = 2**20
 class Painter:
     """Paints its own colour, as a model of its name and weight."""
 
+    padded = False
+
     def __init__(self, name, shade, mib=1, companions=1, size=8):
         self.companions, self.memory, self.shade = companions, mib * MIB, shade
         self.batches = []

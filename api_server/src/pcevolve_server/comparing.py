@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from pcevolve_server.capacity import Capacity
 from pcevolve_server.engines import choice
@@ -29,9 +29,15 @@ class Way:
 
 @dataclass(frozen=True)
 class Compared:
-    """What was measured of each way, the simplest first."""
+    """What was found of each way, the simplest first.
+
+    Attributes:
+        capacities: By their flags.
+        failed: Why others could not be measured.
+    """
 
     capacities: dict[str, Capacity]
+    failed: dict[str, str] = field(default_factory=dict)
 
     @property
     def advised(self) -> str:
@@ -43,6 +49,7 @@ class Compared:
         """For a program."""
         return {
             "ways": {flags: asdict(each) for flags, each in self.capacities.items()},
+            "failed": self.failed,
             "advised": self.advised,
         }
 
@@ -54,6 +61,7 @@ class Compared:
             one.subject,
             f"{'':{width}}{'lone image, s':>14}{'text-to-image/s':>17}{'image-to-image/s':>18}",
             *(_line(flags, each, width) for flags, each in self.capacities.items()),
+            *(f"{flags} failed: {why}" for flags, why in self.failed.items()),
             f"Serve it with: {self.advised}",
         ])  # fmt: skip
 

@@ -101,6 +101,10 @@ class Loaded(Protocol):
         """Tasks in a run that do not show in each other's bits, of any number up to this one; 1 if they do show."""
 
     @property
+    def padded(self) -> bool:
+        """Whether a run costs the same with one task as with all of its companions."""
+
+    @property
     def memory(self) -> int:
         """Bytes that the model takes while nothing runs: its weights, or its index."""
 

@@ -44,6 +44,19 @@ def _give_back() -> None:
     memory.give_back()
 
 
+def on_processor(settings: ModelSettings) -> bool:
+    """Whether a model's images are made by the processor's cores.
+
+    Raises:
+        ModelLoadError: There is no such device.
+    """
+    if sources.is_library(settings.model):
+        return True
+    from pcevolve_server.networks import devices
+
+    return devices.found(settings.device).type == "cpu"
+
+
 def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> Model:
     """Load the model that ``settings`` name, or index the images.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pcevolve_server.settings import Batching, Settings
-from pcevolve_server.shelf import Served, offers
+from pcevolve_server.shelf import Offer, Served, offer, offers
 from pcevolve_server.work import AnyRecipe
 
 
@@ -38,18 +38,17 @@ class Rooms:
     """The room of each model that an engine has."""
 
     def __init__(self, engine: Served, settings: Settings) -> None:
-        self._rooms = {offer.info.id: _room(offer.companions, settings) for offer in offers(engine)}
-        self._first = _room(engine.companions, settings)
+        self._rooms = {each.info.id: _room(each, settings) for each in offers(engine)}
+        self._first = _room(offer(engine), settings)
 
     def of(self, recipe: AnyRecipe) -> Room:
         """In a batch of a recipe."""
         return self._rooms.get(recipe.model, self._first)
 
 
-def _room(companions: int, settings: Settings) -> Room:
-    """Of a model whose images may have so many companions unseen."""
+def _room(model: Offer, settings: Settings) -> Room:
     if settings.model.batching is Batching.MERGE:
         return Room(settings.max_batch, merges=True)
-    if companions == 1:
+    if model.companions == 1:
         return Room(settings.max_batch, merges=False)
-    return Room(companions, merges=True, least=companions)
+    return Room(model.companions, merges=True, least=model.companions if model.padded else 1)

@@ -40,6 +40,11 @@ class SafeGenerator:
         return self.inner.companions
 
     @property
+    def padded(self) -> bool:
+        """As of the model behind the checker."""
+        return self.inner.padded
+
+    @property
     def memory(self) -> int:
         """Bytes of the model and its checker."""
         return self.inner.memory + self.checker.memory

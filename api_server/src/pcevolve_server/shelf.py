@@ -27,10 +27,12 @@ class Offer:
     Attributes:
         info: What it can do.
         companions: As of the model.
+        padded: As of the model.
     """
 
     info: ModelInfo
     companions: int
+    padded: bool
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class Served(Protocol):
     def companions(self) -> int:
         """As of the model."""
 
+    @property
+    def padded(self) -> bool:
+        """As of the model."""
+
 
 @runtime_checkable
 class Several(Served, Protocol):
@@ -71,7 +77,12 @@ class Several(Served, Protocol):
 
 def offers(served: Served) -> tuple[Offer, ...]:
     """What there is to be had, of one model or several."""
-    return served.offers if isinstance(served, Several) else (Offer(served.info, served.companions),)
+    return served.offers if isinstance(served, Several) else (offer(served),)
+
+
+def offer(served: Served) -> Offer:
+    """Of one model."""
+    return Offer(served.info, served.companions, served.padded)
 
 
 def traffic(served: Served) -> Traffic:
@@ -119,6 +130,11 @@ class Shelf:
         return self.offers[0].companions
 
     @property
+    def padded(self) -> bool:
+        """Of the first model."""
+        return self.offers[0].padded
+
+    @property
     def memory(self) -> int:
         """Bytes of the models that are in memory."""
         return sum(self._bytes[name] for name in self._held)
@@ -147,7 +163,7 @@ class Shelf:
             )
         self._loads[name], self._bytes[name] = load, size
         self._hold(name, model)
-        return Offer(model.info, model.companions)
+        return offer(model)
 
     def _named(self, name: str) -> Model:
         name = name or self.info.id

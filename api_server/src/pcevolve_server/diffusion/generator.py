@@ -58,6 +58,11 @@ class DiffusionGenerator:
         return 1 if self.steady is None else IMAGES
 
     @property
+    def padded(self) -> bool:
+        """Where the denoiser sees batches of one size alone."""
+        return self.steady is not None
+
+    @property
     def memory(self) -> int:
         """Bytes of all weights, which both pipelines share, and of as many encodings as may be kept beside them."""
         return describing.weight_of(self.text_to_image) + MOST_BYTES

@@ -27,6 +27,10 @@ class Engine(Protocol):
         """As of the model."""
 
     @property
+    def padded(self) -> bool:
+        """As of the model."""
+
+    @property
     def replicas(self) -> int:
         """Batches that may run at once."""
 

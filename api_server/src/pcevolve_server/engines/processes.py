@@ -74,6 +74,11 @@ class ProcessEngine:
         return self.offers[0].companions
 
     @property
+    def padded(self) -> bool:
+        """Of the first model."""
+        return self.offers[0].padded
+
+    @property
     def traffic(self) -> Traffic:
         """Of the models of all processes, also of those that ended."""
         return sum((replica.traffic for replica in self._all), self._past)

@@ -51,6 +51,11 @@ class ThreadEngine:
         return self._model.companions
 
     @property
+    def padded(self) -> bool:
+        """As of the model."""
+        return self._model.padded
+
+    @property
     def offers(self) -> tuple[Offer, ...]:
         """Of each of the models behind it."""
         return offers(self._model)

@@ -35,7 +35,7 @@ class LanguageModel:
     the rest, the beginning is dropped.
     """
 
-    companions = 1
+    companions, padded = 1, False
 
     def __init__(self, info: ModelInfo, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         self.info, self._network, self._tokenizer = info, network, tokenizer

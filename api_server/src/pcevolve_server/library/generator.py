@@ -48,6 +48,7 @@ class LibraryGenerator:
         beside: Bytes of what reads prompts besides words.
     """
 
+    padded = False
     info: ModelInfo
     collection: Collection
     neighbours: Neighbours

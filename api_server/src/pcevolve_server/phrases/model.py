@@ -26,6 +26,8 @@ class Phrases:
     what is left of the text for a hint at the topic.
     """
 
+    padded = False
+
     def __init__(self, info: ModelInfo, counts: Counts, most: int) -> None:
         """Serve counts.
 

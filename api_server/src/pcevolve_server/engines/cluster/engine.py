@@ -95,6 +95,11 @@ class ClusterEngine:
         return self.offers[0].companions
 
     @property
+    def padded(self) -> bool:
+        """Of the first model."""
+        return self.offers[0].padded
+
+    @property
     def traffic(self) -> Traffic:
         """Nothing: replicas keep it to their logs."""
         return Traffic()
