@@ -23,8 +23,9 @@ import torch
 
 from benchmarks.private_sets import drawn
 from benchmarks.rows import accuracy, options, summary, table, written
-from benchmarks.selectors.design import Trial
+from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
+from benchmarks.selectors.standing import YARDSTICKS, standing
 from benchmarks.selectors.trial import Watch, model, planned, ran, scores
 from benchmarks.split import SETS
 from pcevolve.dp.mechanisms import SeededNoise
@@ -72,6 +73,8 @@ WAYS = {
     "dp-means, prompts, images varied": Way("dp-means", 2, True),
     "dp-means, prompts varied": Way("dp-means", 2, True, "prompt"),
 }
+NAMELESS = (RANDOM_PHASE, NEAREST_MEAN, "shots")
+"""Yardsticks to which the classes' names are nothing."""
 JUDGES = {"cnn": "CNN", "mobilenet": "MobileNet", "squeezenet": "SqueezeNet", "bundled": "bundled: **voted**"}
 
 
@@ -120,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "prompts",
         lambda known: _missing(known, given.seeds),
         lambda wanted: measured(*wanted, given.pictures),
-        page,
+        lambda rows: page(rows, given.out, given.seeds),
     )
 
 
@@ -141,12 +144,20 @@ on sets that may be tuned on. Classes are called "type A", "type B" and so on, w
 `template` asks with that name alone. In the others every class has the same list of prompts, eight or ten words that
 somebody might try, the right one among them; `prompts varied` sends no image back (decision 40). Rows of a method ask
 for equally many images. `own word`: share of the dataset that was made with the class's own word; luck is a tenth or an
-eighth. The mean is over the three judges that did not vote; the last column's encoder **voted**.
+eighth. The mean is over the three judges that did not vote; the last column's encoder **voted**. The last three rows
+ask no generator, and are those of [the comparison of selectors](selectors.md); `t2i` is the control, for without
+private images every word is drawn as often.
 """
 
 
-def page(rows: Sequence[dict[str, Any]]) -> str:
-    """The tables."""
+def page(rows: Sequence[dict[str, Any]], results: Path, seeds: int) -> str:
+    """The tables.
+
+    Args:
+        rows: What was measured.
+        results: Folder of ``selectors.json``, which has the yardsticks.
+        seeds: How many of the yardsticks' to show.
+    """
     parts = [HEADER]
     for world in WORDS:
         groups = defaultdict(list)
@@ -155,6 +166,8 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
                 groups[row["way"]].append(row)
         heads = ["way", "seeds", "API images", "own word, %", "mean", *JUDGES.values()]
         lines = [_line(name, groups[name]) for name in WAYS if groups[name]]
+        beside = standing(results, world, NAMELESS, seeds)
+        lines += [_line(YARDSTICKS[method], found) for method, found in beside.items() if found]
         parts.append(f"## {SETS[world].title}\n\n{table(heads, lines)}")
     return "\n".join(parts)
 
@@ -166,8 +179,13 @@ def _accuracies(row: dict[str, Any]) -> np.ndarray:
 
 def _line(name: str, rows: Sequence[dict[str, Any]]) -> list[str]:
     found = np.array([_accuracies(row) for row in rows]) * 100
-    right = [row["right"] for row in rows if row["right"] is not None]
-    cells = [name, str(len(rows)), str(rows[0]["images"]), summary(np.array(right) * 100) if right else "–"]
+    right = [row["right"] for row in rows if row.get("right") is not None]
+    cells = [
+        name,
+        str(len(rows)),
+        str(rows[0].get("images", 0)),
+        summary(np.array(right) * 100) if right else "–",
+    ]
     return [*cells, summary(found[:, :-1].mean(axis=1)), *(summary(column) for column in found.T)]
 
 

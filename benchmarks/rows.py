@@ -93,7 +93,9 @@ def appended(file: Path, steps: Mapping[str, Callable[[], Sequence[Row]]]) -> li
 
 
 def summary(values: np.ndarray) -> str:
-    """Mean and standard error; the mean alone of one."""
+    """Mean and standard error; the mean alone of one; a dash where one is missing."""
+    if np.isnan(values).any():
+        return "–"
     error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.1f}" if len(values) > 1 else ""
     return f"{values.mean():.1f}{error}"
 

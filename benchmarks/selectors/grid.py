@@ -24,11 +24,11 @@ def trials(grid: str, seeds: int) -> list[Trial]:
     """All trials, the important ones first, so that a run that is cut off has them for every seed."""
     if grid == "small":
         few = ("t2i", "dp-means")
-        return [_trial(DEVELOPMENT, method, "10", 10, 0, candidates=2) for method in few]
+        return [usual(DEVELOPMENT, method, "10", 10, 0, candidates=2) for method in few]
     here, every = [world for world in BY_WEIGHT if available(world)], range(seeds)
     found = [trial for seed in every for world in here for trial in _core(world, seed)]
     found += [trial for seed in every for trial in _sweeps(seed, SWEPT)]
-    found += [_trial(world, NOISED, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for seed in every for world in here]
+    found += [usual(world, NOISED, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for seed in every for world in here]
     found += [trial for seed in every for world in here for trial in _ablations(world, seed)]
     found += [trial for seed in every for trial in _sweeps(seed, METHODS)]
     return list(dict.fromkeys(found))
@@ -41,7 +41,7 @@ def _core(world: str, seed: int) -> list[Trial]:
     named: list[tuple[str, dict[str, object]]] = [(name, {}) for name in plain]
     named += [(name, matched) for name in ("pe", "pcevolve")]
     named += [(name, {}) for name in ("random", "shots", NEAREST_MEAN, RANDOM_PHASE)]
-    return [_trial(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **more) for name, more in named]
+    return [usual(world, name, CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **more) for name, more in named]
 
 
 def _ablations(world: str, seed: int) -> list[Trial]:
@@ -52,23 +52,24 @@ def _ablations(world: str, seed: int) -> list[Trial]:
         {"appearance": "matched"},
         {"initial": 1, "appearance": "matched"},
     )
-    found = [_trial(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **part) for part in parts]
+    found = [usual(world, "dp-means", CHOSEN_EPSILON, CHOSEN_SHOTS, seed, **part) for part in parts]
     others = METHODS if world == DEVELOPMENT else ()
-    return [*found, *(_trial(world, each, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for each in others)]
+    return [*found, *(usual(world, each, CHOSEN_EPSILON, CHOSEN_SHOTS, seed) for each in others)]
 
 
 def _sweeps(seed: int, methods: tuple[str, ...]) -> list[Trial]:
     """Every ε at ten shots, and every K at ε* = 10."""
     found = [
-        _trial(DEVELOPMENT, each, epsilon, CHOSEN_SHOTS, seed) for epsilon in EPSILONS for each in methods
+        usual(DEVELOPMENT, each, epsilon, CHOSEN_SHOTS, seed) for epsilon in EPSILONS for each in methods
     ]
     return found + [
-        _trial(DEVELOPMENT, each, CHOSEN_EPSILON, shots, seed)
+        usual(DEVELOPMENT, each, CHOSEN_EPSILON, shots, seed)
         for shots in SHOTS
         for each in (*methods, "shots")
     ]
 
 
-def _trial(world: str, method: str, epsilon: str, shots: int, seed: int, **more: object) -> Trial:
+def usual(world: str, method: str, epsilon: str, shots: int, seed: int, **more: object) -> Trial:
+    """A trial as the comparison runs it."""
     few = {"iterations": PCEVOLVE_ROUNDS} if method in ("random", "pcevolve", "pcevolve-gm") else {}
     return Trial(world, method, epsilon, shots, seed, **{**few, **more})  # type: ignore[arg-type]

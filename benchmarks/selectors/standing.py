@@ -1,0 +1,40 @@
+"""Rows of the comparison of selectors that other pages show beside their own: its default, and its yardsticks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.rows import Row
+from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE
+from benchmarks.selectors.grid import CHOSEN_EPSILON, CHOSEN_SHOTS, usual
+
+YARDSTICKS = {
+    "t2i": "`t2i`, nothing private",
+    "random": "`random`, the control",
+    RANDOM_PHASE: "random phases under a released spectrum",
+    NEAREST_MEAN: "nearest released mean, no images",
+    "shots": "the ten shots, not private",
+}
+"""Methods by what tables call them."""
+
+
+def standing(results: Path, world: str, methods: Iterable[str], seeds: int) -> dict[str, list[Row]]:
+    """What was measured of methods at ten shots and ε = 10.
+
+    Args:
+        results: Folder of ``selectors.json``.
+        world: Which private data.
+        methods: Of the comparison, yardsticks among them.
+        seeds: The first so many.
+
+    Returns:
+        By method the rows, one a seed, of seeds that were measured.
+    """
+    known = {row["key"]: row for row in json.loads((results / "selectors.json").read_text())}
+    keys = {
+        method: [usual(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed).key for seed in range(seeds)]
+        for method in methods
+    }
+    return {method: [known[key] for key in found if key in known] for method, found in keys.items()}
