@@ -95,8 +95,9 @@ def demonstrate(out: Path, kind: Kind = "image") -> dict[str, Any]:
 
 def _demonstrated(out: Path, kind: Kind, console: Console, started: float) -> dict[str, Any]:
     """Start the server, make both runs, and measure them."""
+    console.print(f"An API server starts, a process of its own; it logs to {_log(out)}")
     with local_server(_log(out), _port(out), MODELS[kind]) as address:
-        console.print(f"API server at {address}, a process of its own; it logs to {_log(out)}")
+        console.print(f"API server at {address}")
         options = dict(TEXT_OPTIONS if kind == "text" else OPTIONS)
         if kind == "image":
             options["candidates"] = _candidates(out, address, console)

@@ -16,13 +16,14 @@ from pcevolve.errors import ProviderUnreachableError, UsageError
 from pcevolve.run import guard
 
 SERVER = "pcevolve-server"
-START_SECONDS = 120.0
+START_SECONDS = 300.0
+"""For a machine that is busy: loading takes ten seconds on a quiet one."""
 POLL_SECONDS = 0.05
 
 
 @contextmanager
 def local_server(log: Path, port: int = 0, model: str = "bundled") -> Iterator[str]:
-    """Start the API server on loopback, yield its address, and stop it in the end.
+    """Start the API server on loopback, yield its address once it is ready, and stop it in the end.
 
     Args:
         log: File that it adds its lines to.
@@ -46,7 +47,7 @@ def local_server(log: Path, port: int = 0, model: str = "bundled") -> Iterator[s
         guarded = [sys.executable, "-I", guard.__file__, *arguments]  # the server ends with this process
         process = subprocess.Popen(guarded, stdin=subprocess.PIPE, stdout=sink, stderr=sink)  # noqa: S603 - our own
     try:
-        yield f"http://127.0.0.1:{_announced_port(process, log, begin)}"
+        yield _address(process, log, begin)
     finally:
         if process.stdin is not None:
             process.stdin.close()
@@ -58,8 +59,8 @@ def _replicas() -> int:
     return min(2, os.cpu_count() or 1)
 
 
-def _announced_port(process: subprocess.Popen[bytes], log: Path, begin: int) -> int:
-    """Wait until the server says where it listens.
+def _address(process: subprocess.Popen[bytes], log: Path, begin: int) -> str:
+    """Wait until the server says where it answers, its model being in memory.
 
     Args:
         process: The server.
@@ -72,8 +73,8 @@ def _announced_port(process: subprocess.Popen[bytes], log: Path, begin: int) -> 
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         whole_lines = log.read_bytes()[begin:].rpartition(b"\n")[0].splitlines()
-        ports = [json.loads(line)["port"] for line in whole_lines if b'"event": "listening"' in line]
-        if ports:
-            return int(ports[-1])
+        told = [json.loads(line)["url"] for line in whole_lines if b'"event": "ready"' in line]
+        if told:
+            return str(told[-1])
         time.sleep(POLL_SECONDS)
-    raise ProviderUnreachableError(f"{SERVER} does not listen: {log} says why")
+    raise ProviderUnreachableError(f"{SERVER} is not ready: {log} says why")

@@ -1,7 +1,7 @@
 """How large a demonstration this machine can make in the time that it may take.
 
-A short run of prompts alone says how fast the bundled model draws here; everything else that a demonstration does takes
-as long as drawing a number of images does, on a slow machine as on a fast one.
+A short run of prompts alone says how fast the bundled model draws here. Everything else that a demonstration does takes
+its time whatever the model gains by what a processor has for networks; on a slow machine it is slow as well.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ CANDIDATES = (100, 60, 45, 30, 20)
 """Per class; fewer tell little."""
 IMAGES = 14
 """That the run and its control ask for, per candidate."""
-OVERHEAD = 5200
-"""Images in whose time this machine does all else: starts the server, embeds, and trains what measures, of which the
-network from scratch takes the time of 1,200."""
+OVERHEAD_SECONDS = 75.0
+"""All else, on two cores: starting the server, reading libraries, embedding, and training what measures, nearly half."""
+OVERHEAD_IMAGES = 1900
+"""Images in whose time a slow machine does all else, which it does more slowly, too."""
 
 
 @dataclass
@@ -54,7 +55,7 @@ def seconds_per_image(probe: CheckedRun) -> float:
 
 def expected_seconds(per_image: float, candidates: int) -> float:
     """How long the demonstration takes with so many candidates per class, from the start of its server on."""
-    return per_image * (IMAGES * candidates + OVERHEAD)
+    return per_image * IMAGES * candidates + max(OVERHEAD_SECONDS, OVERHEAD_IMAGES * per_image)
 
 
 def affordable(per_image: float) -> int:
