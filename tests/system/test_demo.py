@@ -66,14 +66,19 @@ def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatc
 
 @pytest.mark.parametrize(
     ("per_image", "candidates"),
-    [(0.009, 100), (0.0136, 100), (0.0145, 60), (0.0152, 45), (0.0158, 30), (1, 20)],
+    [(0.01, 100), (0.011, 60), (0.018, 45), (0.024, 30), (0.036, 20), (1, 20)],
 )
 def test_a_slow_machine_makes_less(per_image: float, candidates: int):
     assert probing.affordable(per_image) == candidates
 
 
 def test_what_is_affordable_takes_ninety_seconds_at_most():
-    assert probing.expected_seconds(0.0136, probing.affordable(0.0136)) <= 90
+    assert probing.expected_seconds(0.018, probing.affordable(0.018)) <= 90
+
+
+def test_a_slow_machine_does_all_else_slowly_too():
+    assert probing.expected_seconds(0.02, 20) == pytest.approx(75 + 0.02 * 280)
+    assert probing.expected_seconds(0.2, 20) == pytest.approx(0.2 * (1900 + 280))
 
 
 def test_the_first_answer_is_not_timed(monkeypatch: pytest.MonkeyPatch):

@@ -50,6 +50,17 @@ def test_real_shots_teach_a_linear_head_real_digits(digits, linear):
     assert len(accuracy.seeds) == 3
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_heads_train_side_by_side_and_are_the_same_however_many_do(digits, linear, threads):
+    before, judged = torch.get_num_threads(), linear.of(digits[0].items, digits[0].targets, (0, 1, 2, 3))
+    torch.set_num_threads(threads)
+    try:
+        assert linear.of(digits[0].items, digits[0].targets, (0, 1, 2, 3)).seeds == judged.seeds
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_swapped_labels_give_the_complement(digits, linear):
     accuracy = linear.of(digits[0].items, 1 - digits[0].targets)
     assert accuracy.mean < 0.15
