@@ -42,6 +42,8 @@ SCHEDULES: dict[str, tuple[dict[str, Any], bool]] = {
     "T = 3, developed": (ROUNDS, True),
 }
 """What is changed in the default's plan, and whether prototypes are developed."""
+EQUAL = ("select 7", "T = 3, strengths 0.6 to 0.4", "T = 3, developed")
+"""Those that buy equally many images, which are measured first."""
 
 
 @dataclass
@@ -118,11 +120,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _missing(rows: Sequence[dict[str, Any]], seeds: int) -> Iterator[tuple[str, int, str]]:
     known = {(row["world"], row["seed"], row["schedule"]) for row in rows}
-    for seed in range(seeds):
-        for world in WORLDS:
-            for name in SCHEDULES:
-                if (world, seed, name) not in known:
-                    yield world, seed, name
+    rest = tuple(name for name in SCHEDULES if name not in EQUAL)
+    yield from (
+        (world, seed, name)
+        for names in (EQUAL, rest)
+        for seed in range(seeds)
+        for world in WORLDS
+        for name in names
+        if (world, seed, name) not in known
+    )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ CANDIDATES = (100, 60, 45, 30, 20)
 IMAGES = 14
 """That the run and its control ask for, per candidate."""
 OVERHEAD_SECONDS = 75.0
-"""All else, on two cores: starting the server, reading libraries, embedding, and training what measures, nearly half."""
+"""All else, on two cores: starting the server, reading libraries, embedding; training what measures is nearly half."""
 OVERHEAD_IMAGES = 1900
 """Images in whose time a slow machine does all else, which it does more slowly, too."""
 
