@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from pcevolve_server.generator import Recipe
-from pcevolve_server.models import load
 from pcevolve_server.rooms import Room, Rooms
 from pcevolve_server.settings import Batching, ModelSettings, Settings
 from support.served import FakeGenerator
@@ -36,9 +35,3 @@ def test_only_a_model_that_pads_is_worth_waiting_for_company(settings, companion
     found = Rooms(Model(companions, padded), settings).of(Recipe(8, 8))
     assert found == room
     assert found.padded == padded
-
-
-def test_the_bundled_models_tell_what_a_lone_task_costs():
-    assert load(ModelSettings(model="bundled", device="cpu")).padded
-    assert not load(ModelSettings(model="bundled", device="cpu", batching=Batching.MERGE)).padded
-    assert not load(ModelSettings(model="text:bundled", device="cpu")).padded

@@ -59,6 +59,7 @@ def drawn(generator, tasks):
 
 def test_a_picture_has_the_same_bits_alone_and_at_every_place_of_a_batch(bundled, changes):
     assert bundled.companions == IMAGES
+    assert bundled.padded
     tasks = [task(number, **changes) for number in range(IMAGES + 3)]
     together = drawn(bundled, tasks)
     assert len(set(together)) == len(tasks)
@@ -70,6 +71,7 @@ def test_a_picture_has_the_same_bits_alone_and_at_every_place_of_a_batch(bundled
 def test_without_fixed_sizes_companions_show():
     loose = load(model="bundled", device="cpu", precision=Precision.FLOAT32, batching=Batching.MERGE)
     assert loose.companions == 1
+    assert not loose.padded
     tasks = [task(number) for number in range(IMAGES)]
     assert any(drawn(loose, [each]) != [one] for each, one in zip(tasks, drawn(loose, tasks), strict=True))
 
