@@ -180,9 +180,9 @@ def test_a_noised_private_image_leaves_with_the_call_of_its_place_because_it_is_
 @pytest.mark.parametrize(
     ("held", "why"),
     [
-        (released("p001-c000-000001", "p001-c000-000000"), "names something else than the noised image"),
-        (released("p001-c001-000000"), "names something else than the noised image"),
-        (released("i000-c000-000000"), "names something else than the noised image"),
+        (released("p001-c000-000001", "p001-c000-000000"), "names something else than what is released"),
+        (released("p001-c001-000000"), "names something else than what is released"),
+        (released("i000-c000-000000"), "names something else than what is released"),
         (released(), "has no receipt"),
         (released("p001-c000-000000", run_id="f" * 32), "has a receipt of another run"),
     ],

@@ -65,8 +65,8 @@ SAME: Final = {
     "has a receipt that names an image of no earlier iteration": (
         "its receipt names an image that the provider had not sent"
     ),
-    "has a receipt that names something else than the noised image of its place": (
-        "its receipt names something else than the noised image of its place"
+    "has a receipt that names something else than what is released in its place": (
+        "its receipt names something else than what is released in its place"
     ),
     "another noised image": "its receipt names a noised image that is not what was measured",
     "varies an image of which no prompt is known": "it varies an image of which no prompt is known",

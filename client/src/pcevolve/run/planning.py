@@ -96,7 +96,8 @@ def resolved_plan(
         "keep": settings.keep or method.keep,
         "appearance": settings.appearance or _appearance(components),
         "centre_first": bool(method.centre_first),
-        "varied": "noised" if method.noises else "received",
+        "varied": method.varied,
+        "captioner": components.captioner.described if components.captioner else None,
         "in_turns": True,
         "prompt_template": _template(settings, components.dialect.makes),
         "prompts": prompts_for(
@@ -238,7 +239,7 @@ def _require_prompts_vary(components: Components) -> None:
 
 def _strengths(components: Components, advice: Advice | None) -> tuple[float, ...]:
     settings = components.settings
-    if settings.vary_by == "prompt":
+    if settings.vary_by == "prompt" or components.method.captions:
         return ()
     own = components.method.schedule if components.dialect.makes == "image" else BLANKS
     return settings.strengths or _schedule(settings, own, advice).over(components.iterations)
