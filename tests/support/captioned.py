@@ -11,7 +11,7 @@ from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.transport import Transport
 from pcevolve.methods import method
 from pcevolve.modality.medium import Item
-from pcevolve.private.captioning import Captions, CaptioningJudge
+from pcevolve.private.captioning import CaptioningJudge, Captions
 from pcevolve.public.plan import PublicPlan
 from support.noised import private_images
 from support.runs import SmallRun, small_plan
