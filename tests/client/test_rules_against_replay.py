@@ -304,6 +304,33 @@ def worded(at: int, of: int) -> Mutation:
     return mutate
 
 
+def saying(at: int, of: int) -> Mutation:
+    """A request with other words than the caption that it should have."""
+
+    def mutate(honest: Honest, blocks: Blocks) -> None:
+        asked = [
+            place
+            for place, each in enumerate(blocks)
+            if isinstance(each[0], Sent) and each[0].slot in honest.plan.calls
+        ]
+        place = asked[at % len(asked)]
+        sent, *rest = blocks[place]
+        assert isinstance(sent, Sent)
+        call = dataclasses.replace(honest.plan.calls[sent.slot], caption=f"patient {of}")
+        bodies = RunReader(RunLayout(honest.root), ()).bodies
+        body = bodies.put(DIALECT.encode(honest.plan, call, None).body)
+        blocks[place] = (_with_body(sent, body), *rest)
+
+    return mutate
+
+
+def altered(honest: Honest, number: int, which: int) -> Mutation:
+    """A request in the middle with another of its own two prompts, with other words, or with another image."""
+    if honest.plan.varies_prompts:
+        return worded(20 + number, which)
+    return saying(number, which) if honest.plan.varies_captions else carrying(number, 11)
+
+
 def _with_body(sent: Sent, body: BodyRef) -> Sent:
     longer = body.size - sent.body.size
     return sent.model_copy(update={"body": body, "wire_bytes": sent.wire_bytes + longer})
@@ -459,7 +486,7 @@ def test_both_refuse_another_image_and_another_prompt(honest: Honest, number: in
     found = []
     for wording in (0, 1):
         blocks = list(honest.blocks)
-        (worded(20 + number, wording) if honest.plan.varies_prompts else carrying(number, 11))(honest, blocks)
+        altered(honest, number, wording)(honest, blocks)
         run = honest.record(blocks)
         assert told_by_rules(honest.plan, run) == told_by_replay(honest.plan, run)
         found.append(bool(told_by_rules(honest.plan, run)))
