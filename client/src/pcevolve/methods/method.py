@@ -122,7 +122,7 @@ class Method:
             where noise allows; ``auto`` if what is released about the classes can tell.
         centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
             then how the method does it unless a plan says otherwise; empty for a method that releases no means.
-        reworded: Whether its first images are asked for with several prompts where nobody gives any.
+        reworded: Whether each of its first images is asked for with a prompt of its own where nobody gives any.
         selects_anew: Whether the dataset's selection asks the private data once more, after all rounds.
         own: Options that mean something to this method and not to every other, as the run's settings name them.
     """

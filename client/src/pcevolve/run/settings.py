@@ -69,7 +69,7 @@ MethodName = Annotated[
     Field(
         description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, pcevolve, pcevolve-g, "
         "pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, dpimg (noised private images), random (control), t2i (no "
-        "evolution), le (the same by several prompts), rf or gcap (NOT PRIVATE)."
+        "evolution), le (the same, a prompt for each image), rf or gcap (NOT PRIVATE)."
     ),
     Setting(Panel.MOST_USED, public=True),
 ]
