@@ -74,14 +74,14 @@ def moment(tmp_path: Path) -> Moment:
 def unchecked(image: Chosen, receipt: object, label: str = LABEL) -> Noised:
     """A source whose constructor nobody ran."""
     made = object.__new__(Noised)
-    for name, value in (("label", label), ("image", image), ("receipt", receipt)):
+    for name, value in (("label", label), ("item", image), ("receipt", receipt)):
         object.__setattr__(made, name, value)
     return made
 
 
 def with_digest(moment: Moment, data: bytes) -> Chosen:
     """The honest image's name with other bytes, which are kept where bodies are."""
-    return Chosen(moment.honest.image.id, moment.run.transcript.bodies.keep(data))
+    return Chosen(moment.honest.item.id, moment.run.transcript.bodies.keep(data))
 
 
 def renamed(moment: Moment, data: bytes) -> Receipt:
@@ -110,7 +110,7 @@ SOURCES: dict[str, Callable[[Moment], object]] = {
     "a noised image that was not released": lambda m: unchecked(with_digest(m, drawn_again(m)), m.receipt),
     "a noised image with less noise": lambda m: unchecked(with_digest(m, drawn_again(m, LESS)), m.receipt),
     "the honest image at a price that was not paid": lambda m: unchecked(
-        m.honest.image, dataclasses.replace(m.receipt, events=(LESS,))
+        m.honest.item, dataclasses.replace(m.receipt, events=(LESS,))
     ),
     "another place's image": lambda m: Noised(LABEL, m.receipt.of(LABEL)[1], m.receipt),
     "another class's image": lambda m: Noised(OTHER, m.receipt.of(OTHER)[0], m.receipt),
@@ -122,7 +122,7 @@ SOURCES: dict[str, Callable[[Moment], object]] = {
 
 
 def _candidate(moment: Moment) -> Candidate:
-    image = moment.honest.image
+    image = moment.honest.item
     return Candidate(image.id, LABEL, 0, None, image.digest, "image/png")
 
 
@@ -141,7 +141,7 @@ def test_no_other_image_leaves(moment: Moment, name: str):
 def test_the_released_one_leaves_byte_for_byte(moment: Moment):
     moment.run.gate.vary(moment.call, moment.honest)
     held = files_in(PLAN, moment.run.account.measured(1))
-    due = moment.run.gate._policy._dialect.encode(PLAN, moment.call, held[moment.honest.image])
+    due = moment.run.gate._policy._dialect.encode(PLAN, moment.call, held[moment.honest.item])
     assert moment.provider.requests[-1].body == due.body
 
 
@@ -157,7 +157,7 @@ def _paying(
 
 
 def _some(measurement: bytes) -> tuple[Choice, ...]:
-    digests = (Chosen(PLAN.noised(LABEL, index), f"{index}" * 64) for index in range(2))
+    digests = (Chosen(PLAN.held(LABEL, index), f"{index}" * 64) for index in range(2))
     return (Choice(LABEL, tuple(digests)),)
 
 
@@ -234,7 +234,7 @@ FORGERIES = {
     ),
     "two images exchanged": (
         receipted(lambda receipt: chosen(receipt).reverse()),
-        "names something else than the noised image|names other images",
+        "names something else than what is released|names other images",
     ),
     "another measurement than what left": (
         _zero_image,

@@ -19,15 +19,15 @@ from pcevolve.evolve import Generator
 from pcevolve.providers import DIALECTS
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.public.plan import Call, Extension, PublicPlan
-from pcevolve.public.release import Noised, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import Captioned, Noised, Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
 
 CARRIERS = (bytes, bytearray, memoryview, WireRequest, Outgoing, Incoming, object, Any)
 """Types whose values could be somebody's own bytes."""
 ENTRANCES = {
-    "answers": {"asks": Sequence[tuple[Call, Prototype | PublicEcho | Noised | None]]},
+    "answers": {"asks": Sequence[tuple[Call, Prototype | PublicEcho | Noised | Captioned | None]]},
     "create": {"call": Call},
-    "vary": {"call": Call, "source": Prototype | PublicEcho | Noised},
+    "vary": {"call": Call, "source": Prototype | PublicEcho | Noised | Captioned},
     "hello": {"run_id": str},
     "balance": {},
     "record_receipt": {"receipt": Receipt},

@@ -13,7 +13,7 @@ TEMPLATE = (
 )
 
 
-def tiny_tokenizer(template: str | None = None):
+def tiny_tokenizer(template: str | None = None, context: int = CONTEXT):
     """One token for each printable character of ASCII, and one that ends a text."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -24,19 +24,19 @@ def tiny_tokenizer(template: str | None = None):
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token="<|end|>", chat_template=template, model_max_length=CONTEXT
+        tokenizer_object=tokenizer, eos_token="<|end|>", chat_template=template, model_max_length=context
     )
 
 
-def save_writer(directory: Path, template: str | None = None) -> Path:
+def save_writer(directory: Path, template: str | None = None, context: int = CONTEXT) -> Path:
     """Save a model with its tokenizer as every release of the library does."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
-    tokenizer = tiny_tokenizer(template)
+    tokenizer = tiny_tokenizer(template, context)
     end = tokenizer.eos_token_id
-    shape = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": CONTEXT}
+    shape = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": context}
     config = GPT2Config(vocab_size=len(tokenizer), bos_token_id=end, eos_token_id=end, **shape)
     network = GPT2LMHeadModel(config)
     for each in network.parameters():

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from support.folders import class_folders, events, receipts
+from support.online import LocalServer, said
 from support.processes import Client
+from support.tiny_captioner import save_captioner
 
 METHODS = ["auto", "dp-means", "jvem", "pe", "pe-em", "pcevolve-gm", "pcevolve-g"]
 
@@ -116,6 +118,60 @@ def test_a_method_without_a_guarantee_runs_only_if_it_is_told_so_and_bears_the_m
     wrong = client(*client.run_options(private, tmp_path / "other", method="pe"), "--not-private")
     assert wrong.returncode == 2
     assert "--not-private means nothing to method 'pe'" in wrong.stderr
+
+
+def test_captions_of_private_images_are_prompts_of_a_run_that_bears_the_mark(client: Client, tmp_path: Path):
+    private, run, ledger = class_folders(tmp_path / "private", seed=1), tmp_path / "run", tmp_path / "ledger"
+    options = client.run_options(private, run, method="gcap", iterations=1, ledger=ledger)
+    refused = client(*options)
+    assert refused.returncode == 2
+    assert "captions of private images go to the API as prompts" in refused.stderr
+    server = LocalServer(lambda heard: said(200, {"choices": [{"message": {"content": "A deep\ncut."}}]}))
+    try:
+        eyes = ("--captioner", f"{server.address}/v1", "--captioner-model", "eyes")
+        done = client(*options, "--not-private", *eyes, "--json")
+    finally:
+        server.close()
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stderr.split())
+    assert "private images themselves were sent to the captioner eyes at" in told
+    summary = json.loads(done.stdout)
+    assert (summary["images_released"], summary["epsilon_spent"]) == (8, None)
+    assert len(summary["marks"]) == 2
+    assert all(path.name.startswith("NOT-PRIVATE-") for path in (run / "release").rglob("*.png"))
+    bodies = [event["body"]["text"] for event in events(run) if event["kind"] == "sent"]
+    prompts = {json.loads(body)["prompt"] for body in bodies if body}
+    assert {prompt.partition(", ")[2] for prompt in prompts} == {"A deep cut."}
+    assert not any("{{sha256" in body for body in bodies if body)
+
+    assert client("audit", run, "--html").returncode == 1
+    assert client("audit", run, "--allow-insecure").returncode == 0
+    card, report, wire = (
+        (run / name).read_text() for name in ("release/README.md", "report.html", "wire.html")
+    )
+    assert all("were sent to the captioner" in " ".join(page.split()) for page in (card, report, wire))
+    assert "A deep cut." in wire
+    assert client("extend", run, "--more", "1").returncode == 2
+    later = client(*client.run_options(private, tmp_path / "later", method="pe", ledger=ledger))
+    assert later.returncode == 4
+    assert "a NOT PRIVATE run used these data" in later.stderr
+    far = client(
+        *options, "--not-private", "--captioner", "https://api.example/v1", "--captioner-model", "eyes"
+    )
+    assert far.returncode == 2
+
+
+def test_a_captioner_that_needs_no_model_or_a_local_one_lets_a_run_go_to_its_end(
+    client: Client, tmp_path: Path
+):
+    private, eyes = class_folders(tmp_path / "private", seed=1), save_captioner(tmp_path / "tiny-eyes")
+    for name, captioner in (("words", ()), ("model", ("--captioner", eyes))):
+        options = client.run_options(
+            private, tmp_path / name, method="gcap", iterations=1, ledger=tmp_path / f"{name}.sqlite"
+        )
+        done = client(*options, "--not-private", *captioner)
+        assert done.returncode == 0, done.stderr
+        assert client("audit", tmp_path / name, "--allow-insecure").returncode == 0
 
 
 @pytest.mark.parametrize(("appearance", "settled"), [("matched", [[]]), ("auto", [[0.0], [1.0]])])

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from pcevolve.public.class_sizes import in_proportion
 from pcevolve.public.plan import Call, PublicPlan
-from pcevolve.public.release import Candidate, Noised, Prototype, PublicEcho, Query, Receipt
+from pcevolve.public.release import Candidate, Captioned, Noised, Prototype, PublicEcho, Query, Receipt
 
 Population = Mapping[str, tuple[Candidate, ...]]
 """Candidates of each class, by label, in the order of the plan."""
@@ -44,7 +44,7 @@ class Evolved:
     pools: Mapping[int, Pool]
 
 
-Ask: TypeAlias = tuple[Call, Prototype | PublicEcho | Noised | None]
+Ask: TypeAlias = tuple[Call, Prototype | PublicEcho | Noised | Captioned | None]
 """A call of the plan, and what it varies, with the reason why that may be sent back: a receipt chose it, or the plan
 itself names it, or it is what a paid release has; nothing for text-to-image."""
 
@@ -177,7 +177,7 @@ class _Evolution:
             self.watcher.generated(call)
             yield call, made
 
-    def _source(self, call: Call) -> Prototype | PublicEcho | Noised | None:
+    def _source(self, call: Call) -> Prototype | PublicEcho | Noised | Captioned | None:
         """What a call varies, found by id, never by position in a listing."""
         if call.source is not None:
             return PublicEcho(self.known[call.source])
@@ -185,8 +185,8 @@ class _Evolution:
             return None
         receipt = self.receipts[-1]
         named = receipt.of(call.label)[call.parent]
-        if self.plan.varies_noised:
-            return Noised(call.label, named, receipt)
+        if self.plan.varied != "received":
+            return (Noised if self.plan.varies_noised else Captioned)(call.label, named, receipt)
         return Prototype(self.known[named.id], receipt)
 
 

@@ -2,7 +2,8 @@
 
 A request of the plan carries no image, or exactly one that the provider itself had sent, and then there is a reason:
 the public plan names the image whatever the private data are, or a receipt on record chose it. In a plan that varies
-noised private images there is a third: the image is the output of a paid release itself. An extension of a
+noised private images there is a third: the image is the output of a paid release itself. In a plan that is NOT PRIVATE
+and says so, a caption of a private image leaves as a prompt, and no image at all. An extension of a
 finished run is no further one: the plan names every image of the last round, or the last receipt chose the dataset.
 In a plan that varies by prompt the same image would be named for the same reason, and stays where it is: the request
 carries, of the plan's own prompts, the one by which the provider had made it.
@@ -24,7 +25,7 @@ from itertools import accumulate
 from typing import Final, TypeAlias
 
 from pcevolve.public.plan import Call, PublicPlan, Purpose
-from pcevolve.public.release import Chosen, Receipt
+from pcevolve.public.release import Chosen, Held, Receipt
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,14 @@ class ReleasedNoised:
     receipt: Receipt
 
 
-Reason: TypeAlias = PlanNames | ReceiptChose | ReleasedNoised
+@dataclass(frozen=True)
+class ReleasedCaption:
+    """A reason to leave in NOT PRIVATE runs: this is a caption of a private image, as a release has it (GCap)."""
+
+    receipt: Receipt
+
+
+Reason: TypeAlias = PlanNames | ReceiptChose | ReleasedNoised | ReleasedCaption
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,19 @@ class ItsPrompt:
 
 
 @dataclass(frozen=True)
+class ItsCaption:
+    """The call carries no image, and the caption of a private image behind the public prompt of its class. NOT PRIVATE.
+
+    Attributes:
+        caption: Its id, and the digest of its text.
+        reason: Why it leaves.
+    """
+
+    caption: Chosen
+    reason: ReleasedCaption
+
+
+@dataclass(frozen=True)
 class Refusal:
     """The call may not leave.
 
@@ -93,7 +114,7 @@ class Refusal:
     why: str
 
 
-Verdict: TypeAlias = NoImage | OneImage | ItsPrompt | Refusal
+Verdict: TypeAlias = NoImage | OneImage | ItsPrompt | ItsCaption | Refusal
 
 CARRIES: Final[dict[Purpose, str]] = {
     "create": "no image",
@@ -235,10 +256,17 @@ class RunState:
         if call.purpose == "create":
             return NoImage()
         if self.plan.not_private:
-            return Refusal("would carry an image in a run without a guarantee, of which prompts alone leave")
+            return self._without_a_guarantee(call)
         if call.source is not None:
             return self._planned(call)
         return self._noised(call) if self.plan.varies_noised else self._released(call)
+
+    def _without_a_guarantee(self, call: Call) -> Verdict:
+        """The caption of a private image in a plan that says so, and nothing else: no image leaves such a run."""
+        if not self.plan.varies_captions or call.purpose != "vary":
+            return Refusal("would carry an image in a run without a guarantee, of which prompts alone leave")
+        held = self._held(call)
+        return held if isinstance(held, Refusal) else ItsCaption(held.item, ReleasedCaption(held.receipt))
 
     def _planned(self, call: Call) -> Verdict:
         """The image that the plan itself names."""
@@ -269,15 +297,20 @@ class RunState:
 
     def _noised(self, call: Call) -> Verdict:
         """The noised private image of a call's place, as the receipt has it."""
+        held = self._held(call)
+        return held if isinstance(held, Refusal) else OneImage(held.item, ReleasedNoised(held.receipt))
+
+    def _held(self, call: Call) -> Held | Refusal:
+        """What a receipt itself holds of the private image in a call's place."""
         receipt = self._receipts.get(call.iteration)
         held = () if receipt is None else receipt.of(call.label)
         if receipt is None or call.parent is None or call.parent >= len(held):
             return Refusal("has no receipt for its class and iteration")
         if receipt.run_id != self.plan.run_id:
             return Refusal("has a receipt of another run")
-        if held[call.parent].id != self.plan.noised(call.label, call.parent):
-            return Refusal("has a receipt that names something else than the noised image of its place")
-        return OneImage(held[call.parent], ReleasedNoised(receipt))
+        if held[call.parent].id != self.plan.held(call.label, call.parent):
+            return Refusal("has a receipt that names something else than what is released in its place")
+        return Held(call.label, held[call.parent], receipt)
 
     def _or_its_prompt(self, image: Chosen, output: _Output, reason: Reason) -> Verdict:
         """The image, or what goes in its place in a plan that varies by prompt."""

@@ -183,7 +183,7 @@ def test_a_row_of_the_papers_tables_that_makes_no_dataset_is_refused_with_where_
 
 def test_an_unknown_method_is_refused_with_the_choices():
     with pytest.raises(
-        UsageError, match=r"choose one of aug-pe, auto, dp-means, dpimg, jvem, le, pcevolve.* rf.* t2i"
+        UsageError, match=r"choose one of aug-pe, auto, dp-means, dpimg, gcap, jvem, le, pcevolve.* rf.* t2i"
     ):
         methods.default_delta("magic")
 

@@ -82,6 +82,10 @@ PROMISES = {
         "in [0, 1], a privacy unit moves what is released by at most sqrt(d) in L2 norm under add-remove and by "
         "sqrt(2 d) under replace-one; the released images leave"
     ),
+    "gcap": (
+        "none: captions of private images leave as prompts, without any noise, and stand in the record; one image of "
+        "each privacy unit at most is captioned"
+    ),
     "rf": (
         "none: which candidates are kept depends on the private images without any noise, and the record has a number "
         "for every candidate that says how near they are; nothing but prompts is sent"

@@ -172,7 +172,7 @@ def test_wire_seeds_come_from_the_public_seed_alone():
             {"vary_by": "prompt", "strengths": (), "prompts": (("a",), ("b",))},
             "needs --prompts, two at least",
         ),
-        ({"vary_by": "prompt", "prompts": (("a", "b"), ("c", "d"))}, "none where prompts are varied"),
+        ({"vary_by": "prompt", "prompts": (("a", "b"), ("c", "d"))}, "none where prompts alone are sent"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(changes, reason):

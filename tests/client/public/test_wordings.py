@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,9 +24,14 @@ def test_the_first_is_the_one_that_a_run_without_prompts_asks_with():
     assert usual_prompts("leather texture", "cut", 7) == usual_prompts("leather texture", "cut", MOST)[:7]
 
 
+def test_the_first_prompts_are_those_that_runs_of_earlier_versions_asked_with():
+    made = usual_prompts("leather texture", "cut", 64)
+    assert hashlib.sha256("\n".join(made).encode()).hexdigest().startswith("2367e54b5a7a7767")
+
+
 @given(st.sampled_from([0, -1, MOST + 1]))
 def test_more_than_the_grammar_has_is_an_error(count):
-    with pytest.raises(ValueError, match="1 to 64"):
+    with pytest.raises(ValueError, match=f"1 to {MOST}"):
         usual_prompts("leather texture", "cut", count)
 
 

@@ -11,13 +11,17 @@ import pytest
 
 from pcevolve.cli.main import main
 from pcevolve.errors import (
+    ModelError,
     ProviderRefusedError,
     ProviderReplyError,
     ProviderUnreachableError,
     UsageError,
 )
-from pcevolve.run.prompt_writing import by_chat, by_grammar, chat_at, write
+from pcevolve.public.wordings import MOST
+from pcevolve.run.prompt_writing import by_chat, by_grammar, by_refining, chat_at, write, writer_from
+from pcevolve.run.prompting import prompts_for
 from support.online import LocalServer, Reply, said
+from support.tiny_writer import TEMPLATE, save_writer
 
 KEY = "sk-5ecret-0123456789"
 
@@ -106,8 +110,8 @@ def test_nobody_at_the_address_is_said():
 
 
 def test_the_grammar_has_so_many_and_a_file_is_not_written_over(tmp_path: Path):
-    with pytest.raises(UsageError, match="64 prompts"):
-        by_grammar("leather", ("cut",), 65)
+    with pytest.raises(UsageError, match=f"{MOST} prompts"):
+        by_grammar("leather", ("cut",), MOST + 1)
     out = tmp_path / "prompts.json"
     write(by_grammar("leather", ("cut",), 2), out, force=False)
     with pytest.raises(UsageError, match="--force"):
@@ -120,6 +124,11 @@ def test_the_grammar_has_so_many_and_a_file_is_not_written_over(tmp_path: Path):
     ("options", "reason"),
     [
         (["--labels", "cut", "--model", "m"], "say with --api where it is"),
+        (["--labels", "cut", "--refine"], "--refine asks a language model"),
+        (
+            ["--labels", "cut", "--api", "http://127.0.0.1:9", "--model", "m", "--local", "."],
+            "one of them writes",
+        ),
         (["--labels", "cut", "--api", "http://127.0.0.1:9"], "--model says which"),
         ([], "--labels names the classes"),
         (["--labels", "cut", "--private", "."], "one of them"),
@@ -160,3 +169,72 @@ def _left(arguments: list[str]) -> int:
     with pytest.raises(SystemExit) as left:
         main(arguments)
     return int(left.value.code or 0)
+
+
+def refined(
+    server: LocalServer, count: int, labels: tuple[str, ...] = ("cut",)
+) -> dict[str, tuple[str, ...]]:
+    chat = chat_at(f"{server.address}/v1", "tiny", None)
+    return by_refining(chat, "leather texture", labels, count, lambda done, total: None)
+
+
+def test_each_image_s_prompt_is_refined_once_in_the_papers_words():
+    with speaking(chatting("One.", "Two.", "Three.", "Four.")) as server:
+        found = refined(server, 2, ("cut", "good"))
+        assert found == {"cut": ("One.", "Two."), "good": ("Three.", "Four.")}
+        asked = [json.loads(heard.body) for heard in server.heard]
+    words = "refine this description of images to introduce rich context: A leather texture image with"
+    assert [each["messages"][0]["content"] for each in asked] == [
+        f"{words} cut", f"{words} cut", f"{words} good", f"{words} good"
+    ]  # fmt: skip
+    assert [each["seed"] for each in asked] == [0, 1, 0, 1]
+
+
+def test_a_refined_prompt_is_one_line_without_what_introduces_it():
+    answer = 'Here is a refined description:\n\n"A deep cut\nin brown leather\u200b,\tby daylight."\n'
+    with speaking(chatting(answer)) as server:
+        assert refined(server, 1) == {"cut": ("A deep cut in brown leather , by daylight.",)}
+
+
+def test_a_model_that_says_nothing_is_refused():
+    with (
+        speaking(chatting("Sure:\n\n")) as server,
+        pytest.raises(ProviderReplyError, match="wrote nothing for 'cut'"),
+    ):
+        refined(server, 1)
+
+
+def test_an_endless_answer_is_cut_to_what_a_plan_takes():
+    with speaking(chatting("long " * 1000)) as server:
+        (prompt,) = refined(server, 1)["cut"]
+    assert len(prompt) <= 1000
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("template", [None, TEMPLATE], ids=["text", "chat"])
+def test_a_local_language_model_refines_them_too(tmp_path: Path, template: str | None):
+    folder = save_writer(tmp_path / "tiny", template, context=256)
+    writer = writer_from(str(folder))
+    asked = "refine: a cut"
+    assert writer.asked(asked, 1) == writer.asked(asked, 1)
+    assert len({writer.asked(asked, seed) for seed in range(4)}) > 1
+    assert asked not in writer.asked(asked, 1)
+
+
+@pytest.mark.models
+def test_a_local_model_without_room_for_an_answer_is_refused(tmp_path: Path):
+    with pytest.raises(ModelError, match="reads 64 tokens, and the question has 70"):
+        writer_from(str(save_writer(tmp_path / "tiny"))).asked("x" * 70, 0)
+
+
+def test_a_local_model_that_is_not_at_hand_is_not_fetched():
+    with pytest.raises(ModelError, match=r"neither at hand nor fetched.*--local DIR"):
+        writer_from("nobody/no-such-writer")
+
+
+@pytest.mark.models
+def test_the_command_has_a_local_model_refine_prompts_that_a_run_takes(tmp_path: Path):
+    folder, out = save_writer(tmp_path / "tiny", context=256), tmp_path / "p.json"
+    options = ["--domain", "x", "--labels", "a,b", "--count", "2", "--refine", "--local", str(folder)]
+    assert _left(["prompts", *options, "--out", str(out)]) == 0
+    assert [len(each) for each in prompts_for(out, 0, "x", ("a", "b"))] == [2, 2]

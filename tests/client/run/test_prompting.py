@@ -8,29 +8,28 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.public.wordings import USUAL
 from pcevolve.run.prompting import prompts_for, written
 
 LABELS = ("cut", "good")
 
 
-def of(path: Path | None, reworded: bool = False, initial: int = 100) -> tuple[tuple[str, ...], ...]:
-    return prompts_for(path, reworded, "leather texture", LABELS, initial)
+def of(path: Path | None, count: int = 0) -> tuple[tuple[str, ...], ...]:
+    return prompts_for(path, count, "leather texture", LABELS)
 
 
 def test_nobody_who_wants_none_gets_any():
     assert of(None) == ()
 
 
-def test_a_method_that_wants_some_gets_the_grammar_s_and_no_more_than_there_are_images():
-    assert [len(own) for own in of(None, reworded=True)] == [USUAL, USUAL]
-    assert [len(own) for own in of(None, reworded=True, initial=3)] == [3, 3]
+def test_who_wants_some_gets_the_grammar_s():
+    assert [len(own) for own in of(None, 100)] == [100, 100]
+    assert all(len(set(own)) == 100 for own in of(None, 100))
 
 
 def test_a_file_is_taken_in_the_order_of_the_classes(tmp_path: Path):
     path = tmp_path / "prompts.json"
     path.write_text(written({"good": ["g1", "g2"], "cut": ["c1", "c2"]}))
-    assert of(path, reworded=True) == (("c1", "c2"), ("g1", "g2"))
+    assert of(path, 10) == (("c1", "c2"), ("g1", "g2"))
 
 
 @pytest.mark.parametrize(

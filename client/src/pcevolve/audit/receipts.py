@@ -10,7 +10,7 @@ from pcevolve.audit.populations import Populations
 from pcevolve.dp.accountants import within
 from pcevolve.errors import TranscriptError
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, is_released
-from pcevolve.public.noised import choices_of
+from pcevolve.public import captions, noised
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.transcript import RunReader
@@ -59,9 +59,10 @@ def _prices(run: RunReader, plan: PublicPlan) -> Iterator[str]:
 
 def _strangers(run: RunReader, plan: PublicPlan, receipt: Receipt) -> Iterator[str]:
     """Names of no candidate that a receipt chose from; for a method that measures nothing there is no other check."""
-    if plan.varies_noised:
-        if receipt.choices != _noised(run, plan, receipt):
-            yield "names other images than those that were measured"
+    if plan.varied != "received":
+        if receipt.choices != _held(run, plan, receipt):
+            what = "captions" if plan.varies_captions else "images"
+            yield f"names other {what} than those that were measured"
         return
     pool = Populations(plan, run.outputs).pool(receipt.iteration).candidates
     for choice in receipt.choices:
@@ -70,8 +71,9 @@ def _strangers(run: RunReader, plan: PublicPlan, receipt: Receipt) -> Iterator[s
             yield f"names an image that is not among those it chose from, for {choice.label!a}"
 
 
-def _noised(run: RunReader, plan: PublicPlan, receipt: Receipt) -> tuple[Choice, ...]:
-    """What a receipt has to say of noised private images; nothing where what was measured is none."""
+def _held(run: RunReader, plan: PublicPlan, receipt: Receipt) -> tuple[Choice, ...]:
+    """What a receipt has to say of what it holds itself; nothing where that is not what was measured."""
+    choices_of = captions.choices_of if plan.varies_captions else noised.choices_of
     try:
         return choices_of(plan, run.bodies.file(receipt.measured))
     except (ValueError, TranscriptError):

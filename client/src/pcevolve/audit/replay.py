@@ -24,6 +24,7 @@ from pcevolve.egress.links import follow, of_bearable_size
 from pcevolve.egress.transport import HIDDEN, Address, Outgoing
 from pcevolve.errors import ClientError, ProviderReplyError
 from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.public.captions import texts_in
 from pcevolve.public.noised import files_in
 from pcevolve.public.plan import Call, PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
@@ -218,6 +219,8 @@ class Replay:
     def _expected(self, call: Call) -> WireRequest:
         if self.plan.varies_prompts:
             return self.dialect.encode(self.plan, replace(call, wording=self._wording(call)), None)
+        if self.plan.varies_captions and call.purpose == "vary":
+            return self.dialect.encode(self.plan, replace(call, caption=self._caption(call)), None)
         return self.dialect.encode(self.plan, call, self._image(call))
 
     def _image(self, call: Call) -> bytes | None:
@@ -232,19 +235,36 @@ class Replay:
 
     def _noised(self, call: Call) -> bytes:
         """The noised private image of a call's place: made again from what its receipt says was measured."""
-        named = self._released(call)
+        named = self._own_release(call)
         measured = self.receipts[call.iteration].measured
         try:
             held = self.noised.get(measured) or files_in(self.plan, self.bodies.file(measured))
         except ValueError as error:
             raise ProviderReplyError(str(error)) from None
         self.noised = {measured: held}
-        own = call.parent is not None and named.id == self.plan.noised(call.label, call.parent)
-        if not own:
-            raise ProviderReplyError("its receipt names something else than the noised image of its place")
         if named not in held:
             raise ProviderReplyError("its receipt names a noised image that is not what was measured")
         return held[named]
+
+    def _caption(self, call: Call) -> str:
+        """The caption of the private image in a call's place, as its receipt says that it was measured."""
+        if not self.plan.not_private:
+            raise ProviderReplyError("the run is not NOT PRIVATE, so no caption of a private image may leave")
+        named = self._own_release(call)
+        try:
+            held = texts_in(self.plan, self.bodies.file(self.receipts[call.iteration].measured))
+        except ValueError as error:
+            raise ProviderReplyError(str(error)) from None
+        if named not in held:
+            raise ProviderReplyError("its receipt names a caption that is not what was measured")
+        return held[named]
+
+    def _own_release(self, call: Call) -> Chosen:
+        """What the receipt holds itself of the private image in a call's place."""
+        named = self._released(call)
+        if call.parent is None or named.id != self.plan.held(call.label, call.parent):
+            raise ProviderReplyError("its receipt names something else than what is released in its place")
+        return named
 
     def _wording(self, call: Call) -> int:
         """Which of its class's prompts a call has to go out with: its own, or that of the image that it varies."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pcevolve.errors import UsageError
 from pcevolve.public.wordings import USUAL
+
+if TYPE_CHECKING:
+    from pcevolve.run.prompt_writing import Writer
 
 
 def prompts(
@@ -28,6 +31,21 @@ def prompts(
             "the names of the classes, nothing else. Without one, a grammar writes them and nothing is sent."
         ),
     ] = None,
+    local: Annotated[
+        str | None,
+        typer.Option(
+            help="A language model of the transformers library that writes them on this machine, by directory or by "
+            "the hub's id of one that was fetched before (pcevolve[text])."
+        ),
+    ] = None,
+    refine: Annotated[
+        bool,
+        typer.Option(
+            "--refine",
+            help="As the PCEvolve paper's LE: the model is asked once for each prompt to refine the public one. With "
+            "--count N, a prompt for each of a run's N images.",
+        ),
+    ] = False,
     model: Annotated[str | None, typer.Option(help="The language model's name; needed with --api.")] = None,
     api_key_file: Annotated[Path | None, typer.Option(help="File with the API's key (mode 600).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
@@ -38,20 +56,18 @@ def prompts(
     from pcevolve.run import prompt_writing
     from pcevolve.run.long_work import told_of
     from pcevolve.run.progress import error_console
-    from pcevolve.run.settings import key_in
 
-    if api is None and (model or api_key_file):
-        raise UsageError("--model and --api-key-file are a language model's: say with --api where it is")
-    if api is not None and not model:
-        raise UsageError("--model says which language model --api shall run")
     names = _names(labels, private)
     prompt_writing.require_words(domain, names)
-    if api is None or model is None:
+    writer = _writer(api, model, api_key_file, local)
+    if writer is None:
+        if refine:
+            raise UsageError("--refine asks a language model: say which with --api or --local")
         made = prompt_writing.by_grammar(domain, names, count)
     else:
-        chat = prompt_writing.chat_at(api, model, key_in(api_key_file))
+        write = prompt_writing.by_refining if refine else prompt_writing.by_chat
         with told_of(error_console(), "writing prompts") as told:
-            made = prompt_writing.by_chat(chat, domain, names, count, told)
+            made = write(writer, domain, names, count, told)
     prompt_writing.write(made, out, force)
     console = Console(stderr=True, highlight=False)
     for name, own in made.items():
@@ -62,6 +78,24 @@ def prompts(
     typer.echo(
         f"pcevolve run --method le --prompts {shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
     )
+
+
+def _writer(
+    api: str | None, model: str | None, api_key_file: Path | None, local: str | None
+) -> Writer | None:
+    """The language model that options name, if they name one."""
+    from pcevolve.run import prompt_writing
+    from pcevolve.run.settings import key_in
+
+    if api is None and (model or api_key_file):
+        raise UsageError("--model and --api-key-file are a language model's: say with --api where it is")
+    if api is not None and not model:
+        raise UsageError("--model says which language model --api shall run")
+    if api is not None and local is not None:
+        raise UsageError("--api or --local: one of them writes the prompts")
+    if local is not None:
+        return prompt_writing.writer_from(local)
+    return None if api is None or model is None else prompt_writing.chat_at(api, model, key_in(api_key_file))
 
 
 def _names(labels: str, private: Path | None) -> list[str]:

@@ -69,17 +69,33 @@ class Chat:
             "temperature": 1.0,
             "seed": seed,
         }
-        request = WireRequest("POST", _PATH, json.dumps(body).encode())
-        try:
-            answer = self._transport.send(self._address.outgoing(request))
-        except ConnectionTroubleError as trouble:
-            raise ProviderUnreachableError(f"{self._address.base_url}: {trouble.reason}") from None
-        if answer.status != _OK:
-            said = fault(answer.status, answer.body, {}).said
-            raise ProviderRefusedError(f"the language model's API answered {answer.status} {said}".rstrip())
-        try:
-            return _Answer.model_validate_json(answer.body).choices[0].message.content
-        except ValidationError:
-            raise ProviderReplyError(
-                f"{self._address.base_url}{_PATH} answers, but not as an OpenAI-compatible chat API does"
-            ) from None
+        return answered(self._address, self._transport, body)
+
+
+def answered(address: Address, transport: Transport, body: dict[str, Any]) -> str:
+    """What a chat API answers to one request.
+
+    Args:
+        address: Where it is.
+        transport: To the network.
+        body: What it is asked, as its contract has it.
+
+    Raises:
+        ProviderUnreachableError: No answer came.
+        ProviderRefusedError: The API said no.
+        ProviderReplyError: The answer is none of a chat API.
+    """
+    request = WireRequest("POST", _PATH, json.dumps(body).encode())
+    try:
+        answer = transport.send(address.outgoing(request))
+    except ConnectionTroubleError as trouble:
+        raise ProviderUnreachableError(f"{address.base_url}: {trouble.reason}") from None
+    if answer.status != _OK:
+        said = fault(answer.status, answer.body, {}).said
+        raise ProviderRefusedError(f"the language model's API answered {answer.status} {said}".rstrip())
+    try:
+        return _Answer.model_validate_json(answer.body).choices[0].message.content
+    except ValidationError:
+        raise ProviderReplyError(
+            f"{address.base_url}{_PATH} answers, but not as an OpenAI-compatible chat API does"
+        ) from None

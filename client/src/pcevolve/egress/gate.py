@@ -33,7 +33,7 @@ from pcevolve.errors import (
 from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
 from pcevolve.public.plan import Call, Extension, PublicPlan
-from pcevolve.public.release import Candidate, Noised, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import Candidate, Captioned, Held, Noised, Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
@@ -228,7 +228,7 @@ class Gate:
         (made,) = self.answers([(call, None)])
         return made
 
-    def vary(self, call: Call, source: Prototype | PublicEcho | Noised) -> tuple[Candidate, ...]:
+    def vary(self, call: Call, source: Prototype | PublicEcho | Noised | Captioned) -> tuple[Candidate, ...]:
         """Image-to-image: what a single call brings; as ``answers``."""
         (made,) = self.answers([(call, source)])
         return made
@@ -284,8 +284,10 @@ class Gate:
     def _begun(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[list[bytes]]:
         """Answer a call out of memory or from the record, or announce what the policy builds for it."""
         call, source = ask
-        if isinstance(source, Noised):
-            self.record_receipt(source.receipt)  # with what was measured, which the image is a part of
+        if isinstance(source, Held):
+            self.record_receipt(
+                source.receipt
+            )  # with what was measured, which the image or caption is a part of
         outgoing = self._policy.request_for(call, source)
         if call.slot in self._answers:
             return Ready(self._answers[call.slot])
@@ -481,4 +483,4 @@ def _id_of(source: Source) -> str | None:
     """Name of what a call varied; None for text-to-image."""
     if source is None:
         return None
-    return source.image.id if isinstance(source, Noised) else source.candidate.id
+    return source.item.id if isinstance(source, Held) else source.candidate.id

@@ -13,10 +13,21 @@ from typing import Final
 from pcevolve.errors import EgressError
 from pcevolve.privacy import Event
 from pcevolve.public.plan import Call
-from pcevolve.public.release import Candidate, Choice, Chosen, Noised, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import (
+    Candidate,
+    Captioned,
+    Choice,
+    Chosen,
+    Noised,
+    Prototype,
+    PublicEcho,
+    Receipt,
+)
 
 _SCALARS: Final = frozenset({str, int, float, NoneType})
-_OURS: Final = frozenset({Call, Candidate, Prototype, PublicEcho, Noised, Receipt, Choice, Chosen, Event})
+_OURS: Final = frozenset(
+    {Call, Candidate, Prototype, PublicEcho, Noised, Captioned, Receipt, Choice, Chosen, Event}
+)
 
 
 def require_own_type(value: object, *kinds: type) -> None:

@@ -2,7 +2,8 @@
 
 A request is not looked through for what must not be in it, and nobody hands one in. It is built from the policy's own
 copies of the public plan, of committed receipts and of what the API itself sent (docs/decisions/0001); a noised private
-image is made from the measurement that a committed receipt names by its digest.
+image, or a prompt with a caption of a private image in runs that are NOT PRIVATE, is made from the measurement that a
+committed receipt names by its digest.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from pcevolve.egress.own_types import require_own_type
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.public.captions import texts_in
 from pcevolve.public.noised import files_in
 from pcevolve.public.plan import Call, Extension, PublicPlan
-from pcevolve.public.release import Candidate, Chosen, Noised, Prototype, PublicEcho, Receipt
-from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
+from pcevolve.public.release import Candidate, Captioned, Chosen, Held, Noised, Prototype, PublicEcho, Receipt
+from pcevolve.rules import CARRIES, ItsCaption, ItsPrompt, NoImage, OneImage, Refusal, RunState, Verdict
 
-Source: TypeAlias = Prototype | PublicEcho | Noised | None
+Source: TypeAlias = Prototype | PublicEcho | Noised | Captioned | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
 
 
@@ -119,7 +121,7 @@ class Policy:
             TranscriptError: The received bytes are no longer what the API had sent.
         """
         require_own_type(call, Call)
-        require_own_type(source, NoneType, Prototype, PublicEcho, Noised)
+        require_own_type(source, NoneType, Prototype, PublicEcho, Noised, Captioned)
         state = self._state
         if state is None:
             raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
@@ -169,12 +171,12 @@ class Policy:
         """
         if type(source) is not _kind_of(call, state.plan):
             raise EgressError(f"request {call.slot} must carry {_carried(call, state.plan)}")
-        if not isinstance(source, Prototype | Noised):
+        if not isinstance(source, Prototype | Held):
             return
         receipt = source.receipt
         if not self._is_paid(receipt):
             raise EgressError(f"request {call.slot}: the ledger knows no receipt for its image")
-        label = source.label if isinstance(source, Noised) else source.candidate.label
+        label = source.label if isinstance(source, Held) else source.candidate.label
         if (receipt.run_id, receipt.iteration, label) != (
             state.plan.run_id,
             call.iteration,
@@ -190,6 +192,11 @@ class Policy:
             raise EgressError(f"request {call.slot} {verdict.why}")
         if isinstance(verdict, NoImage) or source is None:
             return self._dialect.encode(state.plan, call, None)
+        if isinstance(source, Captioned):
+            caption = self._caption(state.plan, call, verdict, source)
+            return self._dialect.encode(state.plan, replace(call, caption=caption), None)
+        if isinstance(verdict, ItsCaption):
+            raise EgressError(f"request {call.slot} must carry {_carried(call, state.plan)}")
         if isinstance(source, Noised):
             return self._dialect.encode(
                 state.plan, call, self._noised_file(state.plan, call, verdict, source)
@@ -209,16 +216,33 @@ class Policy:
             TranscriptError: What was measured is not on record as it was.
         """
         measured = source.receipt.measured
-        if verdict.image != source.image:
+        if verdict.image != source.item:
             raise EgressError(f"request {call.slot}: the receipt names another noised image")
         try:
             held = self._noised.get(measured) or files_in(plan, self._received(measured))
         except ValueError as error:
             raise EgressError(f"request {call.slot}: {error}") from None
         self._noised = {measured: held}
-        if source.image not in held:
-            raise EgressError(f"request {call.slot}: {source.image.id} is not what was measured and paid for")
-        return held[source.image]
+        if source.item not in held:
+            raise EgressError(f"request {call.slot}: {source.item.id} is not what was measured and paid for")
+        return held[source.item]
+
+    def _caption(self, plan: PublicPlan, call: Call, verdict: Verdict, source: Captioned) -> str:
+        """The caption of a private image, taken from what was measured and paid for, and from nothing else.
+
+        Raises:
+            EgressError: The rulebook names another caption, or none, or the measurement holds no such one.
+            TranscriptError: What was measured is not on record as it was.
+        """
+        if not isinstance(verdict, ItsCaption) or verdict.caption != source.item:
+            raise EgressError(f"request {call.slot}: the receipt names another caption")
+        try:
+            held = texts_in(plan, self._received(source.receipt.measured))
+        except ValueError as error:
+            raise EgressError(f"request {call.slot}: {error}") from None
+        if source.item not in held:
+            raise EgressError(f"request {call.slot}: {source.item.id} is not what was measured and paid for")
+        return held[source.item]
 
     def _require_named(
         self, verdict: OneImage | ItsPrompt, call: Call, source: Prototype | PublicEcho
@@ -238,11 +262,15 @@ def _kind_of(call: Call, plan: PublicPlan) -> type:
         return NoneType
     if call.source is not None:
         return PublicEcho
+    if plan.varies_captions:
+        return Captioned
     return Noised if plan.varies_noised else Prototype
 
 
 def _carried(call: Call, plan: PublicPlan) -> str:
     """What a call has to carry, in words."""
+    if plan.varies_captions:
+        return "the caption of a private image as it was released"
     noised = plan.varies_noised and call.purpose == "vary"
     return "a noised private image as it was released" if noised else CARRIES[call.purpose]
 

@@ -95,8 +95,11 @@ class OtherRuns:
         return enrolment
 
     def _pays(self, run: Enrolment) -> bool:
-        """Whether a run has looked at its private data, and so has promised something."""
-        return not all(event.free for event in self.entries.events(run.run_id))
+        """Whether a run has looked at its private data, and so has promised something.
+
+        A NOT PRIVATE one may have: a captioner is sent private images before what it says of them can be entered here.
+        """
+        return run.terms.not_private or not all(event.free for event in self.entries.events(run.run_id))
 
     def counts(self, run: Enrolment) -> bool:
         """Whether a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""

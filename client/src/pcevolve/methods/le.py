@@ -1,4 +1,4 @@
-"""LE: text-to-image by several prompts for each class (baseline of the PCEvolve paper, section 5.1)."""
+"""LE: text-to-image by a prompt for each image, as a language model would write it (PCEvolve, section 5.1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pcevolve.methods.rounds import free_draws
 
 METHOD = Method(
     name="le",
-    summary="text-to-image by several prompts for each class (--prompts): private data never looked at",
+    summary="text-to-image by a prompt of its own for each image (--prompts): private data never looked at",
     guarantee="0-DP: nothing depends on the private data, under either neighbour relation",
     selector=None,
     tight=free_draws,

@@ -31,6 +31,11 @@ def best_tenth(candidates: int) -> int:
     return math.ceil(candidates / 10)
 
 
+def certain_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """1: nothing hides a choice, so it follows the private data."""
+    return 1.0
+
+
 def uniform_lift(events: tuple[Event, ...], scope: Scope) -> float:
     """A uniform draw: the best tenth's share of the candidates, 0.1 where ten divides them."""
     return best_tenth(scope.candidates) / scope.candidates

@@ -30,6 +30,7 @@ SelectorName = Literal[
     "joint",
     "means",
     "noised",
+    "captions",
     "resembling",
 ]
 AppearanceMode = Literal["as-is", "matched", "auto"]
@@ -56,6 +57,12 @@ COMPOSED = (
     "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; with "
     "delta = 0 it is the sum, {pure:g}"
 )
+VARIED = {
+    "received": "received images",
+    "noised": "noised private images",
+    "captioned": "captions of private images",
+}
+"""What a plan says that is varied, in words."""
 CREATES = frozenset({"create"})
 VARIES = CREATES | {"vary", "strength"}
 
@@ -99,7 +106,7 @@ class Method:
         summary: One line for help, manifest and report.
         guarantee: What its selection promises, in words, under both neighbour relations; see ``statement``.
         selector: How the private side scores candidates, or ``noised`` where it releases its images under noise
-            instead; None when private data are not looked at.
+            instead, or ``captions`` where it releases captions of them; None when private data are not looked at.
         tight: Events of each round for a budget, calibrated as tightly as the accountants allow.
         lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
         published: The paper's own, looser calibration, where there is one.
@@ -115,7 +122,7 @@ class Method:
             where noise allows; ``auto`` if what is released about the classes can tell.
         centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
             then how the method does it unless a plan says otherwise; empty for a method that releases no means.
-        reworded: Whether its first images are asked for with several prompts where nobody gives any.
+        reworded: Whether each of its first images is asked for with a prompt of its own where nobody gives any.
         selects_anew: Whether the dataset's selection asks the private data once more, after all rounds.
         own: Options that mean something to this method and not to every other, as the run's settings name them.
     """
@@ -147,9 +154,26 @@ class Method:
         return "not_private" in self.own
 
     @property
+    def varied(self) -> Literal["received", "noised", "captioned"]:
+        """What is varied, as a plan says it."""
+        if self.captions:
+            return "captioned"
+        return "noised" if self.noises else "received"
+
+    @property
     def compares(self) -> bool:
         """Whether private images are embedded and compared with the provider's."""
-        return self.selector is not None and not self.noises
+        return self.selector is not None and not self.holds
+
+    @property
+    def holds(self) -> bool:
+        """Whether a release holds something of private images themselves, and no choice: noised pixels, or captions."""
+        return self.noises or self.captions
+
+    @property
+    def captions(self) -> bool:
+        """Whether captions of private images are released, and leave as prompts."""
+        return self.selector == "captions"
 
     @property
     def noises(self) -> bool:
@@ -162,7 +186,7 @@ class Method:
 
     def needs_for(self, iterations: int, vary_by: str = "image") -> frozenset[str]:
         """Capabilities that the dialect must have; without iterations, or by prompts, no image is ever sent."""
-        return VARIES if iterations and vary_by == "image" else CREATES
+        return VARIES if iterations and vary_by == "image" and not self.captions else CREATES
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
         """What each round does to the private data.
@@ -230,10 +254,10 @@ class Method:
 
         Args:
             candidates: Candidates of each class.
-            shots: Nominal private units of each class, where these are what is varied: no more are noised.
+            shots: Nominal private units of each class, where these are what is varied: no more are released.
         """
         most = candidates if self.prototypes is None else min(self.prototypes, candidates)
-        most = min(most, shots) if self.noises and shots else most
+        most = min(most, shots) if self.holds and shots else most
         return next(count for count in range(most, 0, -1) if candidates % count == 0)
 
     def planned(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
@@ -256,10 +280,8 @@ class Method:
             raise UsageError(
                 f"method '{self.name}' {'needs' if self.not_private else 'is no method for'} --not-private"
             )
-        if plan.varies_noised != self.noises:
-            raise UsageError(
-                f"method '{self.name}' varies {'noised private' if self.noises else 'received'} images"
-            )
+        if plan.varied != self.varied:
+            raise UsageError(f"method '{self.name}' varies {VARIED[self.varied]}")
         if plan.cells is not None and "cells" not in self.own:
             raise UsageError(f"method '{self.name}' counts nothing in cells: leave --cells out")
         if plan.cells is not None and plan.pool != "all":

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
+from pcevolve.methods.lift import certain_lift
 from pcevolve.methods.method import Method, always
-from pcevolve.methods.rounds import Rounds, Scope
-from pcevolve.privacy import Budget, Event
+from pcevolve.methods.rounds import unprotected_once
 
 POOL = 3
 """Candidates for each image of the dataset."""
-
-
-def _unprotected(budget: Budget, scope: Scope) -> Rounds:
-    """One access that nothing protects, whatever the budget."""
-    return ((Event("unprotected"),),) * min(scope.iterations, 1)
-
-
-def _certain(events: tuple[Event, ...], scope: Scope) -> float:
-    """Nothing hides a choice, so it follows the private data."""
-    return 1.0
 
 
 METHOD = Method(
@@ -28,8 +18,8 @@ METHOD = Method(
         "for every candidate that says how near they are; nothing but prompts is sent"
     ),
     selector="resembling",
-    tight=_unprotected,
-    lift=_certain,
+    tight=unprotected_once,
+    lift=certain_lift,
     rounds=always(0),
     initial=POOL,
     pool="all",

@@ -64,6 +64,11 @@ def divided(event: Event, share: float) -> tuple[Event, ...]:
     )
 
 
+def unprotected_once(budget: Budget, scope: Scope) -> Rounds:
+    """One access that nothing protects, whatever the budget."""
+    return ((Event("unprotected"),),) * min(scope.iterations, 1)
+
+
 def free_draws(budget: Budget, scope: Scope) -> Rounds:
     """Uniform draws, which look at no private data and cost nothing."""
     return ((Event("uniform"),),) * scope.iterations

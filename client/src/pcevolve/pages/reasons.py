@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from pcevolve.public.release import Receipt
-from pcevolve.rules import ItsPrompt, OneImage, Reason, ReceiptChose, ReleasedNoised, RunState
+from pcevolve.rules import ItsCaption, ItsPrompt, OneImage, Reason, ReceiptChose, ReleasedNoised, RunState
 from pcevolve.transcript.traffic import Arrival, Attempt, Counts, RecordedOutputs, RecordedReceipt, Traffic
 
 
@@ -80,12 +80,14 @@ class Reasons:
     Attributes:
         carried: What each attempt carried.
         told: Whose prompt each attempt carried, in plans that vary by prompt.
+        captioned: Which caption of a private image each attempt carried, in runs that are NOT PRIVATE.
         brought: What came back for each attempt.
         named: What the provider sent under each candidate's id.
     """
 
     carried: dict[int, tuple[CarriedImage, ...]] = field(default_factory=dict)
     told: dict[int, ToldPrompt] = field(default_factory=dict)
+    captioned: dict[int, ItsCaption] = field(default_factory=dict)
     brought: dict[int, tuple[Origin, ...]] = field(default_factory=dict)
     named: dict[str, Origin] = field(default_factory=dict)
     _arrived: dict[str, Origin] = field(default_factory=dict)
@@ -139,6 +141,8 @@ class Reasons:
             # A text goes back in the question itself, with blanks in place of some words.
             carried = CarriedImage(verdict.image.digest, self.named.get(verdict.image.id), verdict.reason)
             self.carried[attempt.number] = (carried,)
+        if isinstance(verdict, ItsCaption):
+            self.captioned[attempt.number] = verdict
         if state is not None and call is not None and isinstance(verdict, ItsPrompt):
             prompt = state.plan.prompt_of(replace(call, wording=verdict.wording))
             self.told[attempt.number] = ToldPrompt(self.named[verdict.image.id], prompt, verdict.reason)

@@ -48,7 +48,7 @@ def files_in(plan: PublicPlan, measurement: bytes) -> dict[Chosen, bytes]:
     """
     pixels = _pixels(plan, measurement)
     return {
-        Chosen(plan.noised(label, index), hashlib.sha256(file).hexdigest()): file
+        Chosen(plan.held(label, index), hashlib.sha256(file).hexdigest()): file
         for label, of_class in zip(plan.labels, pixels, strict=True)
         for index, file in enumerate(map(png, of_class))
     }

@@ -26,6 +26,7 @@ from pydantic import (
 
 from pcevolve.privacy import Budget, Event
 from pcevolve.public import settings
+from pcevolve.public.captioning import Captioner
 from pcevolve.public.labels import label_faults
 from pcevolve.public.library import Library
 from pcevolve.public.modalities import Images, Modality, Texts, gathered, scattered
@@ -73,6 +74,8 @@ class Call:
         source: Else, but for text-to-image: id of the candidate that is varied; public.
         wording: Which of its class's ``prompts`` it is asked for with; None for the template's. In plans that vary by
             prompt, of what varies a candidate, it is filled in with the candidate's own.
+        caption: Of a private image, for a run with captions (NOT PRIVATE); no call of the plan has one, and it is
+            filled in from what was measured.
     """
 
     slot: str
@@ -86,6 +89,7 @@ class Call:
     parent: int | None = None
     source: str | None = None
     wording: int | None = None
+    caption: str | None = None
 
     def output(self, index: int) -> str:
         """Id of the ``index``-th image that the call brings."""
@@ -155,7 +159,9 @@ class PublicPlan(BaseModel):
     prompts: Annotated[tuple[tuple[settings.Prompt, ...], ...], Field(exclude_if=operator.not_)] = ()
     modality: Modality
     candidates: settings.Candidates = 100
-    initial: Annotated[int, Field(ge=0, le=settings.MOST_INITIAL)]  # 0: the first images are noised ones
+    initial: Annotated[
+        int, Field(ge=0, le=settings.MOST_INITIAL)
+    ]  # 0: a release of private images comes first
     prototypes: settings.Prototypes = 1
     lookahead: settings.Lookahead = 0
     more: settings.More = 0
@@ -177,10 +183,12 @@ class PublicPlan(BaseModel):
     # Absent in plans of earlier versions, and where images are varied.
     vary_by: Annotated[settings.VaryBy, Field(exclude_if=lambda by: by == "image")] = "image"
     # Absent in plans of earlier versions, and where the provider's own images are varied. DPImg: a paid release is of
-    # the private images themselves under noise, and these are what is varied.
-    varied: Annotated[Literal["received", "noised"], Field(exclude_if=lambda of: of == "received")] = (
-        "received"
-    )
+    # the private images themselves under noise, and these are what is varied. GCap: it is of captions of them, which
+    # are what images are made by.
+    varied: Annotated[
+        Literal["received", "noised", "captioned"], Field(exclude_if=lambda of: of == "received")
+    ] = "received"
+    captioner: Annotated[Captioner | None, Field(exclude_if=_absent)] = None
     batch: settings.Batch = 32
     # Absent in plans of earlier versions, and where one request waits for the other.
     at_once: Annotated[settings.AtOnce, Field(exclude_if=lambda most: most == 1)] = 1
@@ -217,14 +225,18 @@ class PublicPlan(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if len(self.strengths) != (0 if self.varies_prompts else self.iterations):
-            raise ValueError("strengths: one per iteration is needed, and none where prompts are varied")
+        if len(self.strengths) != (0 if self.prompts_alone else self.iterations):
+            raise ValueError("strengths: one per iteration is needed, and none where prompts alone are sent")
         if self.varies_prompts and (self.wordings < FEWEST_WORDINGS or self._has_adapter):
             raise ValueError("vary-by: prompt needs --prompts, two at least for each class, and no --adapter")
-        if self.varies_noised != (self.initial == 0):
-            raise ValueError("initial: only noised private images are varied without any images before them")
-        if self.varies_noised:
+        if (self.varied != "received") != (self.initial == 0):
+            raise ValueError(
+                "initial: only what private images themselves give is varied without any images before it"
+            )
+        if self.varied != "received":
             self._require_one_round()
+        if self.varies_captions != (self.captioner is not None) or self.varies_captions > self.not_private:
+            raise ValueError("captioner: captions and who made them go together, and are NOT PRIVATE")
         if isinstance(self.modality, Texts) and self.appearance != "as-is":
             raise ValueError("appearance: texts have none, so they are taken as-is")
         if faults := label_faults(self.labels):
@@ -253,21 +265,24 @@ class PublicPlan(BaseModel):
         return self
 
     def _require_one_round(self) -> None:
-        """Refuse what has no meaning where the noised private images are varied, once.
+        """Refuse what has no meaning where what private images themselves give is varied, once.
 
         Raises:
             ValueError: There is something.
         """
         if isinstance(self.modality, Texts):
-            raise ValueError("varied: it takes images to noise their pixels")
+            raise ValueError("varied: it takes images to noise their pixels, or to say what they show")
         usual = {"iterations": 1, "lookahead": 0, "pool": "latest", "keep": "last", "appearance": "as-is"}
+        if self.varies_captions:
+            usual |= {"more": 0, "vary_by": "image", "prompts": ()}
         odd = next((name for name, value in usual.items() if getattr(self, name) != value), None)
         if odd is not None:
             raise ValueError(
-                f"{odd}: noised private images are varied in one round, without candidates before it: leave it out"
+                f"{odd}: what private images themselves give is varied in one round, without candidates before it: "
+                "leave it out"
             )
         if self._has_adapter:
-            raise ValueError("adapter: noised private images are varied by their pixels: leave it out")
+            raise ValueError("adapter: it takes a prototype, and this run has none: leave it out")
 
     @model_validator(mode="before")
     @classmethod
@@ -372,12 +387,27 @@ class PublicPlan(BaseModel):
         """Whether what is varied is private images under noise, as a paid release has them."""
         return self.varied == "noised"
 
-    def noised(self, label: str, index: int) -> str:
-        """Id of the ``index``-th noised private image of a class; no candidate has such a one."""
+    @property
+    def varies_captions(self) -> bool:
+        """Whether images are made by captions of private images, as a release has them (GCap)."""
+        return self.varied == "captioned"
+
+    @property
+    def prompts_alone(self) -> bool:
+        """Whether no request ever carries an image: variations are new images by a prompt, or by a caption."""
+        return self.varies_prompts or self.varies_captions
+
+    def held(self, label: str, index: int) -> str:
+        """Id of what a release itself holds of the ``index``-th private image of a class; no candidate has it."""
         return f"p001-c{self.labels.index(label):03d}-{index:06d}"
 
     def prompt_of(self, call: Call) -> str:
-        """The public text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
+        """The text prompt of a call; a class's ``prompts`` share its first images equally, in order.
+
+        It is public, but for a caption, which follows the class's public prompt: by itself it need not name the class.
+        """
+        if call.caption is not None:
+            return f"{self.prompt(call.label)}, {call.caption}"
         if call.wording is None:
             return self.prompt(call.label)
         return self.prompts[self.labels.index(call.label)][call.wording]
@@ -522,12 +552,12 @@ class PublicPlan(BaseModel):
         seed = self.public_seed(stage, place, first)
         own = purpose == "create" and self.prompts
         wording = first * self.wordings // self.initial if own else None
-        strength = None if self.varies_prompts else strength
+        strength = None if self.prompts_alone else strength
         return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source, wording)
 
     def _strength(self, iteration: int) -> float | None:
-        """Of a round's variations; None where prompts are varied."""
-        return None if self.varies_prompts else self.strengths[iteration - 1]
+        """Of a round's variations; None where prompts alone are sent."""
+        return None if self.prompts_alone else self.strengths[iteration - 1]
 
     @cached_property
     def calls(self) -> dict[str, Call]:

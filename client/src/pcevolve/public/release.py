@@ -163,24 +163,34 @@ class PublicEcho:
 
 
 @dataclass(frozen=True)
-class Noised:
-    """A private image under noise, as a paid release has it: the only one that is made of private pixels and may leave.
+class Held:
+    """What a release itself holds of a private image; what may leave of it is its kind's to say.
 
     Attributes:
-        label: Its class.
-        image: Its id, and the digest of its file.
+        label: The image's class.
+        item: Its id, and the digest of what is held.
         receipt: Names it, and pays for it.
     """
 
     label: str
-    image: Chosen
+    item: Chosen
     receipt: Receipt
 
     def __post_init__(self) -> None:
-        """Refuse an image that the receipt does not name.
+        """Refuse what the receipt does not name.
 
         Raises:
-            EgressError: The receipt is for another image or class.
+            EgressError: The receipt is for something else, or another class.
         """
-        if self.image not in self.receipt.of(self.label):
-            raise EgressError(f"image {self.image.id} is not what a paid release has for its class")
+        if self.item not in self.receipt.of(self.label):
+            raise EgressError(f"{self.item.id} is not what a paid release has for its class")
+
+
+@dataclass(frozen=True)
+class Noised(Held):
+    """A private image under noise, as a paid release has it: no other image made of private pixels may leave."""
+
+
+@dataclass(frozen=True)
+class Captioned(Held):
+    """The caption of a private image, as a release has it that nothing protects; leaves in NOT PRIVATE runs alone."""

@@ -209,8 +209,8 @@ ClassCounts = Annotated[
 NotPrivate = Annotated[
     bool,
     Field(
-        description="Allow a method without any guarantee (rf): dataset, record and report then tell about the private "
-        "images what no noise hides, and say NOT PRIVATE for good.",
+        description="Allow a method without any guarantee (rf, gcap): dataset, record and report then tell about the "
+        "private images what no noise hides, and say NOT PRIVATE for good.",
     ),
     _PRIVACY,
 ]

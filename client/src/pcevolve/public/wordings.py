@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, product
 
-MOST = 64
-"""Prompts of a class that the grammar has."""
 USUAL = 10
 """Prompts of a class where nobody says how many."""
 
@@ -35,6 +33,26 @@ _WAYS = (
     ", on a plain background",
     ", faint and small",
 )
+_CONTEXTS = (
+    "",
+    ", by daylight from a window",
+    ", under a lamp from the left",
+    ", under a lamp from the right",
+    ", taken with a hand-held camera",
+    ", taken with a fixed camera from above",
+    ", with a shallow depth of field",
+    ", with everything in focus",
+    ", slightly overexposed",
+    ", slightly underexposed",
+    ", in cool colours",
+    ", in warm colours",
+    ", in muted colours",
+    ", with a little motion blur",
+    ", with visible grain",
+    ", as part of a long series",
+)
+MOST = len(_SENTENCES) * len(_WAYS) * len(_CONTEXTS)
+"""Prompts of a class that the grammar has."""
 
 
 def filled(template: str, domain: str, label: str) -> str:
@@ -52,6 +70,8 @@ def shown(prompts: Sequence[str]) -> str:
 def usual_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...]:
     """Different prompts for a class; the first is the usual one, and neighbours differ in sentence and in way.
 
+    Context comes once sentences and ways are used up.
+
     Args:
         domain: Public words for what the images show.
         label: The class.
@@ -62,8 +82,12 @@ def usual_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...
     """
     if not 1 <= count <= MOST:
         raise ValueError(f"there are 1 to {MOST} prompts for a class, not {count}")
-    places = ((turn, sentence) for turn in range(len(_WAYS)) for sentence in range(len(_SENTENCES)))
-    return tuple(
-        filled(_SENTENCES[sentence] + _WAYS[(sentence + turn) % len(_WAYS)], domain, label)
-        for turn, sentence in islice(places, count)
-    )
+    places = product(range(len(_CONTEXTS)), range(len(_WAYS)), range(len(_SENTENCES)))
+    return tuple(filled(_worded(*place), domain, label) for place in islice(places, count))
+
+
+def _worded(context: int, turn: int, sentence: int) -> str:
+    """One prompt of the grammar, without words for what it shows; another one for every three numbers."""
+    others = len(_CONTEXTS) - 1
+    behind = _CONTEXTS[1 + (context - 1 + sentence + turn) % others] if context else ""
+    return _SENTENCES[sentence] + _WAYS[(sentence + turn) % len(_WAYS)] + behind

@@ -75,8 +75,7 @@ def _shows(plan: PublicPlan) -> str:
 def _what(plan: PublicPlan, images_released: int) -> str:
     """How many images there are, and whose they are."""
     kind = plan.modality.kind
-    how = f"{'varied from' if plan.varies_noised else 'selected by'} private {kind}s"
-    selected = f"{how}{_under(plan)}"
+    selected = f"{_by(plan)} private {kind}s{_under(plan)}"
     if plan.in_process:
         return (
             f"{images_released} {kind}s in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "
@@ -94,6 +93,13 @@ def _what(plan: PublicPlan, images_released: int) -> str:
     )
 
 
+def _by(plan: PublicPlan) -> str:
+    """What part private images had in a dataset, in words that go before them."""
+    if plan.varies_captions:
+        return "prompted by captions of"
+    return "varied from" if plan.varies_noised else "selected by"
+
+
 def _under(plan: PublicPlan) -> str:
     """What protected the private images, in words."""
     noise = " under noise" if plan.varies_noised else ""
@@ -102,6 +108,9 @@ def _under(plan: PublicPlan) -> str:
 
 def _sent(plan: PublicPlan) -> str:
     """What was sent of the private images, in words."""
+    if plan.captioner is not None:
+        shown = f"they were to the captioner {as_code(plan.captioner.spelled)}" if plan.captioner.at else ""
+        return "none was sent to the API" + (f", but {shown}" if shown else ", but captions of them were")
     return NOISED_SENT if plan.varies_noised else "none was sent to the API"
 
 

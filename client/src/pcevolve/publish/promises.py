@@ -26,6 +26,14 @@ NOT_PRIVATE = (
     "NOT PRIVATE: private data had a say in this run without any noise (--not-private); dataset and record tell about "
     "them, and no epsilon bounds what"
 )
+CAPTIONED = (
+    "NOT PRIVATE: captions of private images went to the API as prompts without any noise (--not-private); they stand "
+    "in the record, and no epsilon bounds what dataset and record tell about the images"
+)
+SHOWN = (
+    "NOT PRIVATE: private images themselves were sent to the captioner {captioner}; these requests are not in the "
+    "record, and nothing here shows what became of the images"
+)
 
 
 def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
@@ -52,6 +60,8 @@ def _statement(plan: PublicPlan, method: Method) -> str:
 
 def no_guarantee(plan: PublicPlan) -> str:
     """Why a run that promises nothing does not, in words."""
+    if plan.varies_captions:
+        return "none: captions of private images went to the API as prompts without any noise (--not-private)"
     return (
         "none: private data had a say without any noise (--not-private)" if plan.not_private else NO_GUARANTEE
     )
@@ -65,7 +75,14 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
     asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
-    made = parts[plan.keep] + asked + _added(plan) + _sizes(plan) + _appearance(plan, appearance_in(receipts))
+    first = "text-to-image, each with a caption of a private image"
+    made = (
+        (first if plan.varies_captions else parts[plan.keep])
+        + asked
+        + _added(plan)
+        + _sizes(plan)
+        + _appearance(plan, appearance_in(receipts))
+    )
     return spoken(made, plan.modality.kind)
 
 
@@ -111,6 +128,7 @@ def assumptions(plan: PublicPlan) -> list[str]:
         f"nominal shots per class: {plan.shots}",
         *_subsample(plan),
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
+        *([f"captioner: {plan.captioner.spelled}"] if plan.captioner else []),
         f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
         *([f"that more was asked for later, {len(plan.extended)} times"] if plan.extended else []),
         *([_frame(plan)] if plan.frame else []),
@@ -147,7 +165,7 @@ def marks(plan: PublicPlan) -> list[str]:
     seeded = "INSECURE: noise came from a seed; this run has no privacy"
     said = [] if plan.noise == "os-csprng" else [seeded]
     if plan.not_private:
-        said.append(NOT_PRIVATE)
+        said += _not_private(plan)
     if plan.in_process:
         said.append(NO_BOUNDARY)
     if plan.forgets_insecure:
@@ -156,6 +174,14 @@ def marks(plan: PublicPlan) -> list[str]:
             "on top of what is said here"
         )
     return said
+
+
+def _not_private(plan: PublicPlan) -> list[str]:
+    """What a run gave away, in words."""
+    if plan.captioner is None:
+        return [NOT_PRIVATE]
+    shown = [SHOWN.format(captioner=plan.captioner.spelled)] if plan.captioner.at else []
+    return [CAPTIONED, *shown]
 
 
 def in_all(plan: PublicPlan, events: Iterable[Event]) -> str:

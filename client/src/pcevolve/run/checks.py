@@ -43,9 +43,9 @@ OF_TEXTS_ALONE = (
 )
 
 GIVEN_UP = (
-    "method '{method}' protects nobody: private images decide without any noise, the dataset and its record tell about "
-    "them, later runs on the same data are refused, and all of it says NOT PRIVATE for good. Choose a method with a "
-    "guarantee, or say --not-private if these images are public or everybody in them agreed"
+    "method '{method}' protects nobody: {how}, the dataset and its record tell about them, later runs on the same data "
+    "are refused, and all of it says NOT PRIVATE for good. Choose a method with a guarantee, or say --not-private if "
+    "these images are public or everybody in them agreed"
 )
 
 if TYPE_CHECKING:
@@ -313,8 +313,15 @@ def _budget(settings: RunSettings) -> Budget:
     from pcevolve.methods import AUTO as CHOSEN
     from pcevolve.methods import default_delta, method
 
-    if settings.method != CHOSEN and method(settings.method).not_private and not settings.not_private:
-        raise UsageError(GIVEN_UP.format(method=settings.method))
+    chosen = None if settings.method == CHOSEN else method(settings.method)
+    if chosen is not None and chosen.not_private and not settings.not_private:
+        captions = "captions of private images go to the API as prompts"
+        how = captions if chosen.captions else "private images decide without any noise"
+        raise UsageError(GIVEN_UP.format(method=settings.method, how=how))
+    if chosen is not None and chosen.captions:
+        from pcevolve.run.captioning import require_captioner
+
+        require_captioner(settings)
     delta = default_delta(settings.method)  # looked up whether it is needed or not: the method has to exist
     return Budget(parse_epsilon(settings.epsilon), delta if settings.delta is None else settings.delta)
 

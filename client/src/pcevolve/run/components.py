@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pcevolve import methods
+from pcevolve.captioners import ImageCaptioner
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
@@ -20,6 +21,7 @@ from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.methods import Method, Scope
 from pcevolve.methods.method import AppearanceMode, first_selection
 from pcevolve.privacy import Event
+from pcevolve.private.captioning import CaptioningJudge
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, UniformJudge
@@ -29,6 +31,7 @@ from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.plan import PublicPlan
+from pcevolve.run.captioning import captioner_of
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.private_data import read_data
 from pcevolve.run.secrecy import caps, declared
@@ -59,6 +62,7 @@ class Components:
         limits: What may be spent.
         generator: Makes the images inside this process, if no API does.
         engine: Where private images are embedded and vote.
+        captioner: Says what private images show; None for a method without captions.
     """
 
     settings: RunSettings
@@ -77,6 +81,7 @@ class Components:
     limits: Limits
     generator: Generator | None = None
     engine: Engine = field(default_factory=LocalEngine)
+    captioner: ImageCaptioner | None = None
     _capped: list[FloatArray] = field(default_factory=list)
 
     @classmethod
@@ -126,6 +131,7 @@ class Components:
             limits=limits,
             generator=run.generator,
             engine=_engine(chosen),
+            captioner=captioner_of(settings) if method.captions else None,
         )
 
     @property
@@ -183,10 +189,12 @@ class Components:
         return Chooser(plan, self.encoder, transcript.bodies.file, selector)
 
     def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
-        """The side that looks at private images: one that chooses, or that noises them; or the control's blind one."""
+        """The side that looks at private images: it chooses by them, noises or captions them, or is the control's."""
         events = self.method.planned(plan)
         if self.method.noises:
             return NoisingJudge(self.data, account, self.noise, plan, events[1][0])
+        if self.captioner is not None:
+            return CaptioningJudge(self.data, account, self.noise, plan, events[1][0], self.captioner)
         if chooser is None:
             return UniformJudge(account, self.noise, plan)
         caps = self._caps(plan, events)

@@ -22,6 +22,7 @@ from pcevolve.public.plan import (
     PublicPlan,
 )
 from pcevolve.public.secrecy import Secrecy
+from pcevolve.public.wordings import MOST, USUAL
 from pcevolve.run.components import Components
 from pcevolve.run.prompting import prompts_for
 from pcevolve.run.secrecy import has_secrets, least_share, promised
@@ -96,15 +97,15 @@ def resolved_plan(
         "keep": settings.keep or method.keep,
         "appearance": settings.appearance or _appearance(components),
         "centre_first": bool(method.centre_first),
-        "varied": "noised" if method.noises else "received",
+        "varied": method.varied,
+        "captioner": components.captioner.described if components.captioner else None,
         "in_turns": True,
         "prompt_template": _template(settings, components.dialect.makes),
         "prompts": prompts_for(
             Path(settings.prompts) if settings.prompts else None,
-            method.reworded or settings.vary_by == "prompt",
+            _wordings(settings, method, initial),
             settings.domain,
             components.data.labels,
-            initial,
         ),
         "batch": min(settings.batch, components.dialect.most),
         "at_once": _at_once(components),
@@ -121,17 +122,28 @@ def resolved_plan(
     return checked(PublicPlan, values)
 
 
-def at_the_pace_of(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
-    """Let a run that goes on ask for as many images at once as it began with, which an earlier version chose otherwise.
+def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
+    """Let a run go on with what it began with where the user said nothing, and an earlier version chose otherwise.
+
+    That is how many images it asks for at once, and the grammar's prompts.
 
     Args:
         begun: The plan on record; None for a run that begins.
         plan: What the options give now.
         settings: The options; what they say themselves stands.
     """
-    if begun is None or settings.at_once is not None:
+    if begun is None:
         return plan
-    return plan.model_copy(update={"at_once": begun.at_once})
+    kept: dict[str, object] = {} if settings.at_once is not None else {"at_once": begun.at_once}
+    kept |= {} if settings.prompts is not None else {"prompts": begun.prompts}
+    return plan.model_copy(update=kept)
+
+
+def _wordings(settings: RunSettings, method: Method, initial: int) -> int:
+    """How many prompts of the grammar each class has where nobody gives any: with LE one for each image."""
+    if method.reworded:
+        return min(initial, MOST)
+    return min(initial, USUAL) if settings.vary_by == "prompt" else 0
 
 
 def _at_once(components: Components) -> int:
@@ -238,7 +250,7 @@ def _require_prompts_vary(components: Components) -> None:
 
 def _strengths(components: Components, advice: Advice | None) -> tuple[float, ...]:
     settings = components.settings
-    if settings.vary_by == "prompt":
+    if settings.vary_by == "prompt" or components.method.captions:
         return ()
     own = components.method.schedule if components.dialect.makes == "image" else BLANKS
     return settings.strengths or _schedule(settings, own, advice).over(components.iterations)

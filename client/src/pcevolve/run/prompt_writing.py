@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
+from typing import Protocol
 
 from pcevolve.durable import write_durably
 from pcevolve.egress.chat import Chat
 from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.public.labels import label_faults
-from pcevolve.public.wordings import MOST, usual_prompts
+from pcevolve.public.plan import TEMPLATE
+from pcevolve.public.wordings import MOST, filled, usual_prompts
 from pcevolve.run.prompting import written
 
 SECONDS = 120.0
@@ -26,7 +29,24 @@ _QUESTION = (
     "Name what is shown in every prompt. One prompt a line, no numbers, no quotation marks, nothing else."
 )
 
+REFINE = "refine this description of images to introduce rich context: "
+"""What a language model is asked for each image (LE of the PCEvolve paper, appendix A.3), before its public prompt."""
+_LONGEST_REFINED = 1000
+"""Characters of a prompt in a plan."""
+
 Told = Callable[[int, int], None]
+
+
+class Writer(Protocol):
+    """A language model that is given public words."""
+
+    def asked(self, question: str, seed: int) -> str:
+        """Its answer.
+
+        Raises:
+            ClientError: It has none.
+        """
+        ...
 
 
 def by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tuple[str, ...]]:
@@ -43,7 +63,7 @@ def by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tupl
 
 
 def by_chat(
-    chat: Chat, domain: str, labels: Sequence[str], count: int, told: Told
+    chat: Writer, domain: str, labels: Sequence[str], count: int, told: Told
 ) -> dict[str, tuple[str, ...]]:
     """Prompts of each class by a language model, which is asked a few times if it writes too few.
 
@@ -62,6 +82,40 @@ def by_chat(
         found[label] = _of_class(chat, domain, label, count)
         told(done, len(labels))
     return found
+
+
+def by_refining(
+    writer: Writer, domain: str, labels: Sequence[str], count: int, told: Told
+) -> dict[str, tuple[str, ...]]:
+    """Prompts of each class as LE has them: its public prompt, refined by a language model once for each image.
+
+    Args:
+        writer: The model.
+        domain: Public words for what the images show.
+        labels: The classes.
+        count: Prompts of each class, one for each image; a model that says the same twice is believed twice.
+        told: Prompts that are done, and how many there are.
+
+    Raises:
+        ProviderError: It cannot be reached, refuses, or says nothing.
+    """
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
+    for done, (label, seed) in enumerate(product(labels, range(count)), 1):
+        answer = writer.asked(REFINE + filled(TEMPLATE, domain, label), seed)
+        found[label] += (_refined(answer, label),)
+        told(done, count * len(labels))
+    return found
+
+
+def writer_from(source: str) -> Writer:
+    """A language model of the transformers library, from a directory or its library's cache.
+
+    Raises:
+        ModelError: It is not at hand.
+    """
+    from pcevolve.writers.local import load_writer  # waits for torch
+
+    return load_writer(source)
 
 
 def chat_at(url: str, model: str, key: str | None) -> Chat:
@@ -100,7 +154,21 @@ def write(prompts: Mapping[str, Sequence[str]], out: Path, force: bool) -> None:
     write_durably(out, written(prompts).encode(), 0o644)
 
 
-def _of_class(chat: Chat, domain: str, label: str, count: int) -> tuple[str, ...]:
+def _refined(answer: str, label: str) -> str:
+    """An answer as one prompt: without what introduces it, in one line.
+
+    Raises:
+        ProviderReplyError: Nothing is left.
+    """
+    lines = [each for each in answer.splitlines() if each.strip() and not each.rstrip().endswith(":")]
+    visible = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in " ".join(lines))
+    prompt = " ".join(visible.split()).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
+    if not prompt:
+        raise ProviderReplyError(f"the language model wrote nothing for '{label}': take another model")
+    return prompt
+
+
+def _of_class(chat: Writer, domain: str, label: str, count: int) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for attempt in range(_TRIES):
         question = _QUESTION.format(count=count - len(found), domain=domain, label=label)

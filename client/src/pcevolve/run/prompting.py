@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pcevolve.errors import UsageError
 from pcevolve.public.settings import Prompt
-from pcevolve.public.wordings import USUAL, usual_prompts
+from pcevolve.public.wordings import usual_prompts
 
 Prompts = tuple[tuple[str, ...], ...]
 """Of each class, in the order of the labels."""
@@ -18,24 +18,20 @@ _FILE = TypeAdapter(dict[str, list[Prompt]])
 _NAMED = 5  # classes named in one error
 
 
-def prompts_for(
-    path: Path | None, reworded: bool, domain: str, labels: Sequence[str], initial: int
-) -> Prompts:
+def prompts_for(path: Path | None, count: int, domain: str, labels: Sequence[str]) -> Prompts:
     """The prompts of each class; empty if the template makes its only one.
 
     Args:
-        path: Of a file that ``written`` wrote or a person did; None: the grammar's, if the method wants some.
-        reworded: Whether the method wants some.
+        path: Of a file that ``written`` wrote or a person did; None: the grammar's.
+        count: How many of the grammar's for each class; 0 for none.
         domain: Public words for what the images show.
         labels: The classes.
-        initial: First images of each class; no more prompts than that.
 
     Raises:
         UsageError: The file is not one, or its classes are not those of the run.
     """
     if path is not None:
         return _of_file(path, labels)
-    count = min(USUAL, initial) if reworded else 0
     return tuple(usual_prompts(domain, label, count) for label in labels) if count else ()
 
 

@@ -34,6 +34,8 @@ SHORTEST_TICK = 0.001
 REST = "rest"
 """What ``--test`` is given to measure on the images that ``--subsample`` did not draw."""
 DIGITS, TERMS = "digits", "terms"
+ATTRIBUTES = "attributes"
+"""What ``--captioner`` is called that needs no model."""
 
 
 def _tick(seconds: float) -> float:
@@ -48,7 +50,13 @@ def _absolute(text: str) -> str:
     return text if kind in (DIGITS, TERMS, REST) or not text.strip() else str(Path(text).absolute())
 
 
+def _absolute_folder(text: str) -> str:
+    """A folder that is there, the same from wherever a run is continued; addresses and ids stay as they are."""
+    return str(Path(text).absolute()) if Path(text).is_dir() else text
+
+
 FileText = Annotated[str, AfterValidator(_absolute)]
+FileOrAddress = Annotated[str, AfterValidator(_absolute_folder)]
 AbsolutePath = Annotated[Path, AfterValidator(Path.absolute)]
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 Epsilon = Annotated[
@@ -61,7 +69,7 @@ MethodName = Annotated[
     Field(
         description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, pcevolve, pcevolve-g, "
         "pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, dpimg (noised private images), random (control), t2i (no "
-        "evolution), le (the same by several prompts) or rf (NOT PRIVATE)."
+        "evolution), le (the same, a prompt for each image), rf or gcap (NOT PRIVATE)."
     ),
     Setting(Panel.MOST_USED, public=True),
 ]
@@ -230,6 +238,34 @@ class RunSettings(BaseModel):
     votes: public.Votes | None = None
     class_counts: public.ClassCounts = False
     not_private: public.NotPrivate = False
+    captioner: Annotated[
+        FileOrAddress | None,
+        Field(
+            min_length=1,
+            description="Who says for gcap what private images show: attributes (measured, without a model; if not "
+            "given), a directory or hub's id of an image-to-text model (pcevolve[text]), or an OpenAI-compatible chat "
+            "API with image input, as https://HOST/v1, which is sent the private images.",
+        ),
+        Setting(Panel.PRIVACY, public=True),
+    ] = None
+    captioner_model: Annotated[
+        str | None,
+        Field(min_length=1, max_length=200, description="Model of the chat API that --captioner names."),
+        Setting(Panel.PRIVACY, public=True),
+    ] = None
+    captioner_key_file: Annotated[
+        AbsolutePath | None,
+        Field(description="File with the key of the chat API that --captioner names (mode 600)."),
+        Setting(Panel.PRIVACY, resumable=True),
+    ] = None
+    send_private_images: Annotated[
+        bool,
+        Field(
+            description="Allow --captioner to be neither this machine nor at a private address: whoever runs it is "
+            "sent the private images themselves."
+        ),
+        Setting(Panel.PRIVACY),
+    ] = False
     cells: public.Cells | None = None
     tau: public.Tau | None = None
     shots: public.Shots = 10
@@ -504,13 +540,22 @@ def key_in(path: Path | None) -> str | None:
     Raises:
         UsageError: The file is missing, or others may read it.
     """
+    return os.environ.get(KEY_VARIABLE) or None if path is None else key_in_file(path)
+
+
+def key_in_file(path: Path | None) -> str | None:
+    """A key from a file that nobody else can read; none without a file, whatever the environment has.
+
+    Raises:
+        UsageError: The file is missing, or others may read it.
+    """
     if path is None:
-        return os.environ.get(KEY_VARIABLE) or None
+        return None
     try:
         mode = path.stat().st_mode
         text = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--api-key-file {path} cannot be read: {error}") from error
+        raise UsageError(f"the key file {path} cannot be read: {error}") from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         raise UsageError(f"others can read {path}: run chmod 600 on it")
     return text

@@ -37,7 +37,8 @@ KINDS: Final[dict[Purpose, str]] = {
     "enlarge": "more samples (of the released dataset, asked for later)",
 }
 BY_PROMPT: Final = "text-to-image (by a prototype's prompt)"
-ALL_KINDS: Final = (GREETING, BALANCE, *KINDS.values(), BY_PROMPT, LINKED, UNPLANNED)
+BY_CAPTION: Final = "text-to-image (by a private image's caption)"
+ALL_KINDS: Final = (GREETING, BALANCE, *KINDS.values(), BY_PROMPT, BY_CAPTION, LINKED, UNPLANNED)
 """What a request can be for, in words."""
 
 
@@ -54,6 +55,7 @@ class Attempt:
         nth: Which attempt at its slot it is, from 1.
         repeats: The earlier attempt whose very bytes it sends again.
         proven: Whether it stands before any break of the chain.
+        captioned: Whether the plan's variations are made by captions of private images.
         outcome: What came of it; None while the record does not say.
     """
 
@@ -64,6 +66,7 @@ class Attempt:
     nth: int
     repeats: Attempt | None
     proven: bool
+    captioned: bool = False
     outcome: Answered | Failed | None = None
 
     @property
@@ -79,7 +82,8 @@ class Attempt:
         if self.own_call is None:
             return LINKED
         varies_prompt = self.call.purpose == "vary" and self.call.strength is None
-        return BY_PROMPT if varies_prompt else KINDS[self.call.purpose]
+        by = BY_CAPTION if self.captioned else BY_PROMPT
+        return by if varies_prompt else KINDS[self.call.purpose]
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -188,7 +192,9 @@ class Traffic:
         call = None if self.plan is None else self.plan.calls.get(planned_slot(sent.slot))
         tries = self._tries.setdefault(sent.slot, [])
         repeats = next((each for each in tries if _same(each.sent, sent)), None)
-        attempt = Attempt(len(self.attempts) + 1, line, sent, call, len(tries) + 1, repeats, proven)
+        captioned = self.plan is not None and self.plan.varies_captions
+        number = len(self.attempts) + 1
+        attempt = Attempt(number, line, sent, call, len(tries) + 1, repeats, proven, captioned)
         tries.append(attempt)
         self.attempts.append(attempt)
         self.steps.append(attempt)

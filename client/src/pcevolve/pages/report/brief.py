@@ -74,6 +74,8 @@ def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
     total = traffic.total
     size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
     words = f"{size}, with the class names and the words for the domain"
+    if plan.captioner is not None:
+        return f"{words}, and captions of private images. No image was sent there.{_shown(plan)}"
     if not total.images:
         chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
         return f"{words}. No image was sent.{chosen}"
@@ -81,6 +83,13 @@ def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
         return f"{words}. {_noised_left(plan, total.distinct)}"
     whose = "had sent before" if plan.library else "had made itself"
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
+
+
+def _shown(plan: PublicPlan) -> str:
+    """Who was sent private images themselves, in a sentence; empty where nobody was."""
+    if plan.captioner is None or not plan.captioner.at:
+        return ""
+    return f" The captioner, {plan.captioner.spelled}, was sent the private images themselves."
 
 
 def _noised_left(plan: PublicPlan, distinct: int) -> str:
@@ -109,6 +118,9 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
         if plan.varies_prompts
         else "which of its images were chosen"
     )
+    if plan.captioner is not None:
+        kept = "File names" if plan.captioner.at else "Private images themselves, and file names"
+        return f"{kept}. But captions of private images left and stand in the record: they are NOT PRIVATE."
     if plan.not_private:
         return (
             "Private images, file names and embeddings. But dataset and record hold numbers that were computed from "

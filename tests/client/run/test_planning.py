@@ -1,0 +1,26 @@
+"""A run that goes on keeps what an earlier version began with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pcevolve.run.planning import as_it_began
+from pcevolve.run.settings import RunSettings
+from support.runs import small_plan
+
+SAID = {"private": "private", "out": "run", "domain": "leather texture", "method": "le"}
+BEGAN = small_plan(method="le", iterations=0, strengths=(), at_once=4, prompts=(("a", "b"), ("c", "d")))
+NOW = small_plan(method="le", iterations=0, strengths=(), prompts=(("x", "y", "z"), ("u", "v", "w")))
+
+
+def test_a_run_that_goes_on_keeps_the_prompts_and_the_pace_that_it_began_with():
+    assert as_it_began(BEGAN, NOW, RunSettings.of(SAID)) == BEGAN
+
+
+def test_what_the_user_says_is_not_passed_over(tmp_path: Path):
+    said = RunSettings.of({**SAID, "at_once": 2, "prompts": str(tmp_path / "p.json")})
+    assert as_it_began(BEGAN, NOW, said) == NOW
+
+
+def test_a_run_that_begins_has_nothing_to_keep():
+    assert as_it_began(None, NOW, RunSettings.of(SAID)) == NOW
