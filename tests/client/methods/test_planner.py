@@ -162,7 +162,7 @@ def test_every_method_with_gaussian_noise_knows_its_sensitivity():
     noisy = {
         each.selector
         for each in METHODS.values()
-        if not each.not_private and plan(TEN, each, SCOPE).noise_multiplier is not None
+        if not each.unbounded and plan(TEN, each, SCOPE).noise_multiplier is not None
     }
     assert noisy == set(SENSITIVITIES)
 

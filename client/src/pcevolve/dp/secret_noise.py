@@ -18,12 +18,8 @@ from scipy.special import logsumexp, ndtr
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.dp.secrecy import secret_budget
+from pcevolve.dp.sensitivity import JOINT_NORM
 
-JOINT_NORM = math.sqrt(2)
-"""How far one record moves a cell's count, by 1, and its sum of clipped shifts, by 1, together.
-
-Published calibration takes 1, with which guesses are right more often than is promised.
-"""
 STEP = 1e-3
 """Of a loss, in nats, to multiples of which it is rounded up."""
 PIECES = 10_000
@@ -69,7 +65,8 @@ class Sampled:
         """Log-likelihood ratio of one round's number; it grows with the number."""
         count = np.arange(len(self.sampled))
         terms = (2 * np.multiply.outer(numbers, count) - count**2) / (2 * self.sigma**2)
-        return np.asarray(logsumexp(terms, axis=-1, b=self.sampled))
+        with np.errstate(divide="ignore"):  # a number that is never sampled has no part in the sum
+            return np.asarray(logsumexp(terms + np.log(self.sampled), axis=-1))
 
     @cached_property
     def losses(self) -> tuple[FloatArray, FloatArray, float]:

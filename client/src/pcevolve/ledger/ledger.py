@@ -44,13 +44,14 @@ class RunRow:
         units: How many units it has.
         named: Whether the ledger knows them by name as well as by image.
         images: How many images they have together.
-        noise: ``os-csprng``, ``INSECURE``, or ``none: NOT PRIVATE``.
+        noise: ``os-csprng``, ``INSECURE``, ``for listed secrets: NOT DP``, or ``none: NOT PRIVATE``.
         forgets_insecure: Whether INSECURE runs on the same data were left out of what they bear.
         rounds: Releases that were paid for.
         draws: Accesses to the private data.
         epsilon: What it spent, at its own δ; inf for an INSECURE run that looked at private data.
         delta: The run's δ.
-        secret_mu: μ, what it said of each secret that its owner declared; None where none was.
+        secret_mu: μ, what it said of each secret that its owner declared; None where none was, and inf where what it
+            said is bounded at one prior alone, or by nothing.
     """
 
     run_id: str
@@ -267,6 +268,8 @@ def _noise(terms: Terms) -> str:
     """The word for what protects a run's data."""
     if terms.not_private:
         return "none: NOT PRIVATE"
+    if terms.not_dp:
+        return "for listed secrets: NOT DP"
     return "os-csprng" if terms.secure else "INSECURE"
 
 

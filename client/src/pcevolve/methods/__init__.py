@@ -48,6 +48,7 @@ METHODS: dict[str, Method] = {
         random.METHOD,
         rf.METHOD,
         secpe.METHOD,
+        secpe.AS_NOTED,
         t2i.METHOD,
     )
 }

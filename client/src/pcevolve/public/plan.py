@@ -29,7 +29,7 @@ from pcevolve.public import settings
 from pcevolve.public.labels import label_faults
 from pcevolve.public.library import Library
 from pcevolve.public.modalities import Images, Modality, Texts, gathered, scattered
-from pcevolve.public.secrecy import Secrecy
+from pcevolve.public.secrecy import NOT_DP, Secrecy
 from pcevolve.public.wordings import filled
 
 TEMPLATE = "A {domain} image with {label}"
@@ -202,6 +202,7 @@ class PublicPlan(BaseModel):
     forgets_insecure: bool = False
     # Absent in plans of earlier versions, and of every run that promises something.
     not_private: Annotated[settings.NotPrivate, Field(exclude_if=operator.not_)] = False
+    not_dp: Annotated[settings.NotDp, Field(exclude_if=operator.not_)] = False
     earlier: Earlier = Earlier()
     in_turns: Annotated[bool, Field(exclude_if=operator.not_)] = False
     # What is not there is not written down, so that plans of other providers' runs stay as they were.
@@ -237,6 +238,8 @@ class PublicPlan(BaseModel):
             raise ValueError("prompts: every class needs as many as every other, and one at least")
         if self.prompts and (len(self.prompts) != len(self.labels) or self.wordings > self.initial):
             raise ValueError("prompts: each class needs some, and none of them more than its first images")
+        if self.not_dp and self.secrecy is None:
+            raise ValueError("not-dp: what would be protected is not said")
         if self.class_counts and len(self.labels) == 1:
             raise ValueError("class-counts: one class has no proportions, so its number is not asked for")
         if self.joined_frame and self.frame is None:
@@ -311,15 +314,32 @@ class PublicPlan(BaseModel):
 
     @property
     def secure(self) -> bool:
-        """Whether noise protects anybody; a run for which it does not promises nothing, and ``mark`` says why."""
-        return self.noise == "os-csprng" and not self.not_private
+        """Whether noise protects every unit; a run for which it does not states no ε, and ``mark`` says why."""
+        return self.noise == "os-csprng" and not self.unbounded
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether its owner allowed, by name, that no ε bounds what the run tells."""
+        return self.not_private or self.not_dp
 
     @property
     def mark(self) -> str:
-        """The word for a run that promises nothing: its noise came from a seed, or it has none; else empty."""
+        """The word for a run without an ε: no noise, noise from a seed, or enough for secrets alone; else empty."""
         if self.not_private:
             return "NOT PRIVATE"
-        return "" if self.secure else "INSECURE"
+        if self.noise != "os-csprng":
+            return "INSECURE"
+        return "NOT DP" if self.not_dp else ""
+
+    @property
+    def kept_alone(self) -> str:
+        """What stands where an ε would, of a run that protects declared secrets and nothing else; else empty."""
+        return NOT_DP if self.mark == "NOT DP" else ""
+
+    @property
+    def promised_secrecy(self) -> Secrecy | None:
+        """What is promised of declared secrets, unless the noise came from a seed."""
+        return self.secrecy if self.noise == "os-csprng" else None
 
     @property
     def in_process(self) -> bool:

@@ -214,11 +214,21 @@ NotPrivate = Annotated[
     ),
     _PRIVACY,
 ]
+NotDp = Annotated[
+    bool,
+    Field(
+        description="Allow a method that protects declared secrets and nothing else (secpe-as-noted): no epsilon is "
+        "stated, what is on no list is unprotected, and all that is made says NOT DP for good.",
+    ),
+    _PRIVACY,
+]
+MOST_CELLS = 10_000
+"""Of a class."""
 Cells = Annotated[
     int,
     Field(
         ge=1,
-        le=10_000,
+        le=MOST_CELLS,
         description="Groups of first candidates of each class around which SecPE counts private texts; if not given, "
         "as many as noise leaves something to see in, were there a secret in every text.",
     ),

@@ -27,6 +27,11 @@ NOT_PRIVATE = (
     "them, and no epsilon bounds what"
 )
 
+NOT_DP = (
+    "NOT DP: the noise of this run was meant for the secrets that its owner listed (--not-dp) and protects them; "
+    "what is on no list is unprotected, and no epsilon bounds what dataset and record tell about it"
+)
+
 
 def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
     """The promise, as plan, method and receipts give it."""
@@ -46,15 +51,16 @@ def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> 
 
 def _statement(plan: PublicPlan, method: Method) -> str:
     """The promise in words, and what it hangs on where no boundary stood around the generator."""
-    said = spoken(method.statement(plan), plan.modality.kind) if plan.secure else no_guarantee(plan)
+    stated = plan.secure or plan.kept_alone
+    said = spoken(method.statement(plan), plan.modality.kind) if stated else no_guarantee(plan)
     return f"{said}; {ON_TRUST}" if plan.in_process else said
 
 
 def no_guarantee(plan: PublicPlan) -> str:
-    """Why a run that promises nothing does not, in words."""
-    return (
-        "none: private data had a say without any noise (--not-private)" if plan.not_private else NO_GUARANTEE
-    )
+    """Why a run states no ε, in words."""
+    if plan.not_private:
+        return "none: private data had a say without any noise (--not-private)"
+    return f"none for every text: the run {plan.kept_alone} (--not-dp)" if plan.kept_alone else NO_GUARANTEE
 
 
 def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
@@ -148,6 +154,8 @@ def marks(plan: PublicPlan) -> list[str]:
     said = [] if plan.noise == "os-csprng" else [seeded]
     if plan.not_private:
         said.append(NOT_PRIVATE)
+    if plan.kept_alone:
+        said.append(NOT_DP)
     if plan.in_process:
         said.append(NO_BOUNDARY)
     if plan.forgets_insecure:

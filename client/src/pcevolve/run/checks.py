@@ -47,6 +47,11 @@ GIVEN_UP = (
     "them, later runs on the same data are refused, and all of it says NOT PRIVATE for good. Choose a method with a "
     "guarantee, or say --not-private if these images are public or everybody in them agreed"
 )
+UNLISTED = (
+    "method '{method}' protects the secrets that you list and nothing else: texts without them count as if they were "
+    "public, no epsilon is stated, later runs on the same data are refused, and all of it says NOT DP for good. "
+    "--method secpe keeps the same promise and protects every text; or say --not-dp if what is on no list may be known"
+)
 
 if TYPE_CHECKING:
     from pcevolve.egress.in_process import Generator
@@ -315,6 +320,8 @@ def _budget(settings: RunSettings) -> Budget:
 
     if settings.method != CHOSEN and method(settings.method).not_private and not settings.not_private:
         raise UsageError(GIVEN_UP.format(method=settings.method))
+    if settings.method != CHOSEN and method(settings.method).not_dp and not settings.not_dp:
+        raise UsageError(UNLISTED.format(method=settings.method))
     delta = default_delta(settings.method)  # looked up whether it is needed or not: the method has to exist
     return Budget(parse_epsilon(settings.epsilon), delta if settings.delta is None else settings.delta)
 

@@ -59,9 +59,9 @@ Epsilon = Annotated[
 MethodName = Annotated[
     str,
     Field(
-        description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, pcevolve, pcevolve-g, "
-        "pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, dpimg (noised private images), random (control), t2i (no "
-        "evolution), le (the same by several prompts) or rf (NOT PRIVATE)."
+        description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, secpe-as-noted (NOT "
+        "DP), pcevolve, pcevolve-g, pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, dpimg (noised private images), "
+        "random (control), t2i (no evolution), le (the same by several prompts) or rf (NOT PRIVATE)."
     ),
     Setting(Panel.MOST_USED, public=True),
 ]
@@ -230,6 +230,7 @@ class RunSettings(BaseModel):
     votes: public.Votes | None = None
     class_counts: public.ClassCounts = False
     not_private: public.NotPrivate = False
+    not_dp: public.NotDp = False
     cells: public.Cells | None = None
     tau: public.Tau | None = None
     shots: public.Shots = 10
@@ -362,8 +363,8 @@ class RunSettings(BaseModel):
     forget_insecure: Annotated[
         bool,
         Field(
-            description="Leave runs on these data out of the sum whose noise came from a seed (INSECURE) or that had "
-            "none (NOT PRIVATE); card and report say so."
+            description="Leave runs on these data out of the sum whose noise came from a seed (INSECURE), that had "
+            "none (NOT PRIVATE) or enough for secrets alone (NOT DP); card and report say so."
         ),
         Setting(Panel.PRIVACY, public=True),
     ] = False

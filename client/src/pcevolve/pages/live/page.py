@@ -131,7 +131,7 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
             "private images released under noise" if plan.varies_noised else f"{plan.modality.kind}s chosen"
         )
         what = f"{named} {released}" if receipt.iteration else LOOK
-        spent = loss(epsilon(events, plan.delta)) if plan.secure else plan.mark
+        spent = loss(epsilon(events, plan.delta)) if plan.secure else plan.kept_alone or plan.mark
         rows.append(Release(receipt.iteration, what, mechanisms, spent))
     return reversed(rows)
 
