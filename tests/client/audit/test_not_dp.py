@@ -205,7 +205,7 @@ def test_a_later_run_on_the_same_data_is_refused_and_told_why(tmp_path: Path):
         assert later.spent_before() == np.inf
         assert later.borne_by_secrets() is None
         assert [(row.noise, row.secret_mu) for row in ledger.runs()] == [
-            ("for listed secrets: NOT DP", np.inf)
+            (NOT_DP, np.inf)
         ]
 
 

@@ -21,6 +21,7 @@ from pcevolve.ledger.entries import Enrolment, Entries, Origin, Terms
 from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
 from pcevolve.privacy import FREE, Event, Relation
 from pcevolve.public.release import Query, Receipt
+from pcevolve.public.secrecy import NOT_DP
 
 __all__ = ["Account", "Ledger", "Limits", "Origin", "Paid", "PrivateUnit", "Terms"]
 
@@ -44,7 +45,7 @@ class RunRow:
         units: How many units it has.
         named: Whether the ledger knows them by name as well as by image.
         images: How many images they have together.
-        noise: ``os-csprng``, ``INSECURE``, ``for listed secrets: NOT DP``, or ``none: NOT PRIVATE``.
+        noise: ``os-csprng``, ``INSECURE``, ``protects the listed secrets; not DP``, or ``none: NOT PRIVATE``.
         forgets_insecure: Whether INSECURE runs on the same data were left out of what they bear.
         rounds: Releases that were paid for.
         draws: Accesses to the private data.
@@ -269,7 +270,7 @@ def _noise(terms: Terms) -> str:
     if terms.not_private:
         return "none: NOT PRIVATE"
     if terms.not_dp:
-        return "for listed secrets: NOT DP"
+        return NOT_DP
     return "os-csprng" if terms.secure else "INSECURE"
 
 
