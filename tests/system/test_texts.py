@@ -264,7 +264,9 @@ def test_secpe_as_noted_runs_only_if_it_is_told_so_outlives_a_kill_and_says_what
     assert b"chills" not in everything
     assert b"white bread" not in everything
     shown = json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
-    assert [(row["noise"], row["epsilon"]) for row in shown] == [("protects the listed secrets; not DP", None)]
+    assert [(row["noise"], row["epsilon"]) for row in shown] == [
+        ("protects the listed secrets; not DP", None)
+    ]
     later = client(*asked(client, private, tmp_path / "later", ledger=ledger))
     assert later.returncode == 4
     assert "a NOT DP run used these data" in later.stderr

@@ -204,9 +204,7 @@ def test_a_later_run_on_the_same_data_is_refused_and_told_why(tmp_path: Path):
             later.require([Event("gaussian", "9")])
         assert later.spent_before() == np.inf
         assert later.borne_by_secrets() is None
-        assert [(row.noise, row.secret_mu) for row in ledger.runs()] == [
-            (NOT_DP, np.inf)
-        ]
+        assert [(row.noise, row.secret_mu) for row in ledger.runs()] == [(NOT_DP, np.inf)]
 
 
 def test_a_run_with_an_epsilon_cannot_pay_for_noise_that_is_meant_for_secrets(tmp_path: Path):
