@@ -279,6 +279,10 @@ class Method:
             raise UsageError(
                 f"method '{self.name}' varies {'noised private' if self.noises else 'received'} images"
             )
+        if (plan.selection, plan.variations) != ("rank", 1) and "selection" not in self.own:
+            raise UsageError(
+                f"method '{self.name}' takes neither --selection nor --variations: leave them out"
+            )
         if plan.cells is not None and "cells" not in self.own:
             raise UsageError(f"method '{self.name}' counts nothing in cells: leave --cells out")
         if plan.cells is not None and plan.pool != "all":

@@ -171,6 +171,8 @@ class PublicPlan(BaseModel):
     class_counts: Annotated[settings.ClassCounts, Field(exclude_if=operator.not_)] = False
     cells: Annotated[settings.Cells | None, Field(exclude_if=_absent)] = None
     tau: Annotated[settings.Tau, Field(exclude_if=lambda tau: tau == settings.TAU)] = settings.TAU
+    selection: Annotated[settings.Selection, Field(exclude_if=lambda how: how == "rank")] = "rank"
+    variations: Annotated[settings.Variations, Field(exclude_if=lambda each: each == 1)] = 1
     calibration: settings.Calibration = "tight"
     iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
     strengths: tuple[settings.Strength, ...]  # none where nothing is varied by its image
@@ -246,6 +248,10 @@ class PublicPlan(BaseModel):
             raise ValueError("joined_frame: there is no frame of public images to join with the candidates")
         if self.candidates % self.prototypes:
             raise ValueError("candidates: must be a multiple of the prototypes per class")
+        if self.variations > 1 and self.keep != "selected":
+            raise ValueError(
+                "variations: rounds larger than the dataset need a dataset that is selected from them"
+            )
         if self.keep == "selected" and self.more:
             raise ValueError("more: a dataset that is selected from all rounds cannot be extended")
         if self.appearance == "auto" and self.keep != "selected":
@@ -447,7 +453,8 @@ class PublicPlan(BaseModel):
     def _parts(self, iteration: int) -> range | list[int]:
         """Where the images of each prototype, or at first of each prompt, begin in a class; and how many there are."""
         if iteration:
-            return range(0, self.candidates + 1, self.candidates // self.prototypes)
+            size = self.candidates * self.variations
+            return range(0, size + 1, size // self.prototypes)
         wordings = max(self.wordings, 1)
         return [-(-part * self.initial // wordings) for part in range(wordings + 1)]
 

@@ -228,6 +228,8 @@ class RunSettings(BaseModel):
     threshold: public.Threshold | None = None
     threshold_end: public.ThresholdEnd | None = None
     votes: public.Votes | None = None
+    selection: public.Selection | None = None
+    variations: public.Variations | None = None
     class_counts: public.ClassCounts = False
     not_private: public.NotPrivate = False
     not_dp: public.NotDp = False

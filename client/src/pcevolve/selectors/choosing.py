@@ -134,6 +134,7 @@ class Chooser:
             tau=plan.tau,
             cells=plan.cells,
             first=plan.initial,
+            drawn=plan.selection == "prob",
             frame=self._frame,
             public=self._public if self.plan.joined_frame else None,
         )

@@ -109,6 +109,7 @@ class Scene:
         seed: For public randomness.
         relation: Neighbour relation under which the events' parameters hold.
         threshold: H, subtracted from noisy votes.
+        drawn: Whether a selector that keeps the best draws by its votes instead.
         frame: Public frame for class means; None where candidates have a say in it.
         public: What the encoder knows of public images, to be joined with the candidates; None if it has no say.
         votes: How many of its nearest candidates an image votes for, q.
@@ -132,6 +133,7 @@ class Scene:
     tau: float = TAU
     cells: int | None = None
     first: int | None = None
+    drawn: bool = False
 
     def first_of(self, target: int) -> FloatArray:
         """Embeddings of the first candidates of a class."""
