@@ -79,9 +79,10 @@ NO_UTF_8 = {
 }
 SHAPES: list[Case] = [
     Case("no choices", "first", says(b'{"choices":[]}'), says="0 where"),
-    Case("a text too few", "variation", brings(lambda request: ["one"]), says="1 where 2"),
+    Case("a text too few", "variation", brings(lambda request: ["one"] * (request.count - 1)), says="0 where 1"),
     Case("a text too many", "first", brings(lambda request: ["one"] * 3), says="3 where 2"),
     Case("ten thousand texts", "first", brings(lambda request: ["w"] * 10_000), says=CONTRACT),
+    Case("200 KB where 128 tokens are asked for", "first", each("word " * 40_000), says="a text of 200000 bytes"),
     Case("a number", "first", each(7), says=CONTRACT),
     Case("a list", "variation", each(["a"]), says=CONTRACT),
     Case("choices as a text", "first", says(b'{"choices":"text"}'), says=CONTRACT),
@@ -96,7 +97,6 @@ UNUSABLE = {
     "what does not show": "\u200b\u2060\ufeff\u00ad",
     "a NUL": "\x00",
     "directions alone": "\u202e\u2066\u2069",
-    "200 KB": "word " * 40_000,
 }
 DANGEROUS = {
     "terminal commands": "fever \x1b[2J\x1b]0;owned\x07\x9b31m\x1b]8;;http://evil.example\x1b\\link and cold {}",
