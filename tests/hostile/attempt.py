@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -65,6 +65,7 @@ class Attempt:
     bystander: Bystander
     launch: Launch
     baseline: int
+    own: Mapping[str, object] = field(default_factory=dict)
 
     def __call__(self, case: Case, start: Launch | None = None) -> Ended:
         """Misbehave, judge, be honest, resume, judge again; counted before it is asserted.
@@ -108,7 +109,7 @@ class Attempt:
         return ended
 
     def command(self, **changes: object) -> list[object]:
-        """A small run: two classes, two candidates each, one round of variation."""
+        """A small run: two classes, two candidates each, one round of variation; with this suite's own options."""
         options: dict[str, object] = {
             "private": self.private,
             "domain": "handwritten mark",
@@ -127,5 +128,5 @@ class Attempt:
             "first-contact": 0.5,
             "pad-selection": 0,
         }
-        given = options | {name.replace("_", "-"): value for name, value in changes.items()}
+        given = options | dict(self.own) | {name.replace("_", "-"): value for name, value in changes.items()}
         return ["run", "--yes", *[part for name, value in given.items() for part in (f"--{name}", value)]]

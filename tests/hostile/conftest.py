@@ -40,18 +40,48 @@ def private(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def private_texts(folder: Path) -> Path:
+    """Private texts of two classes."""
+    rows = [
+        f"private note {number} about a {label},{label}" for label in ("cold", "cake") for number in range(3)
+    ]
+    (folder / "notes.csv").write_text("\n".join(["text,label", *rows, ""]))
+    return folder / "notes.csv"
+
+
+@pytest.fixture(scope="session")
+def key(folder: Path) -> Path:
+    """File with the owner's key."""
+    path = folder / "key"
+    path.write_text(KEY)
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture(scope="session")
 def launcher(folder: Path, forks: ForkServer) -> Launcher:
     return Launcher(folder, forks)
 
 
 @pytest.fixture(scope="session")
-def attempt(folder: Path, private: Path, launcher: Launcher) -> Iterator[Attempt]:
+def attempt(folder: Path, private: Path, key: Path, launcher: Launcher) -> Iterator[Attempt]:
     """Ready to try cases, after an honest run has shown what is normal."""
-    key = folder / "key"
-    key.write_text(KEY)
-    key.chmod(0o600)
-    provider, bystander = HostileProvider(), Bystander()
-    tries = Attempt(folder, private, key, provider, bystander, launcher, 0)
+    yield from ready(folder, private, key, launcher, writes=False)
+
+
+@pytest.fixture(scope="session")
+def attempt_with_texts(folder: Path, private_texts: Path, key: Path, launcher: Launcher) -> Iterator[Attempt]:
+    """The same with a provider that writes."""
+    root = folder / "texts"
+    root.mkdir()
+    yield from ready(root, private_texts, key, launcher, writes=True)
+
+
+def ready(root: Path, private: Path, key: Path, launcher: Launcher, writes: bool) -> Iterator[Attempt]:
+    """Start a provider, and see what an honest run takes."""
+    provider, bystander = HostileProvider(writes), Bystander()
+    own = {"dialect": "chat", "domain": "note", "method": "aug-pe"} if writes else {}
+    tries = Attempt(root, private, key, provider, bystander, launcher, 0, own)
     honest = launcher(tries.command(), RESUME_SECONDS)
     assert honest.code == 0, honest.stderr
     tries.baseline = honest.peak

@@ -1,4 +1,4 @@
-"""A provider on a real socket that speaks the native wire and, at one moment of a run, does something else instead."""
+"""A provider on a real socket that speaks the native wire, or writes texts, and at one moment does something else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,6 +25,7 @@ class Request:
 
     moment: Moment
     fields: dict[str, Any]
+    writes: bool = False
 
     @property
     def count(self) -> int:
@@ -79,9 +80,24 @@ Act = Callable[[Line, Request], None]
 
 def honest(request: Request) -> bytes:
     """What an honest server's body is."""
+    if request.writes:
+        return written(request)
     if request.moment == "hello":
         return json.dumps([model()]).encode()
     return body_of([png(request.fields["seed"] + k) for k in range(request.count)])
+
+
+def written(request: Request) -> bytes:
+    """What an honest server that writes says: its one model, or texts that differ by their seeds."""
+    if request.moment == "hello":
+        return json.dumps({"data": [{"id": "bundled"}]}).encode()
+    seed = request.fields["seed"]
+    return said([f"text number {seed + k} of a hundred and {request.moment}" for k in range(request.count)])
+
+
+def said(texts: Sequence[object]) -> bytes:
+    """The body that brings these texts, in an order."""
+    return json.dumps({"choices": [{"message": {"content": each}} for each in texts]}).encode()
 
 
 def body_of(made: list[bytes], single: bool | None = None) -> bytes:
@@ -117,9 +133,14 @@ class Heard:
 
 
 class HostileProvider:
-    """Listens on one port for its whole life; ``arm`` says how it misbehaves from now on."""
+    """Listens on one port for its whole life; ``arm`` says how it misbehaves from now on.
 
-    def __init__(self) -> None:
+    Args:
+        writes: Whether it is a chat API.
+    """
+
+    def __init__(self, writes: bool = False) -> None:
+        self._writes = writes
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._lines: list[Line] = []
@@ -163,7 +184,7 @@ class HostileProvider:
         if self._greet:
             line.send(self._greet)
         with suppress(OSError, ValueError):
-            while (request := _read(line.socket, heard.data)) is not None:
+            while (request := _read(line.socket, heard.data, self._writes)) is not None:
                 if self._act is not None and request.moment == self._moment and self._left != 0:
                     self._left = None if self._left is None else self._left - 1
                     self._act(line, request)
@@ -172,7 +193,7 @@ class HostileProvider:
         line.close()
 
 
-def _read(connection: socket.socket, heard: bytearray) -> Request | None:
+def _read(connection: socket.socket, heard: bytearray, writes: bool) -> Request | None:
     """The next request; None when the client hung up."""
     start = len(heard)
     while (stop := heard.find(b"\r\n\r\n", start)) < 0:
@@ -186,7 +207,7 @@ def _read(connection: socket.socket, heard: bytearray) -> Request | None:
     while len(heard) < end:
         if not _more(connection, heard):
             return None
-    return _understood(head, bytes(heard[start + len(head) + 4 : end]))
+    return _understood(head, bytes(heard[start + len(head) + 4 : end]), writes)
 
 
 def _more(connection: socket.socket, heard: bytearray) -> bool:
@@ -195,11 +216,18 @@ def _more(connection: socket.socket, heard: bytearray) -> bool:
     return bool(part)
 
 
-def _understood(head: bytes, body: bytes) -> Request:
+def _understood(head: bytes, body: bytes, writes: bool) -> Request:
     path = head.split(b" ", 2)[1].decode()
     if path == wire.MODELS:
-        return Request("hello", {})
+        return Request("hello", {}, writes)
+    if writes:
+        return Request("variation" if is_variation(body) else "first", json.loads(body), writes)
     return Request("first" if path == wire.TEXT_TO_IMAGE else "variation", json.loads(body))
+
+
+def is_variation(body: bytes) -> bool:
+    """Whether a request to write holds a text with blanks."""
+    return b"Fill in every blank" in body
 
 
 class Bystander:

@@ -225,6 +225,53 @@ def test_listed_secrets_count_less_and_are_nowhere_to_be_seen(client: Client, pr
     assert json.loads(client("audit", out, "--json").stdout)["holds"]
 
 
+def test_secpe_as_noted_runs_only_if_it_is_told_so_outlives_a_kill_and_says_what_it_protects(
+    client: Client, private: Path, tmp_path: Path
+):
+    out, secrets, ledger = tmp_path / "run", tmp_path / "secrets.txt", tmp_path / "ledger"
+    secrets.write_text("chills\nwhite bread\t1e-4\t2e-4\n")
+    own = {"method": "secpe-as-noted", "secrets": secrets, "secret_size": 2, "ledger": ledger}
+    options = asked(client, private, out, **own)
+    refused = client(*options)
+    assert refused.returncode == 2
+    assert "'secpe-as-noted' protects the secrets that you list and nothing else" in refused.stderr
+    assert not out.exists()
+    detected = client(*options, "--not-dp", "--detect-secrets")
+    assert "--detect-secrets means nothing to method 'secpe-as-noted'" in " ".join(detected.stderr.split())
+    killed = client.start(*options, "--not-dp")
+    while killed.poll() is None and not (out / "transcript" / "log.jsonl").exists():
+        time.sleep(0.01)
+    while killed.poll() is None and not receipts(out):
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    before = receipts(out)
+    assert before
+    done = client(*options, "--not-dp", "--resume", out)
+    assert done.returncode == 0, done.stderr
+    assert receipts(out)[: len(before)] == before
+    said = " ".join(done.stderr.split())
+    assert "it protects the listed secrets; not DP" in said
+    assert "listed secrets guessed with a probability of at most" in said
+    assert "protects the listed secrets; not DP" in " ".join(done.stdout.split())
+    assert all(path.name.startswith("NOT-DP-") for path in (out / "release").rglob("*.txt"))
+    assert client("audit", out).returncode == 1
+    assert client("audit", out, "--allow-insecure").returncode == 0
+    shared = [
+        path for path in out.rglob("*") if path.is_file() and "private" not in path.relative_to(out).parts
+    ]
+    everything = b"".join(path.read_bytes() for path in shared if path.name != "config.toml")
+    assert b"chills" not in everything
+    assert b"white bread" not in everything
+    shown = json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
+    assert [(row["noise"], row["epsilon"]) for row in shown] == [
+        ("protects the listed secrets; not DP", None)
+    ]
+    later = client(*asked(client, private, tmp_path / "later", ledger=ledger))
+    assert later.returncode == 4
+    assert "a NOT DP run used these data" in later.stderr
+
+
 def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, private: Path, tmp_path: Path):
     listed = tmp_path / "list.txt"
     listed.write_text(f"{CANARY}\t1e-4\t2e-4\nchills\n")

@@ -1,4 +1,4 @@
-"""SecretNoise as published: its golden numbers, the best attack against it, and three reasons not to ship it.
+"""SecretNoise: its golden numbers, the best attack against it, and what is put right in it.
 
 The toy: seven records, three secrets, whoever guesses one does so with p = 1e-4 beforehand.
 """
@@ -9,11 +9,16 @@ import math
 
 import numpy as np
 import pytest
+from dp_accounting.pld.privacy_loss_distribution import from_mixture_gaussian_mechanism
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import ndtri
 
+from pcevolve.dp.fair_weights import fair_weights, rates
 from pcevolve.dp.secrecy import most_success, secret_budget
+from pcevolve.dp.secret_noise import JOINT_NORM, Exposed, Sampled, smallest_sigma
 from support.examples import is_nightly
-from support.secret_noise import Sampled, fair_weights, largest_weights, rates, smallest_sigma
+from support.secret_noise import Attacked, largest_weights, smallest_of
 
 GROUPS = ((0, 1, 2), (2, 3, 4, 5), (6,))
 PRIOR = 1e-4
@@ -53,15 +58,15 @@ def test_one_more_record_moves_the_fair_weights_of_the_others():
     ("rate", "rounds", "sigma"), [(1.0, 1, 6.3615), (1.0, 10, 20.1168), (0.1, 1, 1.4899), (0.1, 10, SHARED)]
 )
 def test_the_least_noise_of_the_toy(rate: float, rounds: int, sigma: float):
-    needed = smallest_sigma(len(GROUPS[1]), rate, rounds, PRIOR, BOUNDS[1], near=sigma)
+    needed = smallest_of((rate,) * len(GROUPS[1]), rounds, PRIOR, BOUNDS[1], near=sigma)
     assert sigma * (1 - 5e-4) <= needed <= sigma * 1.004  # losses are rounded up
-    others = (Sampled(len(GROUPS[other]), rate, rounds, sigma).success(PRIOR) for other in (0, 2))
+    others = (Sampled((rate,) * len(GROUPS[other]), rounds, sigma).success(PRIOR) for other in (0, 2))
     assert all(each < BOUNDS[other] for each, other in zip(others, (0, 2), strict=True))
 
 
 def test_the_bound_is_that_of_gaussian_noise_where_everybody_is_sampled():
     exact = most_success(math.sqrt(10) * 4 / 20.1168, PRIOR)
-    assert exact <= Sampled(4, 1.0, 10, 20.1168).success(PRIOR) <= 1.02 * exact
+    assert exact <= Sampled((1.0,) * 4, 10, 20.1168).success(PRIOR) <= 1.02 * exact
 
 
 def test_the_bound_is_that_of_the_best_attack_in_one_round():
@@ -70,16 +75,16 @@ def test_the_bound_is_that_of_the_best_attack_in_one_round():
     mass = [math.comb(4, k) * 0.1**k * 0.9 ** (4 - k) for k in range(5)]
     right = sum(each * 0.5 * math.erfc((threshold - k) / sigma / math.sqrt(2)) for k, each in enumerate(mass))
     assert right == pytest.approx(1e-3, rel=1e-3)
-    assert right <= Sampled(4, 0.1, 1, sigma).success(PRIOR) <= 1.01 * right
+    assert right <= Sampled((0.1,) * 4, 1, sigma).success(PRIOR) <= 1.01 * right
 
 
 def attacked(records: int, sigma: float) -> tuple[float, float, float]:
     """How often the best attack is right about a secret, its standard error, and how often it says yes without it."""
-    real, random = Sampled(records, 0.1, 10, sigma), np.random.default_rng(records)
+    real, random = Attacked((0.1,) * records, 10, sigma), np.random.default_rng(records)
     threshold, block = real.threshold(PRIOR), 50_000
     with_it, without = (
         sum(
-            np.count_nonzero(real.loss(real.counts(block, random, has_secret)).sum(axis=1) > threshold)
+            np.count_nonzero(real.loss(real.numbers(block, random, has_secret)).sum(axis=1) > threshold)
             for _ in range(DRAWS // block)
         )
         / DRAWS
@@ -103,7 +108,7 @@ def test_the_best_attack_is_as_good_as_is_said_and_no_better_than_is_promised(se
 def test_noise_that_is_30_percent_too_small_is_caught():
     rate, error, _ = attacked(len(GROUPS[1]), 0.7 * SHARED)
     assert rate > BOUNDS[1] + 5 * error
-    assert Sampled(4, 0.1, 10, 0.7 * SHARED).success(PRIOR) > BOUNDS[1]
+    assert Sampled((0.1,) * 4, 10, 0.7 * SHARED).success(PRIOR) > BOUNDS[1]
 
 
 def test_sampling_rates_depend_on_the_unit_in_which_weights_are_told():
@@ -113,8 +118,83 @@ def test_sampling_rates_depend_on_the_unit_in_which_weights_are_told():
 
 def test_without_a_floor_no_noise_at_all_passes_for_whoever_is_hardly_ever_sampled():
     # Sampled with q = 1e-4, and then seen for certain: q + (1 - q) p is below r.
-    silent = Sampled(records=1, rate=1e-4, rounds=1, sigma=0.03)
+    silent = Sampled((1e-4,), rounds=1, sigma=0.03)
     assert silent.success(PRIOR) == pytest.approx(2e-4, rel=1e-3)
     assert silent.success(PRIOR) < BOUNDS[0]
     sure = silent.loss(np.array([1.0]))[0]
     assert sure > math.log(1e9)  # who is sampled is given away, whatever the test says
+    hidden = Exposed((1e-4,), PRIOR, BOUNDS[0])
+    sigma = smallest_sigma([hidden], 1)
+    assert sigma == pytest.approx(JOINT_NORM / BUDGETS[0])
+    sampled = Sampled((1.0,), rounds=1, sigma=sigma / JOINT_NORM)
+    assert sampled.success(PRIOR) == pytest.approx(BOUNDS[0], rel=0.01)  # even then the promise is kept
+
+
+def toy(rate: float) -> list[Exposed]:
+    return [Exposed((rate,) * len(group), PRIOR, bound) for group, bound in zip(GROUPS, BOUNDS, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("rate", "rounds", "golden"), [(1.0, 1, 6.3615), (1.0, 10, 20.1168), (0.1, 10, SHARED)]
+)
+def test_what_is_shipped_has_the_joint_norm_in_it(rate: float, rounds: int, golden: float):
+    assert (
+        JOINT_NORM * golden * (1 - 5e-4) <= smallest_sigma(toy(rate), rounds) <= JOINT_NORM * golden * 1.004
+    )
+
+
+def test_the_floor_is_above_what_the_toy_needs_in_one_round():
+    assert smallest_sigma(toy(0.1), 1) == pytest.approx(
+        JOINT_NORM / BUDGETS[0]
+    )  # not the square root of 2 times 1.49
+
+
+def test_secrets_that_nobody_samples_need_no_noise_but_the_least():
+    assert smallest_sigma([], 4) == smallest_sigma([Exposed((0.0, 0.0), PRIOR, 1e-3)], 4) == JOINT_NORM
+
+
+@pytest.mark.parametrize(
+    ("of", "rounds", "sigma"), [((0.1,) * 4, 1, 1.4899), ((0.3, 0.05), 3, 2.0), ((1.0, 0.2, 0.2), 10, 6.0)]
+)
+def test_success_is_what_dp_accounting_s_privacy_loss_distribution_says(of, rounds, sigma):
+    mine = Sampled(of, rounds, sigma)
+    theirs = from_mixture_gaussian_mechanism(
+        sigma, list(range(len(of) + 1)), mine.sampled.tolist(), value_discretization_interval=1e-3
+    )._pmf_remove.self_compose(rounds)
+    losses = np.linspace(-4, 14, 3601)
+    deltas = np.asarray(theirs.get_delta_for_epsilon(losses))
+    for prior in (1e-4, 1e-2, 0.2):
+        assert mine.success(prior) == pytest.approx((np.exp(losses) * prior + deltas).min(), rel=1e-2)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=5), st.data())
+def test_who_is_sampled_more_often_is_guessed_more_often(of, data):
+    less = tuple(data.draw(st.floats(0.0, each)) for each in of)
+    assert Sampled(less, 2, 2.0).success(PRIOR) <= Sampled(tuple(of), 2, 2.0).success(PRIOR) * (1 + 1e-9)
+
+
+def test_a_secret_is_covered_by_one_whose_records_are_all_sampled_as_often():
+    wide = Exposed((0.3, 0.2), PRIOR, 1e-3)
+    assert wide.covers(Exposed((0.3,), PRIOR, 1e-3))
+    assert not wide.covers(Exposed((0.3, 0.3), PRIOR, 1e-3))
+    assert not wide.covers(Exposed((0.1, 0.1, 0.1), PRIOR, 1e-3))
+    assert not wide.covers(Exposed((0.1,), PRIOR, 5e-4))
+
+
+@given(st.lists(st.sets(st.integers(0, 8), min_size=1, max_size=5), min_size=1, max_size=6), st.data())
+def test_fair_weights_keep_every_budget_and_nobody_could_have_more_alone(groups, data):
+    budgets = [data.draw(st.floats(0.0, 2.0)) for _ in groups]
+    weights = fair_weights([sorted(each) for each in groups], budgets)
+    sums = [weights[sorted(each)].sum() for each in groups]
+    assert all(spent <= budget + 1e-9 for spent, budget in zip(sums, budgets, strict=True))
+    assert ((weights >= 0) & (weights <= 1.0)).all()
+    for record, weight in enumerate(weights):
+        full = [j for j, each in enumerate(groups) if record in each and sums[j] >= budgets[j] - 1e-6]
+        assert weight >= 1.0 - 1e-6 or full or not any(record in each for each in groups)
+
+
+def test_fair_weights_of_many_secrets_take_no_longer_than_they_should():
+    random = np.random.default_rng(0)
+    groups = [random.choice(20_000, random.integers(1, 11), replace=False).tolist() for _ in range(5_000)]
+    weights = fair_weights(groups, [0.6] * len(groups))
+    assert max(weights[group].sum() for group in groups) <= 0.6 + 1e-9

@@ -32,7 +32,7 @@ from support.examples import is_nightly
 pytestmark = pytest.mark.statistical
 
 PRIVATE = sorted(
-    name for name, method in METHODS.items() if method.selector is not None and not method.not_private
+    name for name, method in METHODS.items() if method.selector is not None and not method.unbounded
 )
 RELATIONS: list[Relation] = ["replace-one", "add-remove"]
 FAMILIES = ["pcevolve", "pcevolve-gm", "pe", "pe-em", "aug-pe", "secpe", "jvem", "dp-means"]

@@ -11,7 +11,7 @@ import pytest
 from pcevolve.egress import bounds
 from pcevolve.egress.deadline import Deadline
 from pcevolve.errors import ProviderReplyError, printable
-from pcevolve_shared import images
+from pcevolve_shared import images, limits
 from support.provider import png
 from support.runs import small_plan
 
@@ -63,3 +63,16 @@ def test_a_deadline_that_was_kept_leaves_no_trace():
 def test_a_message_for_a_terminal_is_one_short_line_of_printable_characters():
     assert printable("a\x1b[2J\nb\u202ec") == "a [2J b c"
     assert len(printable("x" * 10**6)) <= 1001
+
+
+@pytest.mark.parametrize(
+    ("target", "success", "most"),
+    [
+        ("/v1/chat/completions", True, bounds.MAX_TEXT_BYTES),
+        ("/v1/chat/completions", False, bounds.MAX_TEXT_BYTES),
+        ("/v1/images/generations", True, limits.MAX_RESPONSE_BYTES),
+        ("/v1/images/generations", False, bounds.MAX_TEXT_BYTES),
+    ],
+)
+def test_only_answers_that_may_hold_images_may_be_long(target: str, success: bool, most: int):
+    assert bounds.most_bytes(target, success) == most

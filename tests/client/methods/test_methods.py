@@ -17,7 +17,7 @@ from pcevolve.privacy import FREE, Budget, Event
 from support.examples import examples
 from support.runs import small_plan
 
-PRIVATE = sorted(name for name, each in METHODS.items() if each.selector is not None and not each.not_private)
+PRIVATE = sorted(name for name, each in METHODS.items() if each.selector is not None and not each.unbounded)
 RELATIONS = ("replace-one", "add-remove")
 
 

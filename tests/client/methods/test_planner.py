@@ -107,13 +107,16 @@ def test_an_appearance_that_noise_would_blur_is_not_paid_for(multiplier):
     assert sum(each.count for each in planned.events if not each.free) == (3 if multiplier == "1/2" else 2)
 
 
-@pytest.mark.parametrize("name", ["rf", "gcap"])
-def test_a_method_that_promises_nothing_has_no_price(name):
-    with pytest.raises(UsageError, match=f"'{name}' promises nothing, so it has no price"):
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("rf", "nothing"), ("gcap", "nothing"), ("secpe-as-noted", "something of secrets alone")],
+)
+def test_a_method_without_an_epsilon_has_no_price(name, kept):
+    with pytest.raises(UsageError, match=f"'{name}' promises {kept}, so it has no price"):
         plan(TEN, method(name), SCOPE)
 
 
-@pytest.mark.parametrize("name", sorted(METHODS.keys() - {"rf", "gcap"}))
+@pytest.mark.parametrize("name", sorted(name for name, each in METHODS.items() if not each.unbounded))
 def test_every_method_has_a_plan_that_fits_and_is_plain_json(name):
     planned = plan(TEN, method(name), SCOPE)
     assert planned.within_budget
@@ -163,7 +166,7 @@ def test_every_method_with_gaussian_noise_knows_its_sensitivity():
     noisy = {
         each.selector
         for each in METHODS.values()
-        if not each.not_private and plan(TEN, each, SCOPE).noise_multiplier is not None
+        if not each.unbounded and plan(TEN, each, SCOPE).noise_multiplier is not None
     }
     assert noisy == set(SENSITIVITIES)
 

@@ -74,6 +74,13 @@ PROMISES = {
         "under add-remove and the square root of 2 under replace-one; every selection is "
         "post-processing of it"
     ),
+    "secpe-as-noted": (
+        "the listed secrets are protected, and nothing else is: not DP. Whoever guesses one of them with its prior "
+        "probability before the run guesses it with its bound at most after all of its releases together, by whatever "
+        "attack; the noise is calibrated for that by the privacy loss of the sampled records, each of which moves a "
+        "count and a mean, the square root of 2 in all. Texts that hold none of them are counted as if they were "
+        "public, under noise that was not meant for them"
+    ),
     "random": ("0-DP: no draw depends on the private data, under either neighbour relation"),
     "le": ("0-DP: nothing depends on the private data, under either neighbour relation"),
     "dpimg": (

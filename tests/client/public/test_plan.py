@@ -208,3 +208,16 @@ def test_settings_that_are_the_usual_are_not_written_down():
 def test_one_class_has_no_proportions():
     with pytest.raises(ValidationError, match="one class has no proportions"):
         small_plan(labels=("cut",), class_counts=True)
+
+
+def test_rounds_may_be_larger_than_the_dataset_where_it_is_selected_from_them():
+    """Aug-PE: L - 1 variations of each of those that are kept."""
+    plan = small_plan(candidates=4, prototypes=4, variations=6, keep="selected", pool="all", batch=4)
+    calls = [call for call in plan.round(1) if call.label == plan.labels[0]]
+    assert sum(call.count for call in calls) == 24
+    assert [sum(call.count for call in calls if call.parent == parent) for parent in range(4)] == [6] * 4
+    assert plan.wanted(1) == plan.wanted(plan.iterations + 1) == 4
+    assert sum(call.count for call in plan.round(0)) == 4 * len(plan.labels)
+    with pytest.raises(ValueError, match="need a dataset that is selected"):
+        small_plan(candidates=4, variations=6)
+    assert not {"variations", "selection"} & small_plan().model_dump().keys()

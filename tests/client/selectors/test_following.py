@@ -29,6 +29,8 @@ def event_of(name: str, classes: int) -> Event:
     """What pays for one round of a selector."""
     if name == "resembling":
         return Event("unprotected")
+    if name == "sampled-cells":
+        return Event("secret-noise")
     mechanism = (
         "gaussian" if name in ("noisy-argmax", "votes", "votes-rank", "cells", "means") else "exponential"
     )

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.errors import UsageError
+from pcevolve.methods import METHODS
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings
 from pcevolve.selectors.distances import FEW_PRODUCTS, distances, nearest_candidates
@@ -18,6 +20,7 @@ from pcevolve.selectors.nearest import nearest
 from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, class_counts
 from support.examples import examples
 from support.neighbours import World, records_of
+from support.runs import small_plan
 
 NAN = math.nan
 WORLD = World(pools=((0.0, 2.0, NAN, 2.0), (9.0, 2.1)), places=())
@@ -181,3 +184,40 @@ def test_what_an_image_may_add_is_computed_once():
     private = PrivateEmbeddings(np.zeros((3, 2)), np.zeros(3, dtype=np.int64), np.array([0, 0, 1]))
     assert private.shares is private.shares
     assert private.shares.tolist() == [0.5, 0.5, 1.0]
+
+
+LINE = World(pools=((0.0, 1.0, 2.0, 3.0, NAN),), places=())
+NOISY = {"votes": np.array([1.5, 9.0, -2.0, 4.0, 50.0])}
+
+
+def ranked(wanted: int, **changes: object) -> list[int]:
+    """Whom Aug-PE keeps, by noisy votes."""
+    (picked,) = Votes(ranked=True).pick(NOISY, LINE.scene("replace-one", wanted=wanted, **changes))
+    return picked.tolist()
+
+
+def test_the_best_are_kept_each_once_in_the_order_of_their_votes_and_what_cannot_be_used_never():
+    assert ranked(3) == [1, 3, 0]
+    assert ranked(6) == [1, 3, 0, 2, 1, 3]
+
+
+def test_what_a_threshold_leaves_nothing_of_comes_in_the_order_of_the_pool():
+    assert ranked(4, threshold=2.0) == [1, 3, 0, 2]
+    assert ranked(4, threshold=100.0) == [0, 1, 2, 3]
+
+
+def test_where_they_are_drawn_it_is_in_proportion_to_what_the_threshold_leaves():
+    drawn = np.bincount(ranked(20_000, drawn=True, threshold=1.0), minlength=5)
+    expected = np.array([0.5, 8.0, 0.0, 3.0, 0.0]) / 11.5
+    assert drawn / 20_000 == pytest.approx(expected, abs=5 * math.sqrt(0.25 / 20_000))
+    assert not drawn[[2, 4]].any()
+    assert ranked(8, drawn=True) == ranked(8, drawn=True)  # by a public seed
+    assert set(ranked(400, drawn=True, threshold=100.0)) == {0, 1, 2, 3}  # at random where nothing is left
+
+
+def test_only_aug_pe_takes_another_draw_or_more_variations():
+    own = {"delta": 1e-5, "keep": "selected", "pool": "all"}
+    for changes in ({"selection": "prob"}, {"variations": 2}):
+        with pytest.raises(UsageError, match="takes neither --selection nor --variations"):
+            METHODS["secpe"].planned(small_plan(method="secpe", **own, **changes))
+        METHODS["aug-pe"].planned(small_plan(method="aug-pe", **own, **changes))

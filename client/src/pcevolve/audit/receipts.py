@@ -23,7 +23,7 @@ def receipt_faults(run: RunReader) -> Iterator[str]:
         return
     yield from _prices(run, plan)
     events = [event for receipt in run.receipts for event in receipt.events]
-    if not plan.not_private and not within(events, plan.budget):
+    if not plan.unbounded and not within(events, plan.budget):
         yield f"the receipts add up to more than the budget of {float(plan.budget.epsilon):g}"
 
 

@@ -133,7 +133,7 @@ def _cells(row: RunRow) -> tuple[str, str, str, str]:
     spent = f"epsilon {loss(row.epsilon)}\nat delta {row.delta:g}\n{row.relation}\n{row.draws} accesses\n{row.noise}"
     if row.forgets_insecure:
         spent += "\nforgets INSECURE runs"
-    if row.secret_mu is not None:
+    if row.secret_mu is not None and math.isfinite(row.secret_mu):
         spent += f"\nmu {row.secret_mu:.3g} of each secret"
     return (
         _date(row.began)[: len("2026-01-01 12:00")].replace(" ", "\n"),

@@ -21,6 +21,13 @@ def histogram_sensitivity(relation: Relation) -> float:
     return 1.0 if relation == "add-remove" else math.sqrt(2)
 
 
+JOINT_NORM = math.sqrt(2)
+"""How far one record more moves a count, by 1, and a sum of vectors of norm 1 at most, together.
+
+SecretNoise is published with 1, under which guesses at a secret are right more often than is promised.
+"""
+
+
 def bounded_sum_sensitivity(relation: Relation) -> float:
     """L2 sensitivity, in clip radii, of a sum of vectors in a ball, one from each privacy unit.
 

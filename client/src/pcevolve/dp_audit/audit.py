@@ -90,8 +90,8 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
     method = method_named(claim.method)
     if method.selector is None:
         raise UsageError(f"method '{method.name}' never looks at private data: there is nothing to audit")
-    if method.not_private:
-        raise UsageError(f"method '{method.name}' promises nothing: there is nothing to audit")
+    if method.unbounded:
+        raise UsageError(f"method '{method.name}' promises no epsilon: there is nothing to audit")
     return audit_selector(claim, method, MEASURERS[method.selector](), noises(seed), tick)
 
 

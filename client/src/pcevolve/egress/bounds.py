@@ -12,6 +12,8 @@ from pcevolve.public.modalities import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import containers, images, limits
 
+_WRITES: Final = "/chat/completions"
+"""How the path of a request ends that is answered with texts."""
 MAX_TEXT_BYTES: Final = 2**20
 """Of an answer without its images, and of any answer that is no success: two bytes of JSON may become 300 in memory."""
 TOKEN_BYTES: Final = 64
@@ -21,6 +23,16 @@ MIN_TEXT_BYTES: Final = 4096
 MIN_SIDE: Final = 1024
 """Pixels; so large an image may always be, for an API that makes no smaller ones."""
 _LONG: Final = re.compile(rb'"(?:data:[a-z]+/[a-z0-9.+-]+;base64,)?[A-Za-z0-9+/\\]{64,}={0,2}"')
+
+
+def most_bytes(target: str, success: bool) -> int:
+    """So long an answer may be, as it comes: where nothing but text is asked for, or told, no image makes it long.
+
+    Args:
+        target: Path of the request.
+        success: Whether it is what was asked for.
+    """
+    return limits.MAX_RESPONSE_BYTES if success and not target.endswith(_WRITES) else MAX_TEXT_BYTES
 
 
 def bounded(parts: Iterable[bytes], most: int) -> bytes:

@@ -14,13 +14,12 @@ from urllib.parse import urlsplit
 import httpx
 
 from pcevolve.egress.address import require_address, require_key
-from pcevolve.egress.bounds import MAX_TEXT_BYTES, bounded, mostly_images
+from pcevolve.egress.bounds import bounded, most_bytes, mostly_images
 from pcevolve.egress.deadline import Deadline
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Scheme, WireRequest
 from pcevolve.public.plan import IN_PROCESS
 from pcevolve.transcript.records import FailureReason, Header
-from pcevolve_shared import limits
 
 CONNECT_SECONDS = 10.0
 _TOO_LONG: Final = "the answer took too long"
@@ -260,7 +259,7 @@ def _received(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
     answer = http.handle_request(sending)
     try:
         success = answer.status_code == HTTPStatus.OK
-        body = bounded(answer.iter_raw(), limits.MAX_RESPONSE_BYTES if success else MAX_TEXT_BYTES)
+        body = bounded(answer.iter_raw(), most_bytes(sending.url.path, success))
     finally:
         answer.close()
     headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)

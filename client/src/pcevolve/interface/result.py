@@ -143,10 +143,10 @@ class Result:
     def __repr__(self) -> str:
         """One line, the marks first."""
         said = "".join(f"{mark}; " for mark in self.marks)
-        promised = "no guarantee" if self.epsilon is None else f"epsilon {self.epsilon:.4g}"
-        secrecy = self._run.plan.secrecy
-        if secrecy is not None and self.epsilon is not None:
-            said += f"listed secrets {secrecy.words}; "
+        without = self.plan.kept_alone or "no guarantee"
+        promised = without if self.epsilon is None else f"epsilon {self.epsilon:.4g}"
+        if self.plan.promised_secrecy is not None:
+            said += f"listed secrets {self.plan.promised_secrecy.words}; "
         count = f"{len(self._run.manifest.files)} images in {len(self.labels)} classes"
         return f"<Result: {said}{count}, {promised}, delta {self.delta:g}, in {str(self.folder)!r}>"
 

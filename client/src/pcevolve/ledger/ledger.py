@@ -21,6 +21,7 @@ from pcevolve.ledger.entries import Enrolment, Entries, Origin, Terms
 from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
 from pcevolve.privacy import FREE, Event, Relation
 from pcevolve.public.release import Query, Receipt
+from pcevolve.public.secrecy import NOT_DP
 
 __all__ = ["Account", "Ledger", "Limits", "Origin", "Paid", "PrivateUnit", "Terms"]
 
@@ -44,13 +45,14 @@ class RunRow:
         units: How many units it has.
         named: Whether the ledger knows them by name as well as by image.
         images: How many images they have together.
-        noise: ``os-csprng``, ``INSECURE``, or ``none: NOT PRIVATE``.
+        noise: ``os-csprng``, ``INSECURE``, ``protects the listed secrets; not DP``, or ``none: NOT PRIVATE``.
         forgets_insecure: Whether INSECURE runs on the same data were left out of what they bear.
         rounds: Releases that were paid for.
         draws: Accesses to the private data.
         epsilon: What it spent, at its own δ; inf for an INSECURE run that looked at private data.
         delta: The run's δ.
-        secret_mu: μ, what it said of each secret that its owner declared; None where none was.
+        secret_mu: μ, what it said of each secret that its owner declared; None where none was, and inf where what it
+            said is bounded at one prior alone, or by nothing.
     """
 
     run_id: str
@@ -267,6 +269,8 @@ def _noise(terms: Terms) -> str:
     """The word for what protects a run's data."""
     if terms.not_private:
         return "none: NOT PRIVATE"
+    if terms.not_dp:
+        return NOT_DP
     return "os-csprng" if terms.secure else "INSECURE"
 
 

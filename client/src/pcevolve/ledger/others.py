@@ -129,13 +129,18 @@ class Concerned:
 
     @property
     def insecure(self) -> bool:
-        """Whether one of the other runs drew its noise from a seed, or added none, so that no ε bounds the sum."""
+        """Whether no ε bounds the sum: one of the other runs drew noise from a seed, had none, or some for secrets."""
         return any(not each.terms.secure for each in self.others)
 
     @property
     def not_private(self) -> bool:
         """Whether one of the other runs added no noise at all."""
         return any(each.terms.not_private for each in self.others)
+
+    @property
+    def not_dp_alone(self) -> bool:
+        """Whether all of the other runs that no ε bounds had noise for declared secrets."""
+        return all(each.terms.not_dp for each in self.others if not each.terms.secure)
 
     def burdens(self, events: tuple[Event, ...]) -> list[Burden]:
         """What the subjects bear, less those that another subject is no better than.

@@ -50,6 +50,7 @@ METHODS: dict[str, Method] = {
         random.METHOD,
         rf.METHOD,
         secpe.METHOD,
+        secpe.AS_NOTED,
         t2i.METHOD,
     )
 }

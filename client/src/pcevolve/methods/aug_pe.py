@@ -25,5 +25,5 @@ METHOD = Method(
     pool="all",
     keep="selected",
     selects_anew=True,
-    own=frozenset({"votes"}),
+    own=frozenset({"votes", "threshold", "threshold_end", "selection", "variations"}),
 )

@@ -26,6 +26,7 @@ SelectorName = Literal[
     "votes",
     "votes-rank",
     "cells",
+    "sampled-cells",
     "votes-em",
     "joint",
     "means",
@@ -52,6 +53,10 @@ SECRETS = (
     "beside that, a secret that its owner declared and that somebody guesses with a probability of {prior:g} before "
     "this release is guessed with at most {bound:g} after it, by whatever attack, if it stands in at most {most} "
     "texts: these count no more together; what other releases say of it adds to that"
+)
+LISTED = (
+    "the prior is {prior:g} and the bound {bound:g} unless a secret has its own, and each stands in at most {most} "
+    "texts; other releases on the same texts are not counted in"
 )
 COMPOSED = (
     "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; with "
@@ -159,6 +164,16 @@ class Method:
         if self.captions:
             return "captioned"
         return "noised" if self.noises else "received"
+
+    @property
+    def not_dp(self) -> bool:
+        """Whether its noise is meant for declared secrets alone, so that it takes ``--not-dp``."""
+        return "not_dp" in self.own
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether no ε bounds what it tells, so that it has no price and nothing to audit."""
+        return self.not_private or self.not_dp
 
     @property
     def compares(self) -> bool:
@@ -280,8 +295,16 @@ class Method:
             raise UsageError(
                 f"method '{self.name}' {'needs' if self.not_private else 'is no method for'} --not-private"
             )
+        if plan.not_dp != self.not_dp:
+            raise UsageError(
+                f"method '{self.name}' {'needs' if self.not_dp else 'is no method for'} --not-dp"
+            )
         if plan.varied != self.varied:
             raise UsageError(f"method '{self.name}' varies {VARIED[self.varied]}")
+        if (plan.selection, plan.variations) != ("rank", 1) and "selection" not in self.own:
+            raise UsageError(
+                f"method '{self.name}' takes neither --selection nor --variations: leave them out"
+            )
         if plan.cells is not None and "cells" not in self.own:
             raise UsageError(f"method '{self.name}' counts nothing in cells: leave --cells out")
         if plan.cells is not None and plan.pool != "all":
@@ -317,7 +340,9 @@ class Method:
             parts.append(_noised(plan, events[0]))
         if plan.secrecy:
             parts.append(
-                SECRETS.format(prior=plan.secrecy.prior, bound=plan.secrecy.bound, most=plan.secrecy.most)
+                (LISTED if plan.not_dp else SECRETS).format(
+                    prior=plan.secrecy.prior, bound=plan.secrecy.bound, most=plan.secrecy.most
+                )
             )
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.delta) < pure:

@@ -127,8 +127,9 @@ def plan(
     Raises:
         UsageError: The method needs a δ, has no such calibration, or promises nothing.
     """
-    if method.not_private:
-        raise UsageError(f"method '{method.name}' promises nothing, so it has no price: no epsilon bounds it")
+    if method.unbounded:
+        kept = "nothing" if method.not_private else "something of secrets alone"
+        raise UsageError(f"method '{method.name}' promises {kept}, so it has no price: no epsilon bounds it")
     return _priced(method.accesses(budget, scope, calibration, appearance), budget, method, scope)
 
 

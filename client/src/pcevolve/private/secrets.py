@@ -35,10 +35,12 @@ class Secret:
     Attributes:
         letters: In the normal form of texts and small letters.
         budget: η; see ``dp.secrecy.secret_budget``.
+        own: A prior and a bound of its own, which say as much; None where it has those of all.
     """
 
     letters: str
     budget: float
+    own: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,11 +51,13 @@ class Held:
         name: Where the owner finds it; nothing of it.
         budget: η.
         places: Of these texts.
+        own: A prior and a bound of its own; None where it has those of all.
     """
 
     name: str
     budget: float
     places: Sequence[int]
+    own: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +91,7 @@ class Sources:
         small = [text.casefold() for text in data.items] if self.listed else []
         found = holders([each.letters for each in self.listed], small)
         for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
-            yield Held(f"secret {number} of --secrets", secret.budget, places)
+            yield Held(f"secret {number} of --secrets", secret.budget, places, secret.own)
         for at, column in enumerate(self.columns):
             for places in _alike([{each[at]} - {""} for each in data.marks]):
                 name = f"the value of column {column!r} in {_place(data, places)}"
@@ -112,14 +116,15 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise DataError(f"--secrets {path} cannot be read: give a text file in UTF-8, {FORM}") from None
-    found: dict[str, float] = {}
+    found: dict[str, Secret] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
             secret = _secret(line, f"--secrets {path}: line {number}", budget)
-            found[secret.letters] = min(secret.budget, found.get(secret.letters, budget))
+            known = found.get(secret.letters, secret)
+            found[secret.letters] = min(known, secret, key=lambda each: each.budget)
     if not found or len(found) > MOST:
         raise DataError(f"--secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
-    return tuple(Secret(letters, own) for letters, own in found.items())
+    return tuple(found.values())
 
 
 def capped(sources: Sources, data: PrivateDataset, most: int, share: Callable[[float], float]) -> FloatArray:
@@ -141,15 +146,30 @@ def capped(sources: Sources, data: PrivateDataset, most: int, share: Callable[[f
         DataError: A secret stands in more texts; it is named by its place alone.
     """
     found = np.ones(len(data))
+    for secret in bounded(sources, data, most):
+        own = list(secret.places)
+        found[own] = np.minimum(found[own], share(secret.budget))
+    return found
+
+
+def bounded(sources: Sources, data: PrivateDataset, most: int) -> Iterator[Held]:
+    """Every secret that texts hold, and none that more of them hold than is said.
+
+    Args:
+        sources: What is secret.
+        data: All private texts.
+        most: Most texts that one secret may stand in; public.
+
+    Raises:
+        DataError: A secret stands in more texts; it is named by its place alone.
+    """
     for secret in sources.held(data):
         if len(secret.places) > most:
             raise DataError(
                 f"{secret.name} stands in {len(secret.places)} texts, and --secret-size says {most}: say a larger "
                 "number, which is public, or leave texts out"
             )
-        own = list(secret.places)
-        found[own] = np.minimum(found[own], share(secret.budget))
-    return found
+        yield secret
 
 
 def holders(secrets: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
@@ -209,4 +229,4 @@ def _secret(line: str, where: str, budget: float) -> Secret:
             f"{where} allows more than --secret-prior and --secret-bound, which are promised of every secret: raise "
             "--secret-bound, or leave the line's numbers out"
         )
-    return Secret(small, own)
+    return Secret(small, own, (prior, bound))

@@ -29,7 +29,8 @@ class PrivateViews:
     Attributes:
         data: The private images.
         encoder: In eval mode; embeds one image at a time.
-        caps: What secrets leave each image or text of a vote; None for all of it.
+        caps: What secrets leave each image or text of a vote, or how likely it is sampled; None for all of it.
+        sigma: Standard deviation of the noise that secrets need where texts are sampled; None where they are not.
         engine: Where that is done, and the search for nearest candidates; running.
     """
 
@@ -37,6 +38,7 @@ class PrivateViews:
     encoder: Encoder
     engine: Engine = field(default_factory=LocalEngine)
     caps: FloatArray | None = None
+    sigma: float | None = None
     _embedded: dict[Rendition, Embeddings] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -66,7 +68,12 @@ class PrivateViews:
         if rendition not in self._embedded:
             self._embedded[rendition] = self._usable(rendition, told)
         return PrivateEmbeddings(
-            self._embedded[rendition], self.data.targets, self.data.unit_of, self.engine.nearest, self.caps
+            self._embedded[rendition],
+            self.data.targets,
+            self.data.unit_of,
+            self.engine.nearest,
+            self.caps,
+            self.sigma,
         )
 
     @cached_property

@@ -30,7 +30,7 @@ from pcevolve.public.captioning import Captioner
 from pcevolve.public.labels import label_faults
 from pcevolve.public.library import Library
 from pcevolve.public.modalities import Images, Modality, Texts, gathered, scattered
-from pcevolve.public.secrecy import Secrecy
+from pcevolve.public.secrecy import NOT_DP, Secrecy
 from pcevolve.public.wordings import filled
 
 TEMPLATE = "A {domain} image with {label}"
@@ -177,6 +177,8 @@ class PublicPlan(BaseModel):
     class_counts: Annotated[settings.ClassCounts, Field(exclude_if=operator.not_)] = False
     cells: Annotated[settings.Cells | None, Field(exclude_if=_absent)] = None
     tau: Annotated[settings.Tau, Field(exclude_if=lambda tau: tau == settings.TAU)] = settings.TAU
+    selection: Annotated[settings.Selection, Field(exclude_if=lambda how: how == "rank")] = "rank"
+    variations: Annotated[settings.Variations, Field(exclude_if=lambda each: each == 1)] = 1
     calibration: settings.Calibration = "tight"
     iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
     strengths: tuple[settings.Strength, ...]  # none where nothing is varied by its image
@@ -210,6 +212,7 @@ class PublicPlan(BaseModel):
     forgets_insecure: bool = False
     # Absent in plans of earlier versions, and of every run that promises something.
     not_private: Annotated[settings.NotPrivate, Field(exclude_if=operator.not_)] = False
+    not_dp: Annotated[settings.NotDp, Field(exclude_if=operator.not_)] = False
     earlier: Earlier = Earlier()
     in_turns: Annotated[bool, Field(exclude_if=operator.not_)] = False
     # What is not there is not written down, so that plans of other providers' runs stay as they were.
@@ -249,12 +252,18 @@ class PublicPlan(BaseModel):
             raise ValueError("prompts: every class needs as many as every other, and one at least")
         if self.prompts and (len(self.prompts) != len(self.labels) or self.wordings > self.initial):
             raise ValueError("prompts: each class needs some, and none of them more than its first images")
+        if self.not_dp and self.secrecy is None:
+            raise ValueError("not-dp: what would be protected is not said")
         if self.class_counts and len(self.labels) == 1:
             raise ValueError("class-counts: one class has no proportions, so its number is not asked for")
         if self.joined_frame and self.frame is None:
             raise ValueError("joined_frame: there is no frame of public images to join with the candidates")
         if self.candidates % self.prototypes:
             raise ValueError("candidates: must be a multiple of the prototypes per class")
+        if self.variations > 1 and self.keep != "selected":
+            raise ValueError(
+                "variations: rounds larger than the dataset need a dataset that is selected from them"
+            )
         if self.keep == "selected" and self.more:
             raise ValueError("more: a dataset that is selected from all rounds cannot be extended")
         if self.appearance == "auto" and self.keep != "selected":
@@ -326,15 +335,32 @@ class PublicPlan(BaseModel):
 
     @property
     def secure(self) -> bool:
-        """Whether noise protects anybody; a run for which it does not promises nothing, and ``mark`` says why."""
-        return self.noise == "os-csprng" and not self.not_private
+        """Whether noise protects every unit; a run for which it does not states no ε, and ``mark`` says why."""
+        return self.noise == "os-csprng" and not self.unbounded
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether its owner allowed, by name, that no ε bounds what the run tells."""
+        return self.not_private or self.not_dp
 
     @property
     def mark(self) -> str:
-        """The word for a run that promises nothing: its noise came from a seed, or it has none; else empty."""
+        """The word for a run without an ε: no noise, noise from a seed, or enough for secrets alone; else empty."""
         if self.not_private:
             return "NOT PRIVATE"
-        return "" if self.secure else "INSECURE"
+        if self.noise != "os-csprng":
+            return "INSECURE"
+        return "NOT DP" if self.not_dp else ""
+
+    @property
+    def kept_alone(self) -> str:
+        """What stands where an ε would, of a run that protects declared secrets and nothing else; else empty."""
+        return NOT_DP if self.mark == "NOT DP" else ""
+
+    @property
+    def promised_secrecy(self) -> Secrecy | None:
+        """What is promised of declared secrets, unless the noise came from a seed."""
+        return self.secrecy if self.noise == "os-csprng" else None
 
     @property
     def in_process(self) -> bool:
@@ -457,7 +483,8 @@ class PublicPlan(BaseModel):
     def _parts(self, iteration: int) -> range | list[int]:
         """Where the images of each prototype, or at first of each prompt, begin in a class; and how many there are."""
         if iteration:
-            return range(0, self.candidates + 1, self.candidates // self.prototypes)
+            size = self.candidates * self.variations
+            return range(0, size + 1, size // self.prototypes)
         wordings = max(self.wordings, 1)
         return [-(-part * self.initial // wordings) for part in range(wordings + 1)]
 

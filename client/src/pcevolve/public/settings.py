@@ -142,6 +142,23 @@ Lookahead = Annotated[
     ),
     _EVOLUTION,
 ]
+Selection = Annotated[
+    Literal["rank", "prob"],
+    Field(
+        description="How aug-pe chooses by its votes: rank keeps the best; prob draws in proportion to what is left of "
+        "them above --threshold, possibly the same more than once."
+    ),
+    _EVOLUTION,
+]
+Variations = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=100,
+        description="Variations that aug-pe asks for in a round, for each place in the dataset: L - 1 of Aug-PE.",
+    ),
+    _EVOLUTION,
+]
 More = Annotated[
     int,
     Field(
@@ -176,7 +193,7 @@ Threshold = Annotated[
     Field(
         ge=0,
         le=1e6,
-        description="H of Private Evolution, subtracted from noisy votes; in the first iteration.",
+        description="H of Private Evolution and Aug-PE, subtracted from noisy votes; in the first iteration.",
     ),
     _EVOLUTION,
 ]
@@ -214,11 +231,21 @@ NotPrivate = Annotated[
     ),
     _PRIVACY,
 ]
+NotDp = Annotated[
+    bool,
+    Field(
+        description="Allow a method that protects declared secrets and nothing else (secpe-as-noted): no epsilon is "
+        "stated, what is on no list is unprotected, and all that is made says NOT DP for good.",
+    ),
+    _PRIVACY,
+]
+MOST_CELLS = 10_000
+"""Of a class."""
 Cells = Annotated[
     int,
     Field(
         ge=1,
-        le=10_000,
+        le=MOST_CELLS,
         description="Groups of first candidates of each class around which SecPE counts private texts; if not given, "
         "as many as noise leaves something to see in, were there a secret in every text.",
     ),

@@ -148,7 +148,10 @@ def _promised(release: Release) -> str:
     plan = release.plan
     spent = release.guarantee.epsilon_spent
     if spent is None:
-        return f"There is {no_guarantee(plan)}."
+        kept = (
+            f"\n\nMethod `{release.method.name}`: {release.guarantee.statement}." if plan.kept_alone else ""
+        )
+        return f"There is {no_guarantee(plan)}.{kept}"
     events = [event for receipt in release.receipts for event in receipt.events]
     together = in_all(plan, events)
     return (

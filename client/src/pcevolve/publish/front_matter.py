@@ -17,6 +17,14 @@ LIMITS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """Images from which on the next category counts."""
 SHARDS: Final[dict[Form, str]] = {"parquet": "data/*.parquet", "webdataset": "data/*.tar"}
 
+_PROTECTION: Final = {
+    "": "differential-privacy",
+    "NOT PRIVATE": "not-private",
+    "NOT DP": "not-differentially-private",
+    "INSECURE": "insecure-no-privacy",
+}
+"""Tag of a dataset by the mark of its plan."""
+
 
 def front_matter(plan: PublicPlan, images: int, form: Form | None) -> str:
     """Licence, size, tags and title of a dataset; empty for a run of an earlier version, whose card had none.
@@ -43,13 +51,7 @@ def _tags(plan: PublicPlan) -> Iterator[str]:
     """What the dataset is found by, and what must not be overlooked."""
     yield "pcevolve"
     yield "synthetic" if plan.library is None else "public-images"
-    yield (
-        "not-private"
-        if plan.not_private
-        else "differential-privacy"
-        if plan.secure
-        else "insecure-no-privacy"
-    )
+    yield _PROTECTION[plan.mark]
     if plan.in_process:
         yield "no-boundary"
 

@@ -35,6 +35,11 @@ SHOWN = (
     "record, and nothing here shows what became of the images"
 )
 
+NOT_DP = (
+    "NOT DP: the noise of this run was meant for the secrets that its owner listed (--not-dp) and protects them; "
+    "what is on no list is unprotected, and no epsilon bounds what dataset and record tell about it"
+)
+
 
 def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
     """The promise, as plan, method and receipts give it."""
@@ -54,17 +59,18 @@ def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> 
 
 def _statement(plan: PublicPlan, method: Method) -> str:
     """The promise in words, and what it hangs on where no boundary stood around the generator."""
-    said = spoken(method.statement(plan), plan.modality.kind) if plan.secure else no_guarantee(plan)
+    stated = plan.secure or plan.kept_alone
+    said = spoken(method.statement(plan), plan.modality.kind) if stated else no_guarantee(plan)
     return f"{said}; {ON_TRUST}" if plan.in_process else said
 
 
 def no_guarantee(plan: PublicPlan) -> str:
-    """Why a run that promises nothing does not, in words."""
+    """Why a run states no ε, in words."""
     if plan.varies_captions:
         return "none: captions of private images went to the API as prompts without any noise (--not-private)"
-    return (
-        "none: private data had a say without any noise (--not-private)" if plan.not_private else NO_GUARANTEE
-    )
+    if plan.not_private:
+        return "none: private data had a say without any noise (--not-private)"
+    return f"none for every text: the run {plan.kept_alone} (--not-dp)" if plan.kept_alone else NO_GUARANTEE
 
 
 def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
@@ -166,6 +172,8 @@ def marks(plan: PublicPlan) -> list[str]:
     said = [] if plan.noise == "os-csprng" else [seeded]
     if plan.not_private:
         said += _not_private(plan)
+    if plan.kept_alone:
+        said.append(NOT_DP)
     if plan.in_process:
         said.append(NO_BOUNDARY)
     if plan.forgets_insecure:

@@ -17,9 +17,6 @@ from pcevolve.publish.promises import guarantee, how_made, marks
 from pcevolve.transcript.manifest import Guarantee, Manifest, ReleasedImage, TranscriptEnd
 from pcevolve.transcript.reader import RunReader
 
-NOT_PRIVATE = "NOT-PRIVATE"
-"""What the names of files begin with that no noise protects."""
-
 
 @dataclass(frozen=True)
 class Release:
@@ -88,9 +85,10 @@ def released_paths(
 ) -> dict[str, Candidate | Chosen]:
     """Where each image or text of a dataset belongs in the release; one that was chosen twice is there once.
 
-    The name of every file of a run that is not private says so, wherever it is copied to.
+    The name of every file of a run that is not private, or not DP, says so, wherever it is copied to.
     """
-    suffix, mark = medium(plan.modality.kind).suffix, f"{NOT_PRIVATE}-" if plan.not_private else ""
+    suffix = medium(plan.modality.kind).suffix
+    mark = f"{plan.mark.replace(' ', '-')}-" if plan.unbounded else ""
     return {
         f"{label}/{mark}{each.id}{suffix}": each
         for label, of_class in population.items()

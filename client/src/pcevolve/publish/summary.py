@@ -29,6 +29,7 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
         **({} if plan.modality.kind == "image" else {"modality": plan.modality.kind}),
         "marks": marks(plan),
         **promised.model_dump(include={"epsilon_budget", "epsilon_spent", "delta", "relation", "unit"}),
+        **({"promise": plan.kept_alone} if plan.kept_alone else {}),
         **_secrets(plan),
         "iterations": plan.iterations,
         "classes": len(plan.labels),
@@ -43,9 +44,9 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
 
 def _secrets(plan: PublicPlan) -> dict[str, Any]:
     """What is promised of declared secrets; runs of earlier versions, which had no cells, did not say it here."""
-    if plan.secrecy is None or plan.cells is None or not plan.secure:
+    if plan.promised_secrecy is None or plan.cells is None:
         return {}
-    return {"listed_secrets": plan.secrecy.model_dump()}
+    return {"listed_secrets": plan.promised_secrecy.model_dump()}
 
 
 def _usefulness(found: Assessment) -> dict[str, Any]:

@@ -95,11 +95,11 @@ def require_liking(components: Components, folder: RunFolder) -> None:
 def doubts(components: Components, plan: PublicPlan) -> list[str]:
     """Why a run may not be what its owner wants, from public facts; nothing of one that spends nothing.
 
-    Nor of one that is not private: whoever allowed that by name has been told.
+    Nor of one that no epsilon bounds: whoever allowed that by name has been told.
     """
     planned = components.method.planned(plan)
     paid = [event for events in planned.values() for event in events if not event.free]
-    if not paid or plan.not_private:
+    if not paid or plan.unbounded:
         return []
     found = []
     total = epsilon(paid, plan.delta)

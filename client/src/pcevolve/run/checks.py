@@ -47,6 +47,11 @@ GIVEN_UP = (
     "are refused, and all of it says NOT PRIVATE for good. Choose a method with a guarantee, or say --not-private if "
     "these images are public or everybody in them agreed"
 )
+UNLISTED = (
+    "method '{method}' protects the secrets that you list and nothing else: texts without them count as if they were "
+    "public, no epsilon is stated, later runs on the same data are refused, and all of it says NOT DP for good. "
+    "--method secpe keeps the same promise and protects every text; or say --not-dp if what is on no list may be known"
+)
 
 if TYPE_CHECKING:
     from pcevolve.egress.in_process import Generator
@@ -318,6 +323,8 @@ def _budget(settings: RunSettings) -> Budget:
         captions = "captions of private images go to the API as prompts"
         how = captions if chosen.captions else "private images decide without any noise"
         raise UsageError(GIVEN_UP.format(method=settings.method, how=how))
+    if chosen is not None and chosen.not_dp and not settings.not_dp:
+        raise UsageError(UNLISTED.format(method=settings.method))
     if chosen is not None and chosen.captions:
         from pcevolve.run.captioning import require_captioner
 

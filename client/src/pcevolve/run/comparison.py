@@ -90,7 +90,7 @@ def facts(summary: dict[str, Any]) -> dict[str, str]:
     said = (mark.partition(":")[0] for mark in summary.get("marks", ()))
     why = "".join(f", {mark}" for mark in said if mark in ("INSECURE", "NOT PRIVATE"))
     epsilon = (
-        f"no guarantee{why}"
+        summary.get("promise", f"no guarantee{why}")
         if spent is None
         else f"{loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from pcevolve import methods
 from pcevolve.captioners import ImageCaptioner
@@ -20,7 +20,6 @@ from pcevolve.evolve import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.methods import Method, Scope
 from pcevolve.methods.method import AppearanceMode, first_selection
-from pcevolve.privacy import Event
 from pcevolve.private.captioning import CaptioningJudge
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
@@ -34,7 +33,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.run.captioning import captioner_of
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.private_data import read_data
-from pcevolve.run.secrecy import caps, declared
+from pcevolve.run.secrecy import Sampling, caps, declared
 from pcevolve.run.settings import RunSettings
 from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.choosing import Chooser
@@ -83,6 +82,7 @@ class Components:
     engine: Engine = field(default_factory=LocalEngine)
     captioner: ImageCaptioner | None = None
     _capped: list[FloatArray] = field(default_factory=list)
+    _sampling: list[Sampling] = field(default_factory=list)
 
     @classmethod
     def of(cls, run: CheckedRun, told: Told = nobody) -> Components:
@@ -176,7 +176,7 @@ class Components:
             DataError: A private image has no embedding.
             ModelError: The encoder cannot be loaded.
         """
-        self._caps(plan, self.method.planned(plan))
+        self._listed(plan)
         views = self.views  # loads the encoder, even for a control that looks at nothing
         if self.method.compares:
             views.prepare(with_appearances=0 in plan.releases, told=told)
@@ -197,27 +197,43 @@ class Components:
             return CaptioningJudge(self.data, account, self.noise, plan, events[1][0], self.captioner)
         if chooser is None:
             return UniformJudge(account, self.noise, plan)
-        caps = self._caps(plan, events)
         return PrivateJudge(
-            views=self.views if caps is None else replace(self.views, caps=caps),
+            views=replace(self.views, **self._listed(plan)),
             chooser=chooser,
             account=account,
             noise=self.noise,
             events=events,
         )
 
-    def _caps(self, plan: PublicPlan, events: Mapping[int, tuple[Event, ...]]) -> FloatArray | None:
-        """What the secrets on the owner's list leave each private text of a vote.
+    def _listed(self, plan: PublicPlan) -> dict[str, Any]:
+        """What the secrets on the owner's list leave each private text, as fields of the views.
 
         Raises:
             DataError: A secret stands in more texts than the plan says.
         """
         if plan.secrecy is None:
-            return None
+            return {}
+        if self.method.not_dp:
+            sampling = self.sampling(plan)
+            return {"caps": sampling.rates, "sigma": sampling.sigma}
         if not self._capped:
-            event, sources = first_selection(events)[-1], declared(self.settings, plan.secrecy)
+            event = first_selection(self.method.planned(plan))[-1]
+            sources = declared(self.settings, plan.secrecy)
             self._capped.append(caps(sources, self.data, plan.secrecy, event, plan.relation))
-        return self._capped[0]
+        return {"caps": self._capped[0]}
+
+    def sampling(self, plan: PublicPlan) -> Sampling:
+        """How texts with secrets are sampled, where the method does so.
+
+        Raises:
+            DataError: A secret stands in more texts than the plan says.
+        """
+        if not self._sampling:
+            assert plan.secrecy is not None
+            looks = sum(not event.free for events in self.method.planned(plan).values() for event in events)
+            sources = declared(self.settings, plan.secrecy)
+            self._sampling.append(Sampling.of(sources, self.data, plan.secrecy, looks))
+        return self._sampling[0]
 
 
 def _asked_for(settings: RunSettings) -> set[str]:

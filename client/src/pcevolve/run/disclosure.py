@@ -18,7 +18,7 @@ from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
 from pcevolve.public.modalities import Texts
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.secrecy import guessed
+from pcevolve.public.secrecy import NOT_DP, guessed
 from pcevolve.publish import ON_TRUST, assumptions, in_all, marks, no_guarantee, real_images
 from pcevolve.run.components import Components
 
@@ -44,7 +44,8 @@ class PrivateNotes:
     def of(cls, components: Components, plan: PublicPlan, account: Account) -> Self:
         """Look at ledger and data."""
         odd = {**_odd_shots(components, plan), **_passed_over(components.skipped)}
-        return cls(_known(account, plan, _paid(components, plan)), odd)
+        known = {**_known(account, plan, _paid(components, plan)), **_sampled(components, plan)}
+        return cls(known, odd)
 
 
 def disclosure(
@@ -91,10 +92,21 @@ def _worked_on(components: Components) -> dict[str, str]:
 
 def _secrets(plan: PublicPlan) -> dict[str, str]:
     """How often the secrets on the owner's list can be guessed, for whoever guesses more or less beforehand."""
-    if plan.secrecy is None:
+    if plan.secrecy is None or plan.not_dp:
         return {}
     mu = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
     return {"listed secrets": f"{guessed(protection(mu))}; by this release alone"}
+
+
+def _sampled(components: Components, plan: PublicPlan) -> dict[str, str]:
+    """What noise the listed secrets need where texts are sampled, and what guesses at them are worth then."""
+    if not plan.not_dp:
+        return {}
+    sampling = components.sampling(plan)
+    return {
+        "noise": f"of standard deviation {sampling.sigma:.3g} on counts, in {sampling.rounds} releases: it {NOT_DP}",
+        "listed secrets": f"{guessed(sampling.protection)}; by this run alone",
+    }
 
 
 def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
@@ -166,9 +178,10 @@ def _over_runs(account: Account) -> dict[str, str]:
     listed, borne = account.run.terms.secrets, account.borne_by_secrets()
     if listed is None or borne == ():
         return {}
-    if borne is None:
+    if borne is None or account.run.terms.not_dp:
         return {
-            "secrets, all runs": "a run without a guarantee used these data: nothing bounds what all runs together say"
+            "secrets, all runs": "a run that states no epsilon used these data: nothing bounds what all runs together "
+            "say of a secret"
         }
     curve = guessed({prior: most_success_of([*borne, told(listed)], prior) for prior in PRIORS})
     return {"secrets, all runs": f"{curve}; runs with other secrets declared count in full"}
@@ -176,7 +189,7 @@ def _over_runs(account: Account) -> dict[str, str]:
 
 def _selection(plan: PublicPlan, lift: float) -> dict[str, str]:
     """How surely the best are chosen, where noise decides that: some methods choose nothing, and one has no noise."""
-    if plan.varies_noised or plan.not_private:
+    if plan.varies_noised or plan.unbounded:
         return {}
     kind, luck = plan.modality.kind, uniform_lift((), scope_of(plan))
     return {

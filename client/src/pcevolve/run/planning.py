@@ -22,6 +22,7 @@ from pcevolve.public.plan import (
     PublicPlan,
 )
 from pcevolve.public.secrecy import Secrecy
+from pcevolve.public.settings import MOST_CELLS
 from pcevolve.public.wordings import MOST, USUAL
 from pcevolve.run.components import Components
 from pcevolve.run.prompting import prompts_for
@@ -88,7 +89,7 @@ def resolved_plan(
         "unit": components.data.unit_name,
         "iterations": components.iterations,
         "secrecy": (promise := _secrecy(settings, method)),
-        "cells": None if promise is None else _cells(components, promise, initial),
+        "cells": None if promise is None else settings.cells or _cells(components, promise, initial),
         "modality": _modality(components, size, advice),
         "strengths": _strengths(components, advice),
         "initial": initial,
@@ -205,10 +206,10 @@ def _secrecy(settings: RunSettings, method: Method) -> Secrecy | None:
 
 
 def _cells(components: Components, promise: Secrecy, initial: int) -> int:
-    """Most cells of each class: the user's, or what noise leaves something to see in."""
+    """Most cells of each class: what noise leaves something to see in, or one around every candidate as noted."""
     settings, scope = components.settings, components.scope
-    if settings.cells is not None:
-        return settings.cells
+    if components.method.not_dp:
+        return min(initial, MOST_CELLS)
     accesses = components.method.accesses(components.limits.run, scope, settings.calibration, "as-is")
     event = first_selection(accesses)[-1]
     return usual_cells(event, scope, least_share(promise, event, scope.relation), initial)

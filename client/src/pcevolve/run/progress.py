@@ -127,7 +127,7 @@ class RunProgress:
         place = (
             f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
         )
-        told = f"ε {spent:.3g} spent" if self._plan.secure else self._plan.mark
+        told = f"ε {spent:.3g} spent" if self._plan.secure else self._plan.kept_alone or self._plan.mark
         stage = f"{self._title}: {place}, {told}"
         self._bar.update(self._task, completed=self._done, description=stage)
         if not self._console.is_terminal and time.monotonic() - self._said > LINE_SECONDS:
@@ -222,7 +222,7 @@ def _usefulness(found: dict[str, Any] | None, kind: Kind) -> dict[str, str]:
 
 def _spent(summary: dict[str, Any]) -> str:
     if summary["epsilon_spent"] is None:
-        return "no guarantee: the noise came from a seed"
+        return str(summary.get("promise", "no guarantee: the noise came from a seed"))
     return (
         f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
         f"(delta {summary['delta']:g}, {summary['relation']})"

@@ -67,9 +67,9 @@ Epsilon = Annotated[
 MethodName = Annotated[
     str,
     Field(
-        description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, pcevolve, pcevolve-g, "
-        "pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, dpimg (noised private images), random (control), t2i (no "
-        "evolution), le (the same, a prompt for each image), rf or gcap (NOT PRIVATE)."
+        description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, secpe-as-noted (NOT "
+        "DP), pcevolve, pcevolve-g, pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, dpimg (noised private images), "
+        "random (control), t2i (no evolution), le (the same, a prompt for each image), rf or gcap (NOT PRIVATE)."
     ),
     Setting(Panel.MOST_USED, public=True),
 ]
@@ -236,6 +236,8 @@ class RunSettings(BaseModel):
     threshold: public.Threshold | None = None
     threshold_end: public.ThresholdEnd | None = None
     votes: public.Votes | None = None
+    selection: public.Selection | None = None
+    variations: public.Variations | None = None
     class_counts: public.ClassCounts = False
     not_private: public.NotPrivate = False
     captioner: Annotated[
@@ -266,6 +268,7 @@ class RunSettings(BaseModel):
         ),
         Setting(Panel.PRIVACY),
     ] = False
+    not_dp: public.NotDp = False
     cells: public.Cells | None = None
     tau: public.Tau | None = None
     shots: public.Shots = 10
@@ -398,8 +401,8 @@ class RunSettings(BaseModel):
     forget_insecure: Annotated[
         bool,
         Field(
-            description="Leave runs on these data out of the sum whose noise came from a seed (INSECURE) or that had "
-            "none (NOT PRIVATE); card and report say so."
+            description="Leave runs on these data out of the sum whose noise came from a seed (INSECURE), that had "
+            "none (NOT PRIVATE) or enough for secrets alone (NOT DP); card and report say so."
         ),
         Setting(Panel.PRIVACY, public=True),
     ] = False

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.errors import StoppedError
 from pcevolve.ledger.ledger import Account
+from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.folder import RunFolder
@@ -25,12 +27,18 @@ def stopped_midway(root: Path, plan: PublicPlan, account: Account) -> StoppedErr
     """About a run that was stopped on its way; what it has spent is asked of the ledger."""
     receipts = account.receipts()
     events = [event for receipt in receipts for event in receipt.events]
-    spent = loss(epsilon(events, plan.delta)) if plan.secure else f"{plan.mark}, no"
     return StoppedError(
-        f"stopped: {spent} of epsilon {float(plan.budget.epsilon):g} is spent, on {len(receipts)} of "
-        f"{len(plan.releases)} releases; all of it is on record",
+        f"stopped: {_spent(plan, events)}, on {len(receipts)} of {len(plan.releases)} releases; all of it is on record",
         _go_on(root),
     )
+
+
+def _spent(plan: PublicPlan, events: Sequence[Event]) -> str:
+    """What was spent, or what the run protects where no ε says it."""
+    if plan.kept_alone:
+        return f"what it released {plan.kept_alone}"
+    spent = loss(epsilon(events, plan.delta)) if plan.secure else f"{plan.mark}, no"
+    return f"{spent} of epsilon {float(plan.budget.epsilon):g} is spent"
 
 
 def _go_on(root: Path) -> str:

@@ -25,6 +25,7 @@ from pcevolve.selectors.joint import Joint
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.noised import Noised
 from pcevolve.selectors.resembling import Resembling
+from pcevolve.selectors.sampled import SampledCells
 from pcevolve.selectors.scene import Measurement, Measurer, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.votes import ExponentialVotes, Votes
 
@@ -38,6 +39,7 @@ SELECTORS: Mapping[str, Callable[[], Selector]] = {
     "noisy-argmax": partial(NoisyArgmax, calibrated),
     "votes": Votes,
     "cells": Cells,
+    "sampled-cells": SampledCells,
     "votes-rank": partial(Votes, ranked=True),
     "votes-em": ExponentialVotes,
     "joint": Joint,

@@ -103,7 +103,17 @@ def _anchors(scene: Scene, sizes: IntArray) -> tuple[FloatArray, ...]:
         sizes: int64 ``(classes,)``: how many of them are the first.
     """
     firsts = [pool[:size] for pool, size in zip(scene.pools, sizes, strict=True)]
-    return tuple(first if scene.cells is None else _grouped(first, scene.cells) for first in firsts)
+    return anchors_of(firsts, scene.cells)
+
+
+def anchors_of(firsts: Sequence[FloatArray], cells: int | None) -> tuple[FloatArray, ...]:
+    """Around what there is a cell, of each class: its first candidates, or the centres of groups of them.
+
+    Args:
+        firsts: Of each class, the first candidates' embeddings.
+        cells: Most groups of each class; None for one of every candidate.
+    """
+    return tuple(first if cells is None else _grouped(first, cells) for first in firsts)
 
 
 def _grouped(first: FloatArray, count: int) -> FloatArray:

@@ -133,6 +133,8 @@ class Chooser:
             votes=plan.votes,
             tau=plan.tau,
             cells=plan.cells,
+            first=plan.initial,
+            drawn=plan.selection == "prob",
             frame=self._frame,
             public=self._public if self.plan.joined_frame else None,
         )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.dp.sensitivity import JOINT_NORM
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.public.settings import TAU
@@ -37,7 +38,9 @@ class PrivateEmbeddings:
         targets: int64 ``(images,)``: indices of their classes.
         units: int64 ``(images,)``: equal numbers are one privacy unit.
         search: Finds the nearest candidates of some of them; where, and on how many machines, changes no answer.
-        caps: float64 ``(images,)`` in [0, 1]: what the secrets that each holds leave it of a vote; None for all of it.
+        caps: float64 ``(images,)`` in [0, 1]: what the secrets that each holds leave it of a vote, or with what
+            probability it is sampled in a round; None for all of it, and for always.
+        sigma: Standard deviation of the noise that their secrets need where they are sampled; None where they are not.
     """
 
     embeddings: Embeddings
@@ -45,6 +48,7 @@ class PrivateEmbeddings:
     units: IntArray
     search: Search = nearest_of_some
     caps: FloatArray | None = None
+    sigma: float | None = None
 
     def __repr__(self) -> str:
         """Nothing about the data."""
@@ -62,6 +66,17 @@ class PrivateEmbeddings:
     def capped(self) -> FloatArray:
         """What is left of each image's vote, float64 ``(images,)``."""
         return np.ones(len(self)) if self.caps is None else rounded_down(self.caps)
+
+    @property
+    def sigma_of_secrets(self) -> float:
+        """Standard deviation of the noise that secrets need where who holds one is sampled; the least without secrets.
+
+        Raises:
+            ValueError: Images hold secrets, and nobody said what these need.
+        """
+        if self.sigma is None and self.caps is not None:
+            raise ValueError("images hold secrets, and no noise is said that they need")
+        return self.sigma or JOINT_NORM
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
         """What each of an image's votes counts so that a unit's vector of votes has an L2 norm of at most 1.
@@ -94,11 +109,13 @@ class Scene:
         seed: For public randomness.
         relation: Neighbour relation under which the events' parameters hold.
         threshold: H, subtracted from noisy votes.
+        drawn: Whether a selector that keeps the best draws by its votes instead.
         frame: Public frame for class means; None where candidates have a say in it.
         public: What the encoder knows of public images, to be joined with the candidates; None if it has no say.
         votes: How many of its nearest candidates an image votes for, q.
         tau: τ of PCEvolve's similarity calibrator.
         cells: Most cells of each class; None for one around every first candidate.
+        first: How many candidates of each class were the first; None if all are.
     """
 
     labels: tuple[str, ...]
@@ -115,6 +132,12 @@ class Scene:
     votes: int = 1
     tau: float = TAU
     cells: int | None = None
+    first: int | None = None
+    drawn: bool = False
+
+    def first_of(self, target: int) -> FloatArray:
+        """Embeddings of the first candidates of a class."""
+        return self.pools[target][: self.first]
 
     @cached_property
     def coordinates(self) -> Frame:

@@ -39,7 +39,7 @@ class Votes:
     numbers of units by class, which add up to 1; of two events, the first pays for these.
 
     Attributes:
-        ranked: Whether the candidates with most votes are picked, each once, whatever H is, and none is drawn.
+        ranked: Whether the candidates with most votes are picked, each once, unless the scene says that they are drawn.
     """
 
     ranked: bool = False
@@ -98,9 +98,10 @@ class Votes:
 
     def _parents(self, votes: FloatArray, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
-        if self.ranked:
-            return np.resize(entrants[np.argsort(-votes[entrants], kind="stable")], scene.wanted)
         kept = np.maximum(votes[entrants] - scene.threshold, 0.0)
+        if self.ranked and not scene.drawn:
+            best = kept if scene.threshold else votes[entrants]  # without H, votes below 0 have an order too
+            return np.resize(entrants[np.argsort(-best, kind="stable")], scene.wanted)
         weights = kept / kept.sum() if kept.sum() > 0 else None
         return np.asarray(scene.random(target).choice(entrants, scene.wanted, p=weights), dtype=np.int64)
 

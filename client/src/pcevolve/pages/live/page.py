@@ -128,7 +128,7 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
             or "none: it follows from earlier ones"
         )
         what = f"{named} {_named(plan)}" if receipt.iteration else LOOK
-        spent = loss(epsilon(events, plan.delta)) if plan.secure else plan.mark
+        spent = loss(epsilon(events, plan.delta)) if plan.secure else plan.kept_alone or plan.mark
         rows.append(Release(receipt.iteration, what, mechanisms, spent))
     return reversed(rows)
 

@@ -126,6 +126,12 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
             "Private images, file names and embeddings. But dataset and record hold numbers that were computed from "
             "them without noise: they are NOT PRIVATE. The provider got prompts alone."
         )
+    if plan.kept_alone:
+        return (
+            "Private images, file names and embeddings. But the releases that are priced below were noised for listed "
+            f"secrets alone, and tell of all else what they tell: the run {plan.kept_alone}. The provider sees of them "
+            f"{seen}; dataset and record hold them as numbers too."
+        )
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         "Private images, file names, embeddings, and whatever else was computed from private images, but for the "
@@ -133,10 +139,17 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
     )
 
 
+def _guesses(plan: PublicPlan) -> str:
+    """What a guess at a listed secret is worth, in words; nothing where none is listed."""
+    return "" if plan.promised_secrecy is None else f"each of these is {plan.promised_secrecy.words}"
+
+
 def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     """The privacy loss as an attacker's odds."""
     if plan.not_private:
         return Odds("No bound.", "There was no noise: whoever reads the record may be right every time.")
+    if plan.kept_alone:
+        return Odds(f"No bound for a {plan.modality.kind}.", f"The run {plan.kept_alone}: {_guesses(plan)}.")
     if not plan.secure:
         return Odds(
             "No bound.", "The noise came from a seed: whoever knows the seed can be right every time."

@@ -1,0 +1,162 @@
+"""Noise under which listed secrets keep their promise where records are sampled by round (SecPE, SecretNoise).
+
+Without a secret its records are left out, with it each is sampled with a probability of its own. Whoever guesses a
+secret with probability p beforehand, by whatever prior, guesses it with at most B(p): the blow-up function is concave,
+and what is released without the records does not depend on the secret's value. B is computed from a distribution of
+the privacy loss whose values are rounded up, and what lies beyond its grid counts as lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import logsumexp, ndtr
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.dp.secrecy import secret_budget
+from pcevolve.dp.sensitivity import JOINT_NORM
+
+STEP = 1e-3
+"""Of a loss, in nats, to multiples of which it is rounded up."""
+PIECES = 10_000
+"""Into which the line is cut."""
+WIDTH = 12.0
+"""Standard deviations beyond which everything counts as lost."""
+DIGITS = 1e-3
+"""Share of the least noise by which more of it may be taken."""
+MOST_LOSS = 64.0
+"""Nats of one round: a larger loss counts as lost, and one below its negative is rounded up to that."""
+_FAR = 600.0
+"""A loss beyond which its exponential is as good as infinite, in nats."""
+_TRANSFORM = 1e-12
+"""More than what a Fourier transform loses of a probability."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What one secret's records do to rounds of noisy numbers that each of them moves by at most 1, if it is sampled.
+
+    With the secret a round's number is N(how many of them are sampled, sigma²), without it N(0, sigma²). Vectors of
+    norm 1 in whatever directions tell less (Choquette-Choo et al. 2024, mixtures of Gaussians).
+
+    Attributes:
+        rates: Probabilities with which each is sampled in a round.
+        rounds: How many.
+        sigma: Standard deviation of the noise.
+    """
+
+    rates: tuple[float, ...]
+    rounds: int
+    sigma: float
+
+    @cached_property
+    def sampled(self) -> FloatArray:
+        """Probabilities that 0, 1, ... of them are sampled in a round, float64 ``(records + 1,)``."""
+        found = np.ones(1)
+        for rate in self.rates:
+            found = np.convolve(found, [1 - rate, rate])
+        return found
+
+    def loss(self, numbers: FloatArray) -> FloatArray:
+        """Log-likelihood ratio of one round's number; it grows with the number."""
+        count = np.arange(len(self.sampled))
+        terms = (2 * np.multiply.outer(numbers, count) - count**2) / (2 * self.sigma**2)
+        with np.errstate(divide="ignore"):  # a number that is never sampled has no part in the sum
+            return np.asarray(logsumexp(terms + np.log(self.sampled), axis=-1))
+
+    @cached_property
+    def losses(self) -> tuple[FloatArray, FloatArray, float]:
+        """Losses of all rounds with the secret, never rounded down: values, probabilities, and that of no bound."""
+        edges = np.linspace(-WIDTH * self.sigma, len(self.rates) + WIDTH * self.sigma, PIECES + 1)
+        below = ndtr(np.subtract.outer(edges, np.arange(len(self.sampled))) / self.sigma)
+        upper = self.loss(edges[1:])
+        bounded = upper <= MOST_LOSS
+        mass = np.diff(below @ self.sampled)[bounded]
+        places = np.ceil(upper[bounded].clip(-MOST_LOSS) / STEP).astype(np.int64)
+        lowest = int(places[0])
+        one = np.bincount(places - lowest, mass)
+        size = 1 << math.ceil(math.log2(self.rounds * len(one)))
+        several = np.fft.irfft(np.fft.rfft(one, size) ** self.rounds, size).clip(0)
+        lost = max(0.0, 1 - float(mass.sum()) ** self.rounds) + _TRANSFORM
+        return (np.arange(size) + self.rounds * lowest) * STEP, several, lost
+
+    def success(self, prior: float) -> float:
+        """B: the most probability with which the secret is guessed, by its prior; not below the truth.
+
+        ``inf [α p + H_α]`` over α, H_α being the hockey-stick divergence.
+
+        Args:
+            prior: p, in (0, 1).
+        """
+        values, mass, lost = self.losses
+        ratio = np.exp(values.clip(-_FAR, _FAR))
+        # For each loss that is a threshold: everything above it is won, and costs prior times its ratio.
+        won = np.cumsum(mass[::-1])[::-1]
+        shrunk = np.cumsum((mass / ratio)[::-1])[::-1]
+        return float(min(1.0, (ratio * prior + won - ratio * shrunk).min() + lost))
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """One secret, as far as its noise depends on it.
+
+    Attributes:
+        rates: With which each of its records is sampled in a round, the largest first.
+        prior: p, in (0, 1).
+        bound: r, in (p, 1).
+    """
+
+    rates: tuple[float, ...]
+    prior: float
+    bound: float
+
+    @property
+    def floor(self) -> float:
+        """Noise under which a record that is sampled for certain, in one round, keeps the promise by that round.
+
+        Without it no noise at all would do for whoever is hardly ever sampled, and give away whoever is.
+        """
+        return JOINT_NORM / min(1.0, secret_budget(self.prior, self.bound))
+
+    def kept(self, rounds: int, sigma: float) -> bool:
+        """Whether noise of this standard deviation keeps the promise, of numbers that a record moves by JOINT_NORM."""
+        return self.success(rounds, sigma, self.prior) <= self.bound
+
+    def success(self, rounds: int, sigma: float, prior: float) -> float:
+        """The most probability with which it is guessed, by a prior."""
+        return Sampled(self.rates, rounds, sigma / JOINT_NORM).success(prior)
+
+    def covers(self, other: Exposed) -> bool:
+        """Whether noise that is enough for this secret is for another, which has no larger rate at any place."""
+        alike = (self.prior, self.bound) == (other.prior, other.bound) and len(self.rates) >= len(other.rates)
+        return alike and all(mine >= theirs for mine, theirs in zip(self.rates, other.rates, strict=False))
+
+
+def smallest_sigma(secrets: Iterable[Exposed], rounds: int) -> float:
+    """The least standard deviation that keeps the promise of every secret, by bisection, rounded up.
+
+    Args:
+        secrets: All of them; those of which no record is ever sampled need none.
+        rounds: Releases, in each of which records are sampled anew.
+    """
+    found, covering = JOINT_NORM, list[Exposed]()
+    for each in sorted({each for each in secrets if any(each.rates)}, key=lambda each: -sum(each.rates)):
+        if not any(known.covers(each) for known in covering):
+            covering.append(each)
+            found = _enough(each, rounds, max(found, each.floor))
+    return found
+
+
+def _enough(secret: Exposed, rounds: int, least: float) -> float:
+    """The least noise that is enough for a secret and not below ``least``."""
+    low = high = least
+    while not secret.kept(rounds, high):
+        low, high = high, 2 * high
+    while high - low > DIGITS * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if secret.kept(rounds, middle) else (middle, high)
+    return high
