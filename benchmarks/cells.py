@@ -35,7 +35,7 @@ from pcevolve.modality.texts.reading import plain
 from pcevolve.privacy import Budget, Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.terms import load_terms
-from pcevolve.public.plan import TEXT_TEMPLATE
+from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.wordings import filled
 from pcevolve.run.private_data import SPLIT_SEED

@@ -30,7 +30,8 @@ from benchmarks.selectors.trial import Watch, model, planned, ran, scores
 from benchmarks.split import SETS
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.modality.images.appearance import appearance_in, developed
-from pcevolve.public.plan import TEMPLATE, PublicPlan
+from pcevolve.public.fields import TEMPLATE
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.wordings import filled
 
 WORDS = {

@@ -17,7 +17,8 @@ import torch
 from PIL import Image
 
 from pcevolve.evolve import Ask
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Noised
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.loading import load

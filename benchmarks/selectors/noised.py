@@ -20,7 +20,7 @@ from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.public.plan import TEMPLATE
+from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.wordings import filled
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.generator import Recipe, Task

@@ -34,8 +34,9 @@ from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, UniformJudge
 from pcevolve.private.views import PrivateViews
+from pcevolve.public.calls import Call
 from pcevolve.public.modalities import Images
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.choosing import Chooser

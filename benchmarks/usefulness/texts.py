@@ -22,7 +22,7 @@ from pcevolve.bench.text_studies import WORLDS
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.ngrams import hashed_ngrams
 from pcevolve.private.terms import load_terms
-from pcevolve.public.plan import TEXT_TEMPLATE
+from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve_server.phrases.loading import load
 from pcevolve_server.phrases.model import Phrases
 from pcevolve_server.settings import ModelSettings

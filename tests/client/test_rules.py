@@ -7,7 +7,8 @@ import hashlib
 
 import pytest
 
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.rules import (
     ItsCaption,

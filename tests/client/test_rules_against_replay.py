@@ -17,9 +17,11 @@ from pcevolve.evolve import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
+from pcevolve.public.calls import Call
 from pcevolve.public.captions import texts_in
+from pcevolve.public.fields import Extension
 from pcevolve.public.noised import files_in
-from pcevolve.public.plan import Call, Extension, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
 from pcevolve.rules import ItsCaption, ItsPrompt, OneImage, Refusal, ReleasedNoised, RunState, Verdict
 from pcevolve.transcript import RunLayout, RunReader

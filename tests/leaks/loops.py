@@ -18,7 +18,8 @@ from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
 from pcevolve.evolve import Evolved, Watcher, evolve
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho
 from pcevolve.run import execution
 from pcevolve.transcript.bodies import Bodies

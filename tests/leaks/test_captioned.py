@@ -16,9 +16,10 @@ from pcevolve.audit import Audit, audit
 from pcevolve.errors import ClientError, EgressError
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
+from pcevolve.public.calls import Call
 from pcevolve.public.captioning import digest_of, measurement_of
 from pcevolve.public.captions import choices_of
-from pcevolve.public.plan import Call, Extension
+from pcevolve.public.fields import Extension
 from pcevolve.public.release import Captioned, Choice, Chosen, Noised, PublicEcho, Query, Receipt
 from pcevolve.transcript import RunReader
 from support.captioned import Saying, captioned_plan, captioned_run, open_captioned

@@ -16,7 +16,9 @@ from pcevolve.egress.gate import Gate
 from pcevolve.errors import ClientError, EgressError
 from pcevolve.evolve import evolve
 from pcevolve.privacy import Event
-from pcevolve.public.plan import Call, Extension, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.fields import Extension
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, PublicEcho, Receipt
 from pcevolve.transcript import RunReader, Transcript
 from support.extended import OnRecord, reopened

@@ -22,8 +22,8 @@ from pcevolve.methods import method
 from pcevolve.modality.images.arrays import levels, values_of
 from pcevolve.privacy import Event
 from pcevolve.private.noising import NoisingJudge
+from pcevolve.public.calls import Call
 from pcevolve.public.noised import choices_of, files_in, measurement_of, png, shape_of
-from pcevolve.public.plan import Call
 from pcevolve.public.release import Candidate, Choice, Chosen, Noised, Prototype, PublicEcho, Query, Receipt
 from support.noised import noised_plan, noised_run, open_noised, private_images
 from support.provider import FakeProvider

@@ -18,7 +18,9 @@ from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.evolve import Generator
 from pcevolve.providers import DIALECTS
 from pcevolve.providers.dialect import WireRequest
-from pcevolve.public.plan import Call, Extension, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.fields import Extension
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Captioned, Noised, Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
 

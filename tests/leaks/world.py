@@ -15,7 +15,7 @@ from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Dialect
-from pcevolve.public.plan import Call
+from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
 from support.in_turn import InTurn
 from support.provider import FakeProvider, ok

@@ -15,7 +15,7 @@ from pcevolve.ledger.ledger import Ledger
 from pcevolve.methods import method
 from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
-from pcevolve.public.plan import Extension
+from pcevolve.public.fields import Extension
 from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.transcript import RunReader, Transcript

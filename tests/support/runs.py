@@ -23,7 +23,8 @@ from pcevolve.pages.report import write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary

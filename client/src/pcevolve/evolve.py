@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from pcevolve.public.calls import Call
 from pcevolve.public.class_sizes import in_proportion
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Captioned, Noised, Prototype, PublicEcho, Query, Receipt
 
 Population = Mapping[str, tuple[Candidate, ...]]

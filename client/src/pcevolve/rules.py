@@ -24,7 +24,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, TypeAlias
 
-from pcevolve.public.plan import Call, PublicPlan, Purpose
+from pcevolve.public.calls import Call, Purpose
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen, Held, Receipt
 
 

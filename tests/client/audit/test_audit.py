@@ -12,7 +12,7 @@ import pytest
 from pcevolve.audit import audit
 from pcevolve.audit.checks import _leftovers
 from pcevolve.pages.preview import write_preview
-from pcevolve.public.plan import Extension
+from pcevolve.public.fields import Extension
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.examples import examples

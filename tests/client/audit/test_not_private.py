@@ -19,7 +19,8 @@ from pcevolve.ledger.ledger import Ledger, Limits, Paid, PrivateUnit, Terms
 from pcevolve.methods import method
 from pcevolve.pages.wire.prices import in_words
 from pcevolve.privacy import Budget, Event
-from pcevolve.public.plan import Extension, PublicPlan
+from pcevolve.public.fields import Extension
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query
 from pcevolve.rules import Refusal, RunState
 from pcevolve.selectors.resembling import Resembling

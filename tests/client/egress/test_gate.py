@@ -23,7 +23,7 @@ from pcevolve.errors import (
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
 from pcevolve.providers.getimg import GetimgDialect
-from pcevolve.public.plan import Call
+from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok, png

@@ -12,7 +12,7 @@ from PIL import Image
 
 import pcevolve
 from pcevolve.cli.main import main
-from pcevolve.public.plan import IN_PROCESS
+from pcevolve.public.fields import IN_PROCESS
 from support.folders import events
 from support.provider import png
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.privacy import Event
-from pcevolve.public.plan import Earlier
+from pcevolve.public.fields import Earlier
 from pcevolve.publish import in_all
 from support.accounts import ONE, account, images, outcome, paid, patients, query
 from support.runs import small_plan

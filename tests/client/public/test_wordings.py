@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.public.plan import TEMPLATE
+from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.wordings import MOST, filled, shown, usual_prompts
 
 

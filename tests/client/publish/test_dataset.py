@@ -12,7 +12,7 @@ from PIL.PngImagePlugin import PngInfo
 from pcevolve.methods import method
 from pcevolve.modality.images.cleaning import clean_image
 from pcevolve.privacy import Event
-from pcevolve.public.plan import Earlier
+from pcevolve.public.fields import Earlier
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.publish import Release, assumptions, card, publish
 from pcevolve_shared import images

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve.errors import spelled_out
+from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.library import Library, Licence
-from pcevolve.public.plan import IN_PROCESS
 from pcevolve.publish.front_matter import front_matter
 from support.runs import small_plan
 

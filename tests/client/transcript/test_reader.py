@@ -10,7 +10,7 @@ import pytest
 from pcevolve.audit import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
 from pcevolve.pages.report import rewritten_report
-from pcevolve.public.plan import Extension
+from pcevolve.public.fields import Extension
 from pcevolve.run.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
 from pcevolve.transcript.layout import KINDS

@@ -14,7 +14,8 @@ from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Prototype, PublicEcho
 from pcevolve.transcript.log import Transcript
 from support.plans import changed

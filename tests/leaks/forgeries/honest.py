@@ -15,7 +15,8 @@ from pcevolve.audit import audit, wire_page_finding
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import Encoder, frame_digest
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.public.plan import Extension, PublicPlan
+from pcevolve.public.fields import Extension
+from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import RunReader
 from support.extended import extended_run
 from support.paid import encoder, paid_run

@@ -25,7 +25,8 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from pcevolve.egress.transport import Incoming
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript.log import Entry
 from pcevolve.transcript.records import (
     BALANCE_SLOT,

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pcevolve.evolve import Pool, Population, joined
+from pcevolve.public.calls import Call
 from pcevolve.public.class_sizes import in_proportion
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 
 

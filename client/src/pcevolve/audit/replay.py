@@ -24,9 +24,10 @@ from pcevolve.egress.links import follow, of_bearable_size
 from pcevolve.egress.transport import HIDDEN, Address, Outgoing
 from pcevolve.errors import ClientError, ProviderReplyError
 from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.public.calls import Call
 from pcevolve.public.captions import texts_in
 from pcevolve.public.noised import files_in
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies

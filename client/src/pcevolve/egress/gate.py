@@ -32,7 +32,9 @@ from pcevolve.errors import (
 )
 from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
-from pcevolve.public.plan import Call, Extension, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.fields import Extension
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Captioned, Held, Noised, Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.log import Transcript

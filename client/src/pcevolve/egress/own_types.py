@@ -12,7 +12,7 @@ from typing import Final
 
 from pcevolve.errors import EgressError
 from pcevolve.privacy import Event
-from pcevolve.public.plan import Call
+from pcevolve.public.calls import Call
 from pcevolve.public.release import (
     Candidate,
     Captioned,

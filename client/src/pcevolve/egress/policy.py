@@ -19,9 +19,11 @@ from pcevolve.egress.own_types import require_own_type
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.public.calls import Call
 from pcevolve.public.captions import texts_in
+from pcevolve.public.fields import Extension
 from pcevolve.public.noised import files_in
-from pcevolve.public.plan import Call, Extension, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Captioned, Chosen, Held, Noised, Prototype, PublicEcho, Receipt
 from pcevolve.rules import CARRIES, ItsCaption, ItsPrompt, NoImage, OneImage, Refusal, RunState, Verdict
 

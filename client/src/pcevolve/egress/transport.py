@@ -18,7 +18,7 @@ from pcevolve.egress.bounds import bounded, most_bytes, mostly_images
 from pcevolve.egress.deadline import Deadline
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Scheme, WireRequest
-from pcevolve.public.plan import IN_PROCESS
+from pcevolve.public.fields import IN_PROCESS
 from pcevolve.transcript.records import FailureReason, Header
 
 CONNECT_SECONDS = 10.0

@@ -13,7 +13,7 @@ from rich.console import Console
 from pcevolve.errors import UsageError
 from pcevolve.interface.provider import LOCAL, Provider
 from pcevolve.interface.result import Result
-from pcevolve.public.plan import IN_PROCESS
+from pcevolve.public.fields import IN_PROCESS
 from pcevolve.run.checks import checked
 from pcevolve.run.components import Generator
 from pcevolve.run.progress import Audience, Tell, error_console, nobody

@@ -22,8 +22,8 @@ from pcevolve.ledger.listed import borne
 from pcevolve.ledger.others import Burden, Concerned, OtherRuns
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
+from pcevolve.public.fields import Earlier
 from pcevolve.public.figures import loss, upwards
-from pcevolve.public.plan import Earlier
 from pcevolve.public.release import Choice, Query, Receipt
 
 INSECURE_BEFORE = (

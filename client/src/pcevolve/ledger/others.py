@@ -14,7 +14,7 @@ from pcevolve.ledger.entries import Enrolment, Entries
 from pcevolve.ledger.overlap import Exposure, Reach, exposures, largest_group
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Event
-from pcevolve.public.plan import Earlier
+from pcevolve.public.fields import Earlier
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from pcevolve.providers.dialect import (
     parsed,
     received_images,
 )
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images, limits
 
 TEXT_TO_IMAGE = "/sdapi/v1/txt2img"

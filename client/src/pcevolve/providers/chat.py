@@ -11,7 +11,8 @@ from pcevolve.modality.texts.blanks import blanked
 from pcevolve.modality.texts.reading import read
 from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest, counted, json_body, no_model, parsed
 from pcevolve.providers.faults import Reason
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits, wire
 from pcevolve_shared.blanks import question
 

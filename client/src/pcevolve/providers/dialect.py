@@ -12,8 +12,9 @@ from pydantic import BaseModel, ValidationError
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
+from pcevolve.public.calls import Call
 from pcevolve.public.library import Library
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)

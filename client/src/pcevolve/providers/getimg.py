@@ -19,8 +19,9 @@ from pcevolve.providers.dialect import (
     received_images,
 )
 from pcevolve.providers.faults import Reason
+from pcevolve.public.calls import Call
 from pcevolve.public.library import Count, Library, Licence, LicenceFile, one_line, readable
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import Digest, Guidance, Steps, Strength
 from pcevolve_shared import images, limits, wire
 

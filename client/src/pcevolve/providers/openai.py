@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.providers.dialect import Dialect, WireRequest, json_body, parsed, received_images
 from pcevolve.providers.faults import Reason
 from pcevolve.providers.multipart import form
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits, wire
 
 

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers.dialect import Dialect, WireRequest, counted, json_body, parsed, shifted
 from pcevolve.providers.faults import Reason
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images, wire
 
 USER_INFO = "/v1/user/info"

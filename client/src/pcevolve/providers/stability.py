@@ -19,7 +19,8 @@ from pcevolve.providers.dialect import (
 )
 from pcevolve.providers.faults import Reason
 from pcevolve.providers.multipart import form
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits
 
 GENERATE = "/v2beta/stable-image/generate/sd3"

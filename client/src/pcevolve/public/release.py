@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from pcevolve.errors import EgressError
 from pcevolve.privacy import Event, Relation
-from pcevolve.public.plan import Call
+from pcevolve.public.calls import Call
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from pcevolve.ledger.units import SINGLE
 from pcevolve.methods.method import Method
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.privacy import Event
+from pcevolve.public.fields import Extension
 from pcevolve.public.figures import loss
 from pcevolve.public.modalities import spoken
-from pcevolve.public.plan import Extension, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.manifest import Guarantee
 

@@ -25,9 +25,9 @@ from pcevolve.private.sources import (
     parse_source,
     require_folder,
 )
+from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import flag, options_of
-from pcevolve.public.plan import IN_PROCESS
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.settings import REST, RunSettings, ledger_volume
 

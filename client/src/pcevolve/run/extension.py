@@ -26,8 +26,9 @@ from pcevolve.methods.method import CREATES, VARIES
 from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
+from pcevolve.public.fields import MOST_EXTENSIONS, Extension
 from pcevolve.public.options import checked
-from pcevolve.public.plan import MOST_EXTENSIONS, Extension, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, marks, publish, write_summary
 from pcevolve.run.approval import approve_requests

@@ -10,17 +10,17 @@ from pcevolve.methods import METHODS
 from pcevolve.methods.cells import usual_cells
 from pcevolve.methods.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.providers.dialect import Advice, ModelSize
-from pcevolve.public.library import Library
-from pcevolve.public.modalities import Kind
-from pcevolve.public.options import checked, flag
-from pcevolve.public.plan import (
+from pcevolve.public.fields import (
     TEMPLATE,
     TEXT_TEMPLATE,
     UNLABELLED_TEMPLATE,
     UNLABELLED_TEXT_TEMPLATE,
     Earlier,
-    PublicPlan,
 )
+from pcevolve.public.library import Library
+from pcevolve.public.modalities import Kind
+from pcevolve.public.options import checked, flag
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.settings import MOST_CELLS
 from pcevolve.public.wordings import MOST, USUAL

@@ -23,9 +23,10 @@ from rich.table import Table
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.privacy import Event
+from pcevolve.public.calls import Call
 from pcevolve.public.figures import loss
 from pcevolve.public.modalities import Kind
-from pcevolve.public.plan import Call, PublicPlan
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.usefulness import Assessment

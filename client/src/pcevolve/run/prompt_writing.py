@@ -13,8 +13,8 @@ from pcevolve.durable import write_durably
 from pcevolve.egress.chat import Chat
 from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.labels import label_faults
-from pcevolve.public.plan import TEMPLATE
 from pcevolve.public.wordings import MOST, filled, usual_prompts
 from pcevolve.run.prompting import written
 

@@ -16,8 +16,8 @@ from pcevolve.durable import write_durably
 from pcevolve.encoders.choice import AUTO
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
+from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.options import Panel, Setting, checked
-from pcevolve.public.plan import TEMPLATE
 from pcevolve.transcript.layout import Form
 
 USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5

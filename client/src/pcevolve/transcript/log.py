@@ -19,7 +19,8 @@ from pydantic import ValidationError
 
 from pcevolve.durable import sync_folder
 from pcevolve.errors import TranscriptError
-from pcevolve.public.plan import MOST_EXTENSIONS, PublicPlan
+from pcevolve.public.fields import MOST_EXTENSIONS
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.layout import BODIES, LOG, not_a_run

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 
-from pcevolve.public.plan import Extension, PublicPlan
+from pcevolve.public.fields import Extension
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
 from pcevolve.public.usefulness import Assessment

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, TypeAlias
 
-from pcevolve.public.plan import Call, PublicPlan, Purpose
+from pcevolve.public.calls import Call, Purpose
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.records import (
     BALANCE_SLOT,

@@ -17,7 +17,8 @@ from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.pages.report.brief import Brief, _days
 from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.privacy import Event
-from pcevolve.public.plan import IN_PROCESS, Earlier, PublicPlan
+from pcevolve.public.fields import IN_PROCESS, Earlier
+from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import RunReader
 from support.runs import small_plan
 

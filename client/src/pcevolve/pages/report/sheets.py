@@ -9,7 +9,9 @@ from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.pages import Picture, picture
 from pcevolve.pages.report.prompts import Shares, prompts_of_dataset
 from pcevolve.pages.report.source import FinishedRun
-from pcevolve.public.plan import Call, Extension, PublicPlan
+from pcevolve.public.calls import Call
+from pcevolve.public.fields import Extension
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen, Receipt
 
 ROWS = 6  # iterations per class, the first and the last among them

@@ -1,0 +1,219 @@
+"""Every request of a plan, in sending order, before any private choice is filled in.
+
+What is asked for, in which order and with which seed follows from the public plan alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, chain, islice, pairwise, takewhile
+from typing import Final, Literal
+
+from pcevolve.public.fields import Extension, PlanFields
+
+STAGES: Final = {"create": "i", "vary": "i", "look": "l", "extend": "x", "enlarge": "y"}
+OPENING: Final = 8
+"""Images of each class that are asked for before anything else, so that a person can look at them."""
+
+Purpose = Literal["create", "vary", "look", "extend", "enlarge"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request of the plan, before any private choice is filled in.
+
+    Attributes:
+        slot: Unique name.
+        purpose: ``create`` (text-to-image), ``vary`` (a released prototype), ``look`` (lookahead: every candidate
+            of a population, so that it is judged by what it would become), ``extend`` (more samples: every image
+            of the last population once more) or ``enlarge`` (the same of a dataset that was released before).
+        iteration: 0 for text-to-image, else the round that the images belong to, or whose release chose what is varied.
+        label: Class that the images are for.
+        first: Index of the first image within its class and stage.
+        count: Images asked for.
+        seed: Wire seed of the first image; image k uses ``seed + k`` modulo 2**32.
+        strength: Image-to-image strength in [0, 1]; None for text-to-image.
+        parent: For ``vary``, and for ``enlarge`` where a last release chose the dataset: which of those that it chose
+            from the class.
+        source: Else, but for text-to-image: id of the candidate that is varied; public.
+        wording: Which of its class's ``prompts`` it is asked for with; None for the template's. In plans that vary by
+            prompt, of what varies a candidate, it is filled in with the candidate's own.
+        caption: Of a private image, for a run with captions (NOT PRIVATE); no call of the plan has one, and it is
+            filled in from what was measured.
+    """
+
+    slot: str
+    purpose: Purpose
+    iteration: int
+    label: str
+    first: int
+    count: int
+    seed: int
+    strength: float | None = None
+    parent: int | None = None
+    source: str | None = None
+    wording: int | None = None
+    caption: str | None = None
+
+    def output(self, index: int) -> str:
+        """Id of the ``index``-th image that the call brings."""
+        stage, of_class, _ = self.slot.split("/")
+        return f"{stage}-{of_class}-{self.first + index:06d}"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The requests of a plan.
+
+    Attributes:
+        plan: Whose.
+    """
+
+    plan: PlanFields
+
+    def round(self, iteration: int) -> Iterator[Call]:
+        """The calls that make a population, in sending order: by class, then by prototype, then by batch.
+
+        The first population of a plan that goes ``in_turns`` is asked for a batch of each class at a time, so that the
+        first few answers show all classes.
+        """
+        by_class = [self._of_class(iteration, label) for label in self.plan.labels]
+        in_turns = zip(*by_class, strict=True) if self.plan.in_turns and not iteration else by_class
+        return chain.from_iterable(in_turns)
+
+    @property
+    def opening(self) -> tuple[Call, ...]:
+        """The first turns of a plan that goes ``in_turns``, until there are ``OPENING`` images of each class."""
+        if not self.plan.in_turns:
+            return ()
+        asked = accumulate(call.count for call in self._of_class(0, self.plan.labels[0]))
+        turns = 1 + sum(1 for _ in takewhile(lambda images: images < min(OPENING, self.plan.initial), asked))
+        return tuple(islice(self.round(0), turns * len(self.plan.labels)))
+
+    def _of_class(self, iteration: int, label: str) -> Iterator[Call]:
+        for part, (start, stop) in enumerate(pairwise(self._parts(iteration))):
+            opens = self.plan.in_turns and not iteration and start < OPENING
+            for first, count in self._batches(start, stop, opens):
+                yield self._call(
+                    "vary" if iteration else "create",
+                    iteration,
+                    label,
+                    first,
+                    count,
+                    strength=self._strength(iteration) if iteration else None,
+                    parent=part if iteration else None,
+                )
+
+    def _parts(self, iteration: int) -> range | list[int]:
+        """Where the images of each prototype, or at first of each prompt, begin in a class; and how many there are."""
+        if iteration:
+            size = self.plan.candidates * self.plan.variations
+            return range(0, size + 1, size // self.plan.prototypes)
+        wordings = max(self.plan.wordings, 1)
+        return [-(-part * self.plan.initial // wordings) for part in range(wordings + 1)]
+
+    def _batches(self, first: int, stop: int, opens: bool = False) -> Iterator[tuple[int, int]]:
+        """Index of each batch's first image, and how many it has; one that opens a run has few."""
+        while first < stop:
+            count = min(self.plan.batch, stop - first, OPENING if opens else stop)
+            yield first, count
+            first, opens = first + count, opens and first + count < OPENING
+
+    def lookaheads(self, iteration: int) -> Iterator[Call]:
+        """Lookahead on a population: ``lookahead`` variations of every candidate, in public order."""
+        if self.plan.lookahead and iteration < self.plan.iterations:
+            yield from self._echoes("look", iteration, self.plan.lookahead, self._strength(iteration + 1))
+
+    def extensions(self) -> Iterator[Call]:
+        """More samples: ``more`` variations of every image of the last population, in public order."""
+        if self.plan.more and self.plan.iterations:
+            yield from self._echoes(
+                "extend", self.plan.iterations, self.plan.more, self._strength(self.plan.iterations)
+            )
+
+    def enlargements(self) -> Iterator[Call]:
+        """The calls of all extensions, in the order in which they were asked for."""
+        for number, extension in enumerate(self.plan.extended, 1):
+            yield from self.enlargement(number, extension)
+
+    def enlargement(self, number: int, extension: Extension) -> Iterator[Call]:
+        """The calls of an extension: variations of what the last release chose, or of every image of the last round.
+
+        Args:
+            number: Which extension of the run it is, from 1.
+            extension: How many, and how different.
+        """
+        if not self.plan.selects:
+            yield from self._echoes(
+                "enlarge", self.plan.iterations, extension.more, extension.strength, number
+            )
+            return
+        for label in self.plan.labels:
+            for parent in range(self.plan.candidates):
+                start = parent * extension.more
+                for first, count in self._batches(start, start + extension.more):
+                    yield self._call(
+                        "enlarge",
+                        self.plan.releases[-1],
+                        label,
+                        first,
+                        count,
+                        strength=extension.strength,
+                        parent=parent,
+                        number=number,
+                    )
+
+    def _echoes(
+        self, purpose: Purpose, iteration: int, copies: int, strength: float | None, number: int | None = None
+    ) -> Iterator[Call]:
+        """``copies`` variations of every image of a population."""
+        places: dict[str, int] = dict.fromkeys(self.plan.labels, 0)
+        for call in self.round(iteration):
+            for index in range(call.count):
+                start = places[call.label]
+                places[call.label] += copies
+                for first, count in self._batches(start, start + copies):
+                    yield self._call(
+                        purpose,
+                        iteration,
+                        call.label,
+                        first,
+                        count,
+                        strength=strength,
+                        source=call.output(index),
+                        number=number,
+                    )
+
+    def _call(
+        self,
+        purpose: Purpose,
+        iteration: int,
+        label: str,
+        first: int,
+        count: int,
+        strength: float | None = None,
+        parent: int | None = None,
+        source: str | None = None,
+        number: int | None = None,
+    ) -> Call:
+        stage = f"{STAGES[purpose]}{iteration if number is None else number:03d}"
+        place = self.plan.labels.index(label)
+        slot = f"{stage}/c{place:03d}/n{first:06d}"
+        seed = self.plan.public_seed(stage, place, first)
+        own = purpose == "create" and self.plan.prompts
+        wording = first * self.plan.wordings // self.plan.initial if own else None
+        strength = None if self.plan.prompts_alone else strength
+        return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source, wording)
+
+    def _strength(self, iteration: int) -> float | None:
+        """Of a round's variations; None where prompts alone are sent."""
+        return None if self.plan.prompts_alone else self.plan.strengths[iteration - 1]
+
+    def all(self) -> Iterator[Call]:
+        """Every call of the run, in sending order."""
+        for iteration in range(self.plan.iterations + 1):
+            yield from self.round(iteration)
+            yield from self.lookaheads(iteration)
+        yield from self.extensions()
+        yield from self.enlargements()

@@ -1,0 +1,115 @@
+"""What parts of a plan do not go together: each rule by itself, with the option that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from pcevolve.public.fields import PlanFields
+from pcevolve.public.labels import label_faults
+from pcevolve.public.modalities import Texts
+
+FEWEST_WORDINGS: Final = 2
+"""Prompts of a class between which there is something to choose."""
+_NAMED = 5  # labels named in one error
+
+
+def require_consistent(plan: PlanFields) -> None:
+    """Refuse a plan whose parts contradict each other.
+
+    Raises:
+        ValueError: They do; the first fault is told.
+    """
+    fault = next((fault for rule in _RULES for fault in rule(plan)), None)
+    if fault is not None:
+        raise ValueError(fault)
+
+
+def _of_variations(plan: PlanFields) -> Iterator[str]:
+    """What is varied, and how."""
+    if len(plan.strengths) != (0 if plan.prompts_alone else plan.iterations):
+        yield "strengths: one per iteration is needed, and none where prompts alone are sent"
+    if plan.varies_prompts and (plan.wordings < FEWEST_WORDINGS or plan.has_adapter):
+        yield "vary-by: prompt needs --prompts, two at least for each class, and no --adapter"
+    if (plan.varied != "received") != (plan.initial == 0):
+        yield "initial: only what private images themselves give is varied without any images before it"
+
+
+def _of_one_round(plan: PlanFields) -> Iterator[str]:
+    """What has no meaning where what private images themselves give is varied, once."""
+    if plan.varied == "received":
+        return
+    if isinstance(plan.modality, Texts):
+        yield "varied: it takes images to noise their pixels, or to say what they show"
+    usual: dict[str, object] = {
+        "iterations": 1,
+        "lookahead": 0,
+        "pool": "latest",
+        "keep": "last",
+        "appearance": "as-is",
+    }
+    if plan.varies_captions:
+        usual |= {"more": 0, "vary_by": "image", "prompts": ()}
+    for name, value in usual.items():
+        if getattr(plan, name) != value:
+            yield (
+                f"{name}: what private images themselves give is varied in one round, without candidates before it: "
+                "leave it out"
+            )
+    if plan.has_adapter:
+        yield "adapter: it takes a prototype, and this run has none: leave it out"
+
+
+def _of_promises(plan: PlanFields) -> Iterator[str]:
+    """What is protected, and whether it may be given up."""
+    if plan.varies_captions != (plan.captioner is not None) or plan.varies_captions > plan.not_private:
+        yield "captioner: captions and who made them go together, and are NOT PRIVATE"
+    if plan.not_dp and plan.secrecy is None:
+        yield "not-dp: what would be protected is not said"
+    if plan.class_counts and len(plan.labels) == 1:
+        yield "class-counts: one class has no proportions, so its number is not asked for"
+
+
+def _of_words(plan: PlanFields) -> Iterator[str]:
+    """Labels, and prompts made of them."""
+    if faults := label_faults(plan.labels):
+        yield f"labels: {'; '.join(faults[:_NAMED])}"
+    if "{label}" not in plan.prompt_template and len(plan.labels) > 1:
+        yield "prompt-template: '{label}' is missing, so all classes would get the same prompt"
+    if plan.prompts and {len(each) for each in plan.prompts} != {max(plan.wordings, 1)}:
+        yield "prompts: every class needs as many as every other, and one at least"
+    if plan.prompts and (len(plan.prompts) != len(plan.labels) or plan.wordings > plan.initial):
+        yield "prompts: each class needs some, and none of them more than its first images"
+
+
+def _of_looks(plan: PlanFields) -> Iterator[str]:
+    """How images look in the end, and in which frame they are judged."""
+    if isinstance(plan.modality, Texts) and plan.appearance != "as-is":
+        yield "appearance: texts have none, so they are taken as-is"
+    if plan.joined_frame and plan.frame is None:
+        yield "joined_frame: there is no frame of public images to join with the candidates"
+    if plan.appearance == "auto" and plan.keep != "selected":
+        yield (
+            "appearance: auto is settled when the dataset is selected from all rounds, as dp-means does: say "
+            "matched or as-is"
+        )
+
+
+def _of_sizes(plan: PlanFields) -> Iterator[str]:
+    """How many there are of everything."""
+    if plan.candidates % plan.prototypes:
+        yield "candidates: must be a multiple of the prototypes per class"
+    if plan.variations > 1 and plan.keep != "selected":
+        yield "variations: rounds larger than the dataset need a dataset that is selected from them"
+    if plan.keep == "selected" and plan.more:
+        yield "more: a dataset that is selected from all rounds cannot be extended"
+
+
+_RULES: Final[tuple[Callable[[PlanFields], Iterator[str]], ...]] = (
+    _of_variations,
+    _of_one_round,
+    _of_promises,
+    _of_looks,
+    _of_words,
+    _of_sizes,
+)

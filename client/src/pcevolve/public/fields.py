@@ -1,0 +1,293 @@
+"""The fields of a public plan, and what can be read off them; which of them go together is ``consistency``."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.privacy import Budget, Event
+from pcevolve.public import settings
+from pcevolve.public.captioning import Captioner
+from pcevolve.public.library import Library
+from pcevolve.public.modalities import Images, Modality, Texts
+from pcevolve.public.secrecy import NOT_DP, Secrecy
+from pcevolve.public.wordings import filled
+
+TEMPLATE = "A {domain} image with {label}"
+UNLABELLED_TEMPLATE = "A {domain} image"
+TEXT_TEMPLATE = "Write one {domain} about {label}."
+UNLABELLED_TEXT_TEMPLATE = "Write one {domain}."
+IN_PROCESS = "http://in-process.invalid"
+"""What a plan has for the API's address where the generator ran inside the client's own process: no host's name."""
+MOST_EXTENSIONS = 999
+"""Of one run."""
+ExactEpsilon = Annotated[str, Field(pattern=r"^\d{1,60}(/[1-9]\d{0,59})?$")]
+
+
+class Earlier(BaseModel):
+    """What the ledger knew, when a run began, of releases that the same provider had seen before.
+
+    It counts all runs with noise that had paid for something and sent it to that provider, **on whatever data**: which
+    runs share images or patients is private, and a statement that depended on it would tell. So it does not say that
+    any unit is in all of these runs, only what one that is in all of them bears. A run that is still under way counts
+    as far as it has come; what it does later, its own statement counts.
+
+    Attributes:
+        releases: How many such runs there were.
+        events: What they did, on the group of their units that changes with one unit of this run; None where that
+            cannot be said: another neighbour relation, or units of another kind and no ``unit_size``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    releases: Annotated[int, Field(ge=0)] = 0
+    events: tuple[Event, ...] | None = ()
+
+
+class Extension(BaseModel):
+    """What is asked for once a dataset is released: more variations of what is in it. No private image is asked.
+
+    Attributes:
+        more: Variations of each image; of one that was chosen twice, twice as many.
+        strength: Image-to-image strength of all of them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    more: Annotated[int, Field(ge=1, le=1000)]
+    strength: settings.Strength
+
+    @property
+    def options(self) -> str:
+        """The options of ``pcevolve extend`` that ask for just this."""
+        return f"--more {self.more} --strength {self.strength!r}"
+
+
+def _absent(value: object) -> bool:
+    return value is None
+
+
+class PlanFields(BaseModel):
+    """What a plan says, each part by itself, and what follows from it at once; ``PublicPlan`` is what is to be used."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["pcevolve-plan/3"] = "pcevolve-plan/3"
+    run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    run_seed: settings.PublicSeed
+    api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
+    dialect: str
+    model: settings.Model
+    method: str
+    domain: settings.Domain
+    labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=1000)]
+    prompt_template: settings.PromptTemplate = TEMPLATE
+    # Of each class in the order of the labels; absent in plans of earlier versions, and where the template is all.
+    prompts: Annotated[tuple[tuple[settings.Prompt, ...], ...], Field(exclude_if=operator.not_)] = ()
+    modality: Modality
+    candidates: settings.Candidates = 100
+    initial: Annotated[
+        int, Field(ge=0, le=settings.MOST_INITIAL)
+    ]  # 0: a release of private images comes first
+    prototypes: settings.Prototypes = 1
+    lookahead: settings.Lookahead = 0
+    more: settings.More = 0
+    pool: settings.Pool = "latest"
+    keep: settings.Keep = "last"
+    appearance: settings.Appearance = "as-is"
+    # Absent in plans of earlier versions.
+    centre_first: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    threshold: settings.Threshold = 0.0
+    # Absent in plans of earlier versions, and where they are nothing but usual.
+    threshold_end: Annotated[settings.ThresholdEnd | None, Field(exclude_if=_absent)] = None
+    votes: Annotated[settings.Votes, Field(exclude_if=lambda votes: votes == 1)] = 1
+    class_counts: Annotated[settings.ClassCounts, Field(exclude_if=operator.not_)] = False
+    cells: Annotated[settings.Cells | None, Field(exclude_if=_absent)] = None
+    tau: Annotated[settings.Tau, Field(exclude_if=lambda tau: tau == settings.TAU)] = settings.TAU
+    selection: Annotated[settings.Selection, Field(exclude_if=lambda how: how == "rank")] = "rank"
+    variations: Annotated[settings.Variations, Field(exclude_if=lambda each: each == 1)] = 1
+    calibration: settings.Calibration = "tight"
+    iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
+    strengths: tuple[settings.Strength, ...]  # none where nothing is varied by its image
+    # Absent in plans of earlier versions, and where images are varied.
+    vary_by: Annotated[settings.VaryBy, Field(exclude_if=lambda by: by == "image")] = "image"
+    # Absent in plans of earlier versions, and where the provider's own images are varied. DPImg: a paid release is of
+    # the private images themselves under noise, and these are what is varied. GCap: it is of captions of them, which
+    # are what images are made by.
+    varied: Annotated[
+        Literal["received", "noised", "captioned"], Field(exclude_if=lambda of: of == "received")
+    ] = "received"
+    captioner: Annotated[Captioner | None, Field(exclude_if=_absent)] = None
+    batch: settings.Batch = 32
+    # Absent in plans of earlier versions, and where one request waits for the other.
+    at_once: Annotated[settings.AtOnce, Field(exclude_if=lambda most: most == 1)] = 1
+    relation: settings.Relation = "replace-one"
+    unit: str = "image"
+    unit_size: settings.UnitSize | None = None
+    shots: settings.Shots
+    # What is not there is not written down, so that plans without it stay as they were.
+    subsample: Annotated[settings.Subsample | None, Field(exclude_if=operator.not_)] = None
+    epsilon: ExactEpsilon
+    delta: settings.Delta = 0.0
+    encoder: str
+    # Absent in plans of earlier versions.
+    frame: Annotated[settings.Digest | None, Field(exclude_if=operator.not_)] = None
+    joined_frame: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    weights: settings.Digest | None = None
+    image_hosts: settings.ImageHosts = ()
+    noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
+    forgets_insecure: bool = False
+    # Absent in plans of earlier versions, and of every run that promises something.
+    not_private: Annotated[settings.NotPrivate, Field(exclude_if=operator.not_)] = False
+    not_dp: Annotated[settings.NotDp, Field(exclude_if=operator.not_)] = False
+    earlier: Earlier = Earlier()
+    in_turns: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    # What is not there is not written down, so that plans of other providers' runs stay as they were.
+    library: Annotated[Library | None, Field(exclude_if=operator.not_)] = None
+    # Absent without a list of secrets.
+    secrecy: Annotated[Secrecy | None, Field(exclude_if=operator.not_)] = None
+    # Absent in plans of earlier versions, whose cards have no front matter.
+    licence: Annotated[settings.Licence | None, Field(exclude_if=operator.not_)] = None
+    # No part of a plan when it is fixed: each was asked for after the dataset was released, and is on record there.
+    extended: Annotated[
+        tuple[Extension, ...], Field(max_length=MOST_EXTENSIONS, exclude_if=operator.not_)
+    ] = ()
+
+    @property
+    def images(self) -> Images:
+        """How images are asked for.
+
+        Raises:
+            TypeError: It is texts that are made.
+        """
+        if not isinstance(self.modality, Images):
+            raise TypeError("a plan for texts has no settings of images")
+        return self.modality
+
+    @property
+    def texts(self) -> Texts:
+        """How texts are asked for.
+
+        Raises:
+            TypeError: It is images that are made.
+        """
+        if not isinstance(self.modality, Texts):
+            raise TypeError("a plan for images has no settings of texts")
+        return self.modality
+
+    @property
+    def has_adapter(self) -> bool:
+        """Whether variations take a prototype as an image prompt, too."""
+        return isinstance(self.modality, Images) and self.modality.adapter is not None
+
+    @property
+    def budget(self) -> Budget:
+        """Total privacy budget of the run, exact."""
+        return Budget(Fraction(self.epsilon), self.delta)
+
+    @property
+    def secure(self) -> bool:
+        """Whether noise protects every unit; a run for which it does not states no ε, and ``mark`` says why."""
+        return self.noise == "os-csprng" and not self.unbounded
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether its owner allowed, by name, that no ε bounds what the run tells."""
+        return self.not_private or self.not_dp
+
+    @property
+    def mark(self) -> str:
+        """The word for a run without an ε: no noise, noise from a seed, or enough for secrets alone; else empty."""
+        if self.not_private:
+            return "NOT PRIVATE"
+        if self.noise != "os-csprng":
+            return "INSECURE"
+        return "NOT DP" if self.not_dp else ""
+
+    @property
+    def kept_alone(self) -> str:
+        """What stands where an ε would, of a run that protects declared secrets and nothing else; else empty."""
+        return NOT_DP if self.mark == "NOT DP" else ""
+
+    @property
+    def promised_secrecy(self) -> Secrecy | None:
+        """What is promised of declared secrets, unless the noise came from a seed."""
+        return self.secrecy if self.noise == "os-csprng" else None
+
+    @property
+    def in_process(self) -> bool:
+        """Whether the generator ran inside the client's own process, so that no boundary stood around it."""
+        return self.api == IN_PROCESS
+
+    @property
+    def releases(self) -> tuple[int, ...]:
+        """Iterations for which something is released, in order.
+
+        0 is the private images' appearance, 1..T are the prototypes of each round, T+1 is a dataset that is selected.
+        """
+        first = 1 if self.appearance == "as-is" else 0
+        return tuple(range(first, self.iterations + 1 + self.selects))
+
+    @property
+    def selects(self) -> bool:
+        """Whether the dataset is what a last release keeps of all rounds."""
+        return self.keep == "selected"
+
+    def threshold_at(self, iteration: int) -> float:
+        """H of an iteration: of the first, of the last, or on the straight line between."""
+        if self.threshold_end is None or self.iterations < 2:
+            return self.threshold
+        gone = min(max(iteration - 1, 0) / (self.iterations - 1), 1.0)
+        return self.threshold + gone * (self.threshold_end - self.threshold)
+
+    def wanted(self, iteration: int) -> int:
+        """How many candidates of each class a release names."""
+        if iteration == 0:
+            return 0
+        return self.prototypes if iteration <= self.iterations else self.candidates
+
+    def prompt(self, label: str) -> str:
+        """The public text prompt of a class: of all its images, or of its variations if it has ``prompts``."""
+        return filled(self.prompt_template, self.domain, label)
+
+    @property
+    def wordings(self) -> int:
+        """How many prompts of its own each class has for its first images; 0 if the template makes its only one."""
+        return len(self.prompts[0]) if self.prompts else 0
+
+    @property
+    def varies_prompts(self) -> bool:
+        """Whether variations are new images by a candidate's own prompt, so that no image is ever sent."""
+        return self.vary_by == "prompt"
+
+    @property
+    def varies_noised(self) -> bool:
+        """Whether what is varied is private images under noise, as a paid release has them."""
+        return self.varied == "noised"
+
+    @property
+    def varies_captions(self) -> bool:
+        """Whether images are made by captions of private images, as a release has them (GCap)."""
+        return self.varied == "captioned"
+
+    @property
+    def prompts_alone(self) -> bool:
+        """Whether no request ever carries an image: variations are new images by a prompt, or by a caption."""
+        return self.varies_prompts or self.varies_captions
+
+    def held(self, label: str, index: int) -> str:
+        """Id of what a release itself holds of the ``index``-th private image of a class; no candidate has it."""
+        return f"p001-c{self.labels.index(label):03d}-{index:06d}"
+
+    def first_prompts(self, label: str) -> tuple[str, ...]:
+        """What the first images of a class are asked for with, in order."""
+        return self.prompts[self.labels.index(label)] if self.prompts else (self.prompt(label),)
+
+    def public_seed(self, *of: str | int) -> int:
+        """A 32-bit seed for one public purpose: a hash of public values, never of anything private."""
+        text = "/".join(str(each) for each in (self.run_seed, *of))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
