@@ -188,7 +188,9 @@ def crashing(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watc
 
 def leaking(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """Goes around the gate."""
-    generator._transport.send(Outgoing("POST", plan.api + "/", (("Content-Length", "48"),), _row(judge)))
+    generator._exchange.transport.send(
+        Outgoing("POST", plan.api + "/", (("Content-Length", "48"),), _row(judge))
+    )
     raise KeyboardInterrupt
 
 

@@ -51,7 +51,7 @@ class LeakyGate(Gate):
         plan = self._transcript.plan()
         image = None if source is None else self._transcript.bodies.file(source.candidate.digest)
         request = self._dialect.encode(plan, call, image)
-        self._post(call.slot, self._address.outgoing(request), self._patience)
+        self._exchange.answered(call.slot, self._address.outgoing(request), self._patience)
         return Ready(())
 
 
@@ -62,7 +62,9 @@ class ChattyGate(Gate):
         call, source = ask
         request = self._policy.request_for(call, source)
         more = str(vars(call).get("user", "")).encode()
-        self._post(call.slot, dataclasses.replace(request, body=request.body + more), self._patience)
+        self._exchange.answered(
+            call.slot, dataclasses.replace(request, body=request.body + more), self._patience
+        )
         return Ready(())
 
 

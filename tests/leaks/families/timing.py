@@ -317,7 +317,7 @@ def _unmoved(ask: Callable[[World], object]) -> Act:
 
 def _posted(world: World) -> object:
     gate = world.run.gate
-    return gate._post("i000/c000/n000000", gate._policy.greeting(), Patience(seconds=1, first=1))
+    return gate._exchange.answered("i000/c000/n000000", gate._policy.greeting(), Patience(seconds=1, first=1))
 
 
 def _on_a_closed_transport(world: World) -> object:

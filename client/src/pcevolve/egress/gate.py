@@ -2,8 +2,7 @@
 
 It is told which call of the plan is next and what the call varies, and builds the request itself: the rulebook says
 which bytes, a dialect spells them, the address says where to. No method takes bytes, a prompt or a request. The gate
-puts each request on record, waits for its turn, lets it go, and names what comes back. Retries resend the recorded
-bytes.
+waits for a request's turn, hands it to an ``Exchange`` that puts it on record and sends it, and names what comes back.
 """
 
 from __future__ import annotations
@@ -12,17 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from http import HTTPStatus
-from threading import RLock
-from typing import Final
 
 from pcevolve.egress.allowance import Allowance, Meter
+from pcevolve.egress.exchange import Exchange
 from pcevolve.egress.lanes import Lanes, Ready, Wait
 from pcevolve.egress.links import of_bearable_size
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.policy import Policy, Source, own_copy, own_extension
-from pcevolve.egress.retry import Busy, Patience
-from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve.egress.retry import Patience
+from pcevolve.egress.transport import Address, Outgoing, Transport
 from pcevolve.errors import (
     EgressError,
     ProviderRefusedError,
@@ -31,7 +28,6 @@ from pcevolve.errors import (
     UnlistedHostError,
 )
 from pcevolve.providers.dialect import Dialect
-from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
 from pcevolve.public.fields import Extension
 from pcevolve.public.plan import PublicPlan
@@ -41,25 +37,15 @@ from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,
-    Answered,
     Extended,
-    Failed,
     Finished,
     Opened,
     Planned,
     Received,
     Released,
-    Sent,
     link_slot,
 )
 from pcevolve_shared import images
-
-RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-HINTS: Final[dict[Reason | None, str]] = {
-    "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
-    "credit": ": no credit left; when there is, continue with --resume RUN",
-    "content": ": its moderation does not allow this prompt or image",
-}
 
 
 class Gate:
@@ -78,17 +64,15 @@ class Gate:
         self._transcript = transcript
         self._dialect = dialect
         self._address = address
-        self._transport = transport
         self._patience = patience
         self._pace = pace or Pace()
         self._meter = meter or Meter(Allowance(), dialect, transcript)
+        self._exchange = Exchange(transcript, dialect, address, transport, self._pace, self._meter)
         self._policy = Policy(dialect, address, transcript.bodies.file)
         self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._round: int | None = None
         self._measured: Callable[[int], bytes] = lambda iteration: b""
-        self._closed = False
         self._lanes = Lanes(1, transport.close)
-        self._recording = RLock()
 
     def hello(self, run_id: str) -> bytes:
         """Ask who is there; the same request for everybody. Answers from the record when there is one.
@@ -103,7 +87,7 @@ class Gate:
             raise EgressError("this run is on record with another API: start a new one with another --out")
         for known in self._transcript.answers(GREETING_SLOT):
             return self._transcript.bodies.get(known.body)
-        return self._post(GREETING_SLOT, self._policy.greeting(), self._patience.briefly()).body
+        return self._exchange.answered(GREETING_SLOT, self._policy.greeting(), self._patience.briefly()).body
 
     def balance(self) -> float | None:
         """Ask what is left on the account, where the API can be asked; None if it does not say.
@@ -118,7 +102,8 @@ class Gate:
         if question is None or self._transcript.plan() is not None:
             return None
         try:
-            return self._dialect.balance(self._post(BALANCE_SLOT, question, self._patience.briefly()).body)
+            answer = self._exchange.answered(BALANCE_SLOT, question, self._patience.briefly())
+            return self._dialect.balance(answer.body)
         except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
             return None
 
@@ -190,7 +175,7 @@ class Gate:
             if isinstance(entry.record, Released):
                 self._policy.require_committed(entry.record.receipt)
         self._meter.fix(own)
-        self._lanes = Lanes(own.at_once, self._transport.close)
+        self._lanes = Lanes(own.at_once, self._exchange.transport.close, self._exchange.stopping)
         if own.at_once > 1:
             self._patience = replace(self._patience, sleep=self._lanes.pause)
 
@@ -238,7 +223,7 @@ class Gate:
     @contextmanager
     def private_section(self) -> Iterator[None]:
         """Where private work belongs: it takes whole ticks of the schedule, and any time once nothing can be sent."""
-        if self._closed:
+        if self._exchange.closed:
             yield
             return
         with self._pace.section():
@@ -258,7 +243,7 @@ class Gate:
         self._policy.require_committed(receipt)
         if self._transcript.has(receipt):
             return
-        with self._recording:
+        with self._exchange.recording:
             if (
                 receipt.measured
                 and self._transcript.bodies.keep(self._measured(receipt.iteration)) != receipt.measured
@@ -300,12 +285,13 @@ class Gate:
         if made is not None:
             return Ready(self._ended(ask, made))
         self._pace.await_turn(opens_round)
-        self._announce(call.slot, outgoing)
+        self._exchange.announce(call.slot, outgoing)
         return partial(self._brought, call, outgoing)
 
     def _brought(self, call: Call, announced: Outgoing) -> list[bytes]:
         """What an announced request brings."""
-        return self._made(call, self._post(call.slot, announced, self._patience, announced=True).body)
+        answer = self._exchange.answered(call.slot, announced, self._patience, announced=True)
+        return self._made(call, answer.body)
 
     def _ended(self, ask: tuple[Call, Source], made: list[bytes]) -> tuple[Candidate, ...]:
         """Name what a call brought, and remember it."""
@@ -318,9 +304,8 @@ class Gate:
 
     def _close_after_the_last(self) -> None:
         """Close all connections once the plan's last call is answered; nothing is sent from then on."""
-        if self._policy.complete and not self._closed:
-            self._transport.close()
-            self._closed = True
+        if self._policy.complete:
+            self._exchange.close()
 
     def _require_beginning(self) -> None:
         if self._policy.fixed:
@@ -363,11 +348,11 @@ class Gate:
         if self._transcript.outputs(call.slot) is not None:
             raise ProviderReplyError("the call was answered without what lies behind this link")
         self._pace.await_turn(opens_round=False)
-        return of_bearable_size(self._post(slot, link, self._patience).body)
+        return of_bearable_size(self._exchange.answered(slot, link, self._patience).body)
 
     def _named(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
         """Store what came back, on record, and give it its names."""
-        with self._recording:
+        with self._exchange.recording:
             digests = tuple(self._transcript.bodies.keep(data) for data in made)
             known = self._transcript.outputs(call.slot)
             if known not in (None, digests):
@@ -380,105 +365,6 @@ class Gate:
             Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
             for index, data in enumerate(made)
         )
-
-    def _post(self, slot: str, outgoing: Outgoing, patience: Patience, announced: bool = False) -> Incoming:
-        """Send, and send again as long as patience lasts.
-
-        Args:
-            slot: Of the call.
-            outgoing: What is sent.
-            patience: How long to go on trying.
-            announced: Whether the first attempt is on record already.
-
-        Raises:
-            EgressError: The last request of the plan was answered, or another one failed meanwhile.
-        """
-        due = not announced
-
-        def attempt() -> Incoming:
-            nonlocal due
-            if due:
-                self._announce(slot, outgoing)
-            due = True
-            return self._outcome(slot, outgoing)
-
-        return patience.until_answered(attempt)
-
-    def _announce(self, slot: str, outgoing: Outgoing) -> None:
-        """Put an attempt on record, before it leaves."""
-        if self._closed:
-            raise EgressError("the last request of the plan was answered: nothing more is sent")
-        if self._lanes.stopping.is_set():
-            raise EgressError("another request failed meanwhile: nothing more is sent")
-        with self._recording:
-            self._meter.require(slot)
-            self._keep(
-                Sent(
-                    slot=slot,
-                    method=outgoing.method,
-                    url=outgoing.url,
-                    headers=outgoing.recorded_headers(),
-                    body=self._transcript.bodies.put(outgoing.body),
-                    wire_bytes=outgoing.wire_bytes,
-                )
-            )
-
-    def _outcome(self, slot: str, outgoing: Outgoing) -> Incoming:
-        """Send what was announced; what comes of it is on record before anybody looks at it."""
-        try:
-            answer = self._sent(outgoing)
-        except ProviderReplyError:
-            self._keep(Failed(slot=slot, reason="the answer is too large"))
-            raise
-        except ConnectionTroubleError as error:
-            self._keep(Failed(slot=slot, reason=error.reason))
-            raise Busy(error.reason, None) from error
-        revealed = self._address.revealed_by(answer)
-        with self._recording:
-            self._keep(self._on_record(slot, answer, revealed))
-        return self._accepted(answer, revealed)
-
-    def _keep(self, record: Sent | Answered | Failed) -> None:
-        with self._recording:
-            self._transcript.append(record)
-            self._meter.note(record)
-
-    def _on_record(self, slot: str, answer: Incoming, revealed: bool) -> Answered | Failed:
-        """An answer as it is kept; one that repeats the key is not kept."""
-        if revealed:
-            return Failed(slot=slot, reason="the answer repeats the API key")
-        return Answered(
-            slot=slot,
-            status=answer.status,
-            headers=answer.headers,
-            body=self._transcript.bodies.put(answer.body),
-            wire_bytes=answer.wire_bytes,
-        )
-
-    def _accepted(self, answer: Incoming, revealed: bool) -> Incoming:
-        """Pass on a success.
-
-        Raises:
-            Busy: It may pass.
-            ProviderReplyError: The answer cannot be kept.
-            ProviderRefusedError: Asking again would not help.
-        """
-        if answer.status == HTTPStatus.OK:
-            if revealed:
-                raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
-            return answer
-        fault = self._dialect.fault(answer.status, b"" if revealed else answer.body)
-        reason = f"HTTP {answer.status}" + (f" ({fault.said})" if fault.said else "")
-        if answer.status in RETRYABLE and fault.reason is None:
-            loading = answer.status == HTTPStatus.SERVICE_UNAVAILABLE
-            raise Busy(reason, answer.header("Retry-After"), loading)
-        raise ProviderRefusedError(f"the API refused: {reason}{HINTS.get(fault.reason, '')}")
-
-    def _sent(self, outgoing: Outgoing) -> Incoming:
-        try:
-            return self._transport.send(outgoing)
-        finally:
-            self._pace.answered()
 
 
 def _id_of(source: Source) -> str | None:

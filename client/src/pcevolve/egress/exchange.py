@@ -1,0 +1,168 @@
+"""One request at a time to the API, on record before it leaves, and what came of it before anybody looks at it.
+
+It sends what it is given: what that may be is for the gate to say. Retries resend the recorded bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from threading import Event, RLock
+from typing import Final
+
+from pcevolve.egress.allowance import Meter
+from pcevolve.egress.pace import Pace
+from pcevolve.egress.retry import Busy, Patience
+from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError
+from pcevolve.providers.dialect import Dialect
+from pcevolve.providers.faults import Reason
+from pcevolve.transcript.log import Transcript
+from pcevolve.transcript.records import Answered, Failed, Sent
+
+RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+HINTS: Final[dict[Reason | None, str]] = {
+    "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
+    "credit": ": no credit left; when there is, continue with --resume RUN",
+    "content": ": its moderation does not allow this prompt or image",
+}
+
+
+@dataclass(repr=False)
+class Exchange:
+    """Requests and answers of one run.
+
+    Attributes:
+        transcript: Has all of them.
+        dialect: Says what a refusal means.
+        address: Knows whether an answer repeats the key.
+        transport: To the network.
+        pace: Is told when an answer came.
+        meter: Counts what was asked for and what it cost.
+        stopping: Set once a request failed for good, so that none of the others is tried anew.
+        recording: Held by whoever writes to the record: several answers may come at once.
+        closed: Whether the last request was answered: nothing is sent from then on.
+    """
+
+    transcript: Transcript
+    dialect: Dialect
+    address: Address
+    transport: Transport
+    pace: Pace
+    meter: Meter
+    stopping: Event = field(default_factory=Event)
+    recording: RLock = field(default_factory=RLock)
+    closed: bool = False
+
+    def close(self) -> None:
+        """Close all connections, and send nothing more."""
+        if not self.closed:
+            self.transport.close()
+            self.closed = True
+
+    def answered(
+        self, slot: str, outgoing: Outgoing, patience: Patience, announced: bool = False
+    ) -> Incoming:
+        """Send, and send again as long as patience lasts.
+
+        Args:
+            slot: Of the call.
+            outgoing: What is sent.
+            patience: How long to go on trying.
+            announced: Whether the first attempt is on record already.
+
+        Raises:
+            EgressError: The last request of the plan was answered, or another one failed meanwhile.
+            ProviderError: No usable answer.
+        """
+        due = not announced
+
+        def attempt() -> Incoming:
+            nonlocal due
+            if due:
+                self.announce(slot, outgoing)
+            due = True
+            return self._outcome(slot, outgoing)
+
+        return patience.until_answered(attempt)
+
+    def announce(self, slot: str, outgoing: Outgoing) -> None:
+        """Put an attempt on record, before it leaves.
+
+        Raises:
+            EgressError: Nothing more is sent.
+            AllowanceError: It would exceed what the owner allows.
+        """
+        if self.closed:
+            raise EgressError("the last request of the plan was answered: nothing more is sent")
+        if self.stopping.is_set():
+            raise EgressError("another request failed meanwhile: nothing more is sent")
+        with self.recording:
+            self.meter.require(slot)
+            self._keep(
+                Sent(
+                    slot=slot,
+                    method=outgoing.method,
+                    url=outgoing.url,
+                    headers=outgoing.recorded_headers(),
+                    body=self.transcript.bodies.put(outgoing.body),
+                    wire_bytes=outgoing.wire_bytes,
+                )
+            )
+
+    def _outcome(self, slot: str, outgoing: Outgoing) -> Incoming:
+        """Send what was announced; what comes of it is on record before anybody looks at it."""
+        try:
+            answer = self._sent(outgoing)
+        except ProviderReplyError:
+            self._keep(Failed(slot=slot, reason="the answer is too large"))
+            raise
+        except ConnectionTroubleError as error:
+            self._keep(Failed(slot=slot, reason=error.reason))
+            raise Busy(error.reason, None) from error
+        revealed = self.address.revealed_by(answer)
+        with self.recording:
+            self._keep(self._on_record(slot, answer, revealed))
+        return self._accepted(answer, revealed)
+
+    def _keep(self, record: Sent | Answered | Failed) -> None:
+        with self.recording:
+            self.transcript.append(record)
+            self.meter.note(record)
+
+    def _on_record(self, slot: str, answer: Incoming, revealed: bool) -> Answered | Failed:
+        """An answer as it is kept; one that repeats the key is not kept."""
+        if revealed:
+            return Failed(slot=slot, reason="the answer repeats the API key")
+        return Answered(
+            slot=slot,
+            status=answer.status,
+            headers=answer.headers,
+            body=self.transcript.bodies.put(answer.body),
+            wire_bytes=answer.wire_bytes,
+        )
+
+    def _accepted(self, answer: Incoming, revealed: bool) -> Incoming:
+        """Pass on a success.
+
+        Raises:
+            Busy: It may pass.
+            ProviderReplyError: The answer cannot be kept.
+            ProviderRefusedError: Asking again would not help.
+        """
+        if answer.status == HTTPStatus.OK:
+            if revealed:
+                raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
+            return answer
+        fault = self.dialect.fault(answer.status, b"" if revealed else answer.body)
+        reason = f"HTTP {answer.status}" + (f" ({fault.said})" if fault.said else "")
+        if answer.status in RETRYABLE and fault.reason is None:
+            loading = answer.status == HTTPStatus.SERVICE_UNAVAILABLE
+            raise Busy(reason, answer.header("Retry-After"), loading)
+        raise ProviderRefusedError(f"the API refused: {reason}{HINTS.get(fault.reason, '')}")
+
+    def _sent(self, outgoing: Outgoing) -> Incoming:
+        try:
+            return self.transport.send(outgoing)
+        finally:
+            self.pace.answered()
