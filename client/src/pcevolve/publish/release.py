@@ -83,6 +83,11 @@ class Release:
         )
 
 
+def file_mark(plan: PublicPlan) -> str:
+    """What the names of all files of a dataset begin with that is not private; nothing for any other."""
+    return f"{NOT_PRIVATE}-" if plan.not_private else ""
+
+
 def released_paths(
     plan: PublicPlan, population: Mapping[str, Sequence[Candidate | Chosen]]
 ) -> dict[str, Candidate | Chosen]:
@@ -90,7 +95,7 @@ def released_paths(
 
     The name of every file of a run that is not private says so, wherever it is copied to.
     """
-    suffix, mark = medium(plan.modality.kind).suffix, f"{NOT_PRIVATE}-" if plan.not_private else ""
+    suffix, mark = medium(plan.modality.kind).suffix, file_mark(plan)
     return {
         f"{label}/{mark}{each.id}{suffix}": each
         for label, of_class in population.items()
