@@ -171,6 +171,7 @@ def test_a_captioner_that_needs_no_model_or_a_local_one_lets_a_run_go_to_its_end
         )
         done = client(*options, "--not-private", *captioner)
         assert done.returncode == 0, done.stderr
+        assert "no guarantee: see the warning" in " ".join((done.stdout + done.stderr).split())
         assert client("audit", tmp_path / name, "--allow-insecure").returncode == 0
 
 
