@@ -200,6 +200,28 @@ def test_no_image_goes_back_in_an_extension(tmp_path: Path):
     assert not RunReader.strict(tmp_path).require_plan().extended
 
 
+HOSTILE = [
+    'a"}\r\nX-Key: 1',
+    "\u202egnp.tuc",
+    "x" * 100_000,
+    "{label} {domain}",
+    "{{sha256:" + "0" * 64 + "}}",
+    "",
+]
+
+
+def test_whatever_a_captioner_says_is_one_line_of_a_prompt_and_the_record_holds(tmp_path: Path):
+    provider = FakeProvider()
+    plan = captioned_plan(candidates=6, prototypes=6, shots=6)
+    run = open_captioned(tmp_path, plan, provider, Saying(HOSTILE), shots=6)
+    run.finish()
+    run.close()
+    sent = [json.loads(each.body) for each in provider.requests if each.body]
+    assert all(each["prompt"].isprintable() and len(each["prompt"]) < 500 for each in sent)
+    assert {tuple(each) for each in sent} == {tuple(sent[0])}
+    assert not Audit.of(tmp_path).broken
+
+
 def _other_words(root: Path) -> None:
     """A receipt whose measurement is what a forger likes, with names to match, and the requests as they were."""
     measurement = measurement_of([[SECRET, SECRET], [SECRET, SECRET]])

@@ -10,7 +10,7 @@ import pytest
 from pcevolve.bench.cells import columns_of, places
 from pcevolve.bench.data import BenchData
 from pcevolve.bench.sizes import FULL, SMOKE, Scale, Sizes
-from pcevolve.bench.table import CONTROLS, RUNLESS, Table
+from pcevolve.bench.table import CONTROLS, Table
 from pcevolve.bench.tables import TABLES, table
 from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS
@@ -143,20 +143,40 @@ def test_columns_of_the_tables_about_encoders_are_those_that_were_named():
         assert [dict(each.options) for each in found] == [{"encoder": "clip"}, {"encoder": "resnet18"}]
 
 
-def test_the_tables_about_methods_have_every_row_that_needs_no_other_model():
-    rows = {"Init (untrained head)", "RF (not private)", "LE (grammar)", "dp-means, no images", "B (t2i)"}
+def test_the_tables_about_methods_have_every_row_of_the_paper():
+    rows = {
+        "Init (untrained head)",
+        "RF (not private)",
+        "GCap (not private)",
+        "LE (grammar)",
+        "DPImg",
+        "B (t2i)",
+    }
     for name in ("table1", "table2", "table7", "figure3", "figure5"):
         assert rows <= {place.row for place in placed(table(name), SMOKE)}, name
     assert "Init (untrained head)" in {place.row for place in placed(table("table3"), SMOKE)}
 
 
-def test_what_private_evolution_s_paper_measures_by_distance_is_measured_by_distance_and_accuracy():
-    by_distance = {name for name in TABLES if TABLES[name].measures == ("fid", "accuracy")}
-    ablations = ("private", "lookahead", "samples", "threshold", "votes", "encoder")
-    assert by_distance == {"pe-fid", *(f"pe-{each}" for each in ablations)}
+def test_rows_without_a_guarantee_are_runs_of_their_own_that_say_so():
+    found = {place.row: place.cell.settings() for place in placed(table("table1"), SMOKE)}
+    for row, method in (("RF (not private)", "rf"), ("GCap (not private)", "gcap")):
+        assert (found[row]["method"], found[row]["not_private"]) == (method, True)
+    assert not [
+        row for row, options in found.items() if "not_private" in options and "not private" not in row
+    ]
 
 
-def test_an_untrained_head_and_a_table_of_data_sets_need_no_run():
-    found = [place.cell for place in placed(table("table1")) if place.cell.yardstick in RUNLESS]
-    assert {each.yardstick for each in found} == {"shots", "untrained"}
-    assert placed(table("table5")) == []
+def test_what_private_images_themselves_give_is_varied_once_whatever_the_rounds_of_others():
+    found = {place.row: place.cell.settings() for place in placed(table("table1"), SMOKE)}
+    assert found["PE"]["iterations"] == 2
+    assert not any("iterations" in found[row] for row in ("DPImg", "GCap (not private)"))
+
+
+def test_a_captioner_is_said_to_gcap_alone():
+    said = Sizes(captioner="http://127.0.0.1:9/v1", captioner_model="eyes", epsilon="4", lookahead=2)
+    found = list(places(table("table1"), DATA, FULL, table("table1").columns, {**COMMON, **said.selecting}))
+    options = {place.row: place.cell.settings() for place in found}
+    assert options["GCap (not private)"]["captioner_model"] == "eyes"
+    assert [row for row, each in options.items() if "captioner" in each] == ["GCap (not private)"]
+    assert "epsilon" not in options["GCap (not private)"], "no budget bounds it"
+    assert "lookahead" not in options["DPImg"], "it has no candidates to look ahead on"

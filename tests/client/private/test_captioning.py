@@ -93,6 +93,7 @@ def test_a_captioner_that_breaks_off_has_been_shown_images_and_the_ledger_knows_
         later = ledger.account("b" * 32, [PrivateUnit((b"unit 1",))], "replace-one", limits, terms=Terms())
         with pytest.raises(BudgetError, match="a NOT PRIVATE run used these data"):
             later.require([Event("gaussian", "9")])
+        assert [row.epsilon for row in ledger.runs()] == [np.inf]
 
 
 def test_the_ledger_is_not_held_while_images_are_shown(tmp_path: Path):

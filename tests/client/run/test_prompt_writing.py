@@ -18,7 +18,7 @@ from pcevolve.errors import (
     UsageError,
 )
 from pcevolve.public.wordings import MOST
-from pcevolve.run.prompt_writing import by_chat, by_grammar, by_refining, chat_at, write, writer_from
+from pcevolve.run.prompt_writing import by_chat, by_grammar, by_refining, chat_at, unnamed, write, writer_from
 from pcevolve.run.prompting import prompts_for
 from support.online import LocalServer, Reply, said
 from support.tiny_writer import TEMPLATE, save_writer
@@ -238,3 +238,16 @@ def test_the_command_has_a_local_model_refine_prompts_that_a_run_takes(tmp_path:
     options = ["--domain", "x", "--labels", "a,b", "--count", "2", "--refine", "--local", str(folder)]
     assert _left(["prompts", *options, "--out", str(out)]) == 0
     assert [len(each) for each in prompts_for(out, 0, "x", ("a", "b"))] == [2, 2]
+
+
+def test_prompts_that_do_not_name_their_class_are_counted_for_whoever_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert unnamed({"Cut": ("a deep cut", "a scar"), "good": ("leather",)}) == 2
+    options = ["--domain", "x", "--labels", "cut,good", "--count", "2", "--out", str(tmp_path / "p.json")]
+    with speaking(chatting("A scar.")) as server:
+        model = ("--refine", "--api", f"{server.address}/v1", "--model", "m")
+        assert _left(["prompts", *options, *model]) == 0
+    assert "WARNING: 4 of them do not name their class" in " ".join(capsys.readouterr().err.split())
+    assert _left(["prompts", *options, "--force"]) == 0
+    assert "WARNING" not in capsys.readouterr().err

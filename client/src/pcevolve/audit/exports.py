@@ -50,7 +50,7 @@ def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[s
         images: Whether the files with images can be made again; the card always can.
     """
     layout, files = released.run.layout, released.files
-    due = {*shard_names(form, len(files)), CARD}
+    due = {*shard_names(form, released.plan, len(files)), CARD}
     made = (
         exported(form, released.release, files, lambda path: (layout.release / path).read_bytes())
         if images

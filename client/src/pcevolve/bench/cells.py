@@ -10,13 +10,12 @@ from itertools import product
 from typing import Any
 
 from pcevolve.bench.data import BenchData
-from pcevolve.bench.resembling import POOL
 from pcevolve.bench.sizes import Scale
 from pcevolve.bench.table import Table, Variant, Yardstick
 from pcevolve.methods import METHODS
 
 OF_SELECTION = frozenset({"delta", "encoder", "epsilon", "lookahead", "relation", "subsample"})
-"""Options that a method without selection does not depend on."""
+"""Options that a method that looks at no private data does not depend on."""
 PAYING = frozenset({"delta", "epsilon", "lookahead"})
 """Those of them that are not said to it at all."""
 
@@ -117,25 +116,23 @@ def _options(
     if row.yardstick == "shots":
         return {"domain": words, "method": "t2i", "subsample": column.options.get("subsample", scale.shots)}
     method = METHODS[row.options["method"]]
+    foreign = {name for each in METHODS.values() for name in each.own} - method.own
+    unpaid = PAYING if method.selector is None or method.not_private else frozenset()
     base = {
-        **{name: value for name, value in common.items() if method.selector or name not in PAYING},
+        **{name: value for name, value in common.items() if name not in foreign | unpaid},
         "domain": words,
         "candidates": scale.candidates,
         "subsample": scale.shots,
     }
-    concerns = {name for each in METHODS.values() for name in each.own} - method.own
-    if method.selector is None:
-        concerns |= OF_SELECTION
+    passed_over = foreign | unpaid | (OF_SELECTION if method.selector is None else frozenset())
     options = {
         **base,
         **row.options,
-        **{name: value for name, value in column.options.items() if name not in concerns},
+        **{name: value for name, value in column.options.items() if name not in passed_over},
     }
-    if row.yardstick == "resembling":
-        options["candidates"] *= POOL
     if (rounds := scale.rounds_of(method)) is not None:
         options["iterations"] = rounds
-    if method.keep == "selected":
+    if method.keep == "selected" or method.holds:
         options.pop("lookahead", None)  # there are no variations to look at
     return options
 

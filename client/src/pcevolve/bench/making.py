@@ -182,6 +182,8 @@ def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:
     yield f"shots per class, ε = {wanted.sizes.epsilon or USUAL_EPSILON};"
     yield f"{scale.seeds} seeds (draws of the shots, prompts' seeds and noise)."
     yield from _iterations(wanted, asked)
+    if any(row.options.get("method") == "gcap" for row in asked.table.rows):
+        yield f"GCap's captions: {wanted.sizes.captioner or 'measured attributes, without a model'}."
     yield f"The paper's own: {asked.table.original.spelled}."
     yield f"Images by `{', '.join(wanted.models)}`, selected by `{', '.join(wanted.selecting)}`."
     yield "Means, from three seeds on with 95 % intervals by Student's t; every judge trains three heads."

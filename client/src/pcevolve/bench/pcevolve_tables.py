@@ -5,7 +5,9 @@ from __future__ import annotations
 from pcevolve.bench.table import (
     ALL,
     COUNTS,
+    DPIMG,
     EPSILONS,
+    GCAP,
     INIT,
     LE,
     LOOPS,
@@ -38,7 +40,7 @@ PCEVOLVE_TABLES: tuple[Table, ...] = (
         "table1",
         "Accuracy by method",
         "PCEvolve, Table 1",
-        (INIT, LE, RF, PE, PE_EM, PCEVOLVE_GM, PCEVOLVE, OURS, NO_IMAGES),
+        (INIT, RF, GCAP, LE, DPIMG, PE, PE_EM, PCEVOLVE_GM, PCEVOLVE, OURS, NO_IMAGES),
     ),
     Table("table2", "Accuracy by API (--model, once for each)", "PCEvolve, Table 2", ALL, by="model"),
     Table(

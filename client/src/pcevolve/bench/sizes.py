@@ -11,7 +11,7 @@ from pcevolve.bench.table import Original
 from pcevolve.methods import Method
 from pcevolve.public import settings
 from pcevolve.public.options import Panel, Setting
-from pcevolve.run.settings import Epsilon, MaxCost, Price
+from pcevolve.run.settings import CaptionerModel, CaptionerName, Epsilon, MaxCost, Price
 
 USUAL_EPSILON = "10"
 ALL = 10**9
@@ -42,7 +42,7 @@ class Scale:
 
     def rounds_of(self, method: Method) -> int | None:
         """Rounds that a method is told to make; None for its own number."""
-        return self.rounds if method.varies and method.keep == "last" else None
+        return self.rounds if method.varies and method.keep == "last" and not method.holds else None
 
     def of_paper(self, original: Original) -> Scale:
         """The sizes of a paper's own runs, tested on all that is held out."""
@@ -87,6 +87,8 @@ class Sizes(BaseModel):
         ]
         | None
     ) = None
+    captioner: CaptionerName | None = None
+    captioner_model: CaptionerModel | None = None
     max_cost: Annotated[
         MaxCost | None,
         Field(
@@ -107,8 +109,14 @@ class Sizes(BaseModel):
 
     @property
     def selecting(self) -> dict[str, Any]:
-        """Options of every run that selects."""
-        said = {"epsilon": self.epsilon, "delta": self.delta, "lookahead": self.lookahead}
+        """Options of every run that has them among its own, and of those that every run has."""
+        said = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "lookahead": self.lookahead,
+            "captioner": self.captioner,
+            "captioner_model": self.captioner_model,
+        }
         return {name: value for name, value in said.items() if value is not None}
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-Yardstick: TypeAlias = Literal["", "shots", "classifier", "resembling", "untrained"]
+Yardstick: TypeAlias = Literal["", "shots", "classifier", "untrained"]
 Measure: TypeAlias = Literal[
     "accuracy", "mixed", "fid", "by iteration", "loss", "votes", "noise", "dimension"
 ]
@@ -20,8 +20,7 @@ class Variant:
         name: For people.
         options: By the names of the run's settings.
         yardstick: What is judged in place of a run's images: the private ``shots`` themselves, the ``classifier`` that
-            the run released, without any image, of the run's images those that ``resembling`` keeps, or an
-            ``untrained`` head.
+            the run released, without any image, or an ``untrained`` head.
     """
 
     name: str
@@ -79,7 +78,9 @@ PE_PAPER = Original(
 
 
 B = Variant("B (t2i)", {"method": "t2i"})
-RF = Variant("RF (not private)", {"method": "t2i"}, "resembling")
+RF = Variant("RF (not private)", {"method": "rf", "not_private": True})
+GCAP = Variant("GCap (not private)", {"method": "gcap", "not_private": True})
+DPIMG = Variant("DPImg", {"method": "dpimg"})
 LE = Variant("LE (grammar)", {"method": "le"})
 RANDOM = Variant("random", {"method": "random"})
 SHOTS = Variant("private shots (no guarantee)", yardstick="shots")
@@ -93,8 +94,8 @@ PCEVOLVE = Variant("PCEvolve", {"method": "pcevolve"})
 PCEVOLVE_GM = Variant("PCEvolve-GM", {"method": "pcevolve-gm"})
 OURS = Variant("dp-means (ours)", {"method": "dp-means"})
 LOOPS = (PE, PCEVOLVE, OURS)
-ALL = (INIT, RF, LE, *LOOPS, NO_IMAGES)
-"""The rows of the PCEvolve paper's comparisons that need no other model than the API's, and ours."""
+ALL = (INIT, RF, GCAP, LE, DPIMG, *LOOPS, NO_IMAGES)
+"""The rows of the PCEvolve paper's comparisons, and ours."""
 
 
 def value_columns(option: str, values: tuple[Any, ...], sign: str) -> tuple[Variant, ...]:

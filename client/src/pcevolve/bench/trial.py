@@ -16,7 +16,6 @@ from pcevolve.bench.cells import Cell
 from pcevolve.bench.data import BenchData
 from pcevolve.bench.held_out import HeldOut, as_seen_by, held_out
 from pcevolve.bench.outcomes import noise_on_votes, populations, spread
-from pcevolve.bench.resembling import kept
 from pcevolve.bench.store import Figure
 from pcevolve.bench.table import RUNLESS, Measure
 from pcevolve.encoders import load_encoder
@@ -118,9 +117,6 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
     labels = test.labels
     dataset = shots if outcome is None else Labelled.released(job.root, labels)
     voter = None if outcome is None or not outcome.components.method.compares else outcome.plan.encoder
-    if cell.yardstick == "resembling":
-        voter = str(cell.settings()["encoder"])
-        dataset = kept(dataset, shots, load_encoder(voter))
     for judge in judges_of(job.judges, voter, "auto"):
         real = as_seen_by(judge.name, job.data, cell.tested)
         seen = judge.look(dataset.images)

@@ -75,6 +75,8 @@ def prompts(
     console.print(
         f"{count} prompts for each of {len(names)} classes; they go out as they stand: look at them"
     )
+    if missing := prompt_writing.unnamed(made):
+        console.print(f"WARNING: {missing} of them do not name their class: what is drawn need not show it")
     typer.echo(
         f"pcevolve run --method le --prompts {shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
     )

@@ -25,7 +25,7 @@ from pcevolve.public.fields import Extension
 from pcevolve.public.noised import files_in
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Captioned, Chosen, Held, Noised, Prototype, PublicEcho, Receipt
-from pcevolve.rules import CARRIES, ItsCaption, ItsPrompt, NoImage, OneImage, Refusal, RunState, Verdict
+from pcevolve.rules import CARRIES, ItsCaption, ItsPrompt, NoImage, OneImage, Refusal, RunState
 
 Source: TypeAlias = Prototype | PublicEcho | Noised | Captioned | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
@@ -194,11 +194,9 @@ class Policy:
             raise EgressError(f"request {call.slot} {verdict.why}")
         if isinstance(verdict, NoImage) or source is None:
             return self._dialect.encode(state.plan, call, None)
-        if isinstance(source, Captioned):
+        if isinstance(verdict, ItsCaption):
             caption = self._caption(state.plan, call, verdict, source)
             return self._dialect.encode(state.plan, replace(call, caption=caption), None)
-        if isinstance(verdict, ItsCaption):
-            raise EgressError(f"request {call.slot} must carry {_carried(call, state.plan)}")
         if isinstance(source, Noised):
             return self._dialect.encode(
                 state.plan, call, self._noised_file(state.plan, call, verdict, source)
@@ -229,14 +227,14 @@ class Policy:
             raise EgressError(f"request {call.slot}: {source.item.id} is not what was measured and paid for")
         return held[source.item]
 
-    def _caption(self, plan: PublicPlan, call: Call, verdict: Verdict, source: Captioned) -> str:
+    def _caption(self, plan: PublicPlan, call: Call, verdict: ItsCaption, source: Source) -> str:
         """The caption of a private image, taken from what was measured and paid for, and from nothing else.
 
         Raises:
-            EgressError: The rulebook names another caption, or none, or the measurement holds no such one.
+            EgressError: The rulebook names another caption, or the measurement holds no such one.
             TranscriptError: What was measured is not on record as it was.
         """
-        if not isinstance(verdict, ItsCaption) or verdict.caption != source.item:
+        if not isinstance(source, Captioned) or verdict.caption != source.item:
             raise EgressError(f"request {call.slot}: the receipt names another caption")
         try:
             held = texts_in(plan, self._received(source.receipt.measured))

@@ -259,8 +259,8 @@ class Ledger:
 def _loss(
     run: Enrolment, events: Sequence[Event], measure: Callable[[Sequence[Event], float], float] = epsilon
 ) -> float:
-    """ε of a run's events at its δ, by ``measure``; inf where seeded noise was put on private data."""
-    if not run.terms.secure and merged(events):
+    """ε of a run's events at its δ, by ``measure``; inf where seeded noise was put on private data, or may be none."""
+    if run.terms.not_private or (not run.terms.secure and merged(events)):
         return math.inf
     return measure(events, run.budget.delta)
 

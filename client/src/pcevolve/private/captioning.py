@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.evolve import Pool
 from pcevolve.ledger.ledger import Account, Paid
@@ -84,4 +82,4 @@ class CaptioningJudge:
         """As many captions as the plan says: those of some images, again and again where they are fewer."""
         said = self.captioner.captions([self.data.items[place] for place in places])
         captions = [one_caption(each) for each in said] or [NOTHING_SAID]
-        return [captions[place] for place in np.arange(self.plan.prototypes) % len(captions)]
+        return [captions[place % len(captions)] for place in range(self.plan.prototypes)]

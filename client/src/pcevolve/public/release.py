@@ -97,8 +97,8 @@ class Receipt:
         values: Numbers that were released, noise included: the appearance of the private images; with class counts, in
             the first round, the number of units in each class; under ``auto`` appearance, with the choice of
             candidates, whether they were nearer with it (1) or as they came (0).
-        measured: SHA-256, hex, of what was measured of the private data and paid for, as safetensors; the choices
-            follow from it. Empty where nothing was measured, or only ``values``.
+        measured: SHA-256, hex, of what was measured of the private data and paid for, as safetensors, or captions as
+            JSON; the choices follow from it. Empty where nothing was measured, or only ``values``.
     """
 
     run_id: str

@@ -89,7 +89,7 @@ def _what(plan: PublicPlan, images_released: int) -> str:
     return (
         f"{images_released} images in {len(plan.labels)} classes, out of the library `{plan.model}` behind an API and "
         f"{selected}. **They are not synthetic**: {real_images(plan.library, as_code)}. "
-        f"{NOISED_SENT.capitalize() if plan.varies_noised else 'No private image was sent to the API'}."
+        f"{NOISED_SENT.capitalize() if plan.varies_noised else 'No private image was sent to the API' + _but(plan)}."
     )
 
 
@@ -108,10 +108,15 @@ def _under(plan: PublicPlan) -> str:
 
 def _sent(plan: PublicPlan) -> str:
     """What was sent of the private images, in words."""
-    if plan.captioner is not None:
-        shown = f"they were to the captioner {as_code(plan.captioner.spelled)}" if plan.captioner.at else ""
-        return "none was sent to the API" + (f", but {shown}" if shown else ", but captions of them were")
-    return NOISED_SENT if plan.varies_noised else "none was sent to the API"
+    return NOISED_SENT if plan.varies_noised else f"none was sent to the API{_but(plan)}"
+
+
+def _but(plan: PublicPlan) -> str:
+    """What was sent all the same in a run with captions, in words that go on; empty for all others."""
+    if plan.captioner is None:
+        return ""
+    shown = f", and they themselves to the captioner {as_code(plan.captioner.spelled)}"
+    return f", but captions of them were{shown if plan.captioner.at else ''}"
 
 
 def _usefulness(found: Assessment | None, kind: Kind) -> str:

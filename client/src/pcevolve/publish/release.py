@@ -80,6 +80,11 @@ class Release:
         )
 
 
+def file_mark(plan: PublicPlan) -> str:
+    """What the names of all files of a dataset begin with that no ε bounds; nothing for any other."""
+    return f"{plan.mark.replace(' ', '-')}-" if plan.unbounded else ""
+
+
 def released_paths(
     plan: PublicPlan, population: Mapping[str, Sequence[Candidate | Chosen]]
 ) -> dict[str, Candidate | Chosen]:
@@ -87,8 +92,7 @@ def released_paths(
 
     The name of every file of a run that is not private, or not DP, says so, wherever it is copied to.
     """
-    suffix = medium(plan.modality.kind).suffix
-    mark = f"{plan.mark.replace(' ', '-')}-" if plan.unbounded else ""
+    suffix, mark = medium(plan.modality.kind).suffix, file_mark(plan)
     return {
         f"{label}/{mark}{each.id}{suffix}": each
         for label, of_class in population.items()

@@ -49,13 +49,14 @@ def captioner_of(settings: RunSettings) -> ImageCaptioner:
         ModelError: A local model is not at hand.
     """
     require_captioner(settings)
+    address, model = _address(settings), settings.captioner_model
+    if address is not None and model is not None:
+        return _chat(settings, address, model)
     if settings.captioner in (None, ATTRIBUTES):
         return Attributes()
-    if _address(settings) is None:
-        from pcevolve.captioners.model import load_captioner  # waits for torch
+    from pcevolve.captioners.model import load_captioner  # waits for torch
 
-        return load_captioner(str(settings.captioner))
-    return _chat(settings)
+    return load_captioner(str(settings.captioner))
 
 
 def require_captioner(settings: RunSettings) -> None:
@@ -86,10 +87,7 @@ def _address(settings: RunSettings) -> Address | None:
     return Address(given, key_in_file(settings.captioner_key_file))
 
 
-def _chat(settings: RunSettings) -> ChatCaptioner:
-    address, model = _address(settings), settings.captioner_model
-    if address is None or model is None:
-        raise UsageError("--captioner https://HOST/v1 and --captioner-model go together")
+def _chat(settings: RunSettings, address: Address, model: str) -> ChatCaptioner:
     shown = ShownImages(
         address, model, HttpTransport(settings.timeout), sent_anyway=settings.send_private_images
     )

@@ -197,8 +197,9 @@ class Components:
             return CaptioningJudge(self.data, account, self.noise, plan, events[1][0], self.captioner)
         if chooser is None:
             return UniformJudge(account, self.noise, plan)
+        listed = self._listed(plan)
         return PrivateJudge(
-            views=replace(self.views, **self._listed(plan)),
+            views=replace(self.views, **listed) if listed else self.views,  # a copy would look at images anew
             chooser=chooser,
             account=account,
             noise=self.noise,

@@ -223,7 +223,7 @@ def _usefulness(found: dict[str, Any] | None, kind: Kind) -> dict[str, str]:
 
 def _spent(summary: dict[str, Any]) -> str:
     if summary["epsilon_spent"] is None:
-        return str(summary.get("promise", "no guarantee: the noise came from a seed"))
+        return str(summary.get("promise", "no guarantee: see the warning"))
     return (
         f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
         f"(delta {summary['delta']:g}, {summary['relation']})"

@@ -107,6 +107,11 @@ def by_refining(
     return found
 
 
+def unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
+    """How many prompts do not say the name of their class: a generator then draws the same for all of them."""
+    return sum(label.casefold() not in prompt.casefold() for label, own in prompts.items() for prompt in own)
+
+
 def writer_from(source: str) -> Writer:
     """A language model of the transformers library, from a directory or its library's cache.
 

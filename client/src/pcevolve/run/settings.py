@@ -95,6 +95,23 @@ UnitColumn = Annotated[
 ]
 
 
+CaptionerName = Annotated[
+    FileOrAddress,
+    Field(
+        min_length=1,
+        description="Who says for gcap what private images show: attributes (measured, without a model; if not given), "
+        "a directory or hub's id of an image-to-text model (pcevolve[text]), or an OpenAI-compatible chat API with "
+        "image input, as https://HOST/v1, which is sent the private images.",
+    ),
+    Setting(Panel.PRIVACY, public=True),
+]
+CaptionerModel = Annotated[
+    str,
+    Field(min_length=1, max_length=200, description="Model of the chat API that --captioner names."),
+    Setting(Panel.PRIVACY, public=True),
+]
+
+
 MaxCost = Annotated[
     float,
     Field(ge=0, allow_inf_nan=False, description="Most that it may cost, in the provider's currency."),
@@ -240,21 +257,8 @@ class RunSettings(BaseModel):
     variations: public.Variations | None = None
     class_counts: public.ClassCounts = False
     not_private: public.NotPrivate = False
-    captioner: Annotated[
-        FileOrAddress | None,
-        Field(
-            min_length=1,
-            description="Who says for gcap what private images show: attributes (measured, without a model; if not "
-            "given), a directory or hub's id of an image-to-text model (pcevolve[text]), or an OpenAI-compatible chat "
-            "API with image input, as https://HOST/v1, which is sent the private images.",
-        ),
-        Setting(Panel.PRIVACY, public=True),
-    ] = None
-    captioner_model: Annotated[
-        str | None,
-        Field(min_length=1, max_length=200, description="Model of the chat API that --captioner names."),
-        Setting(Panel.PRIVACY, public=True),
-    ] = None
+    captioner: CaptionerName | None = None
+    captioner_model: CaptionerModel | None = None
     captioner_key_file: Annotated[
         AbsolutePath | None,
         Field(description="File with the key of the chat API that --captioner names (mode 600)."),
