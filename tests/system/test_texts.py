@@ -13,6 +13,7 @@ from pathlib import Path
 import datasets
 import pytest
 
+from pcevolve.audit import Audit
 from pcevolve.cli.main import main
 from pcevolve.run import demo
 from pcevolve.run.folder import RunFolder
@@ -374,6 +375,20 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
     ]
     assert all(set(row) >= {"initial", "final", "random"} for row in summary["accuracy"])
     assert len(list((tmp_path / "demo" / "release").rglob("*.txt"))) == 30
+    page = RunFolder(tmp_path / "demo").private_report.read_text("utf-8")
+    assert "Beside the control" in page
+    for name in ("this run", "random control", "secpe"):
+        assert page.count(f"<strong>{name}</strong>") == 3  # a row for each class
+    assert "This is about secpe, a run of its own" in page
+    assert "promised: 0.001 where it was 0.0001" in page
+    shared = RunFolder(tmp_path / "demo").report.read_text("utf-8")
+    assert (
+        "Beside the control" not in shared
+    )  # it is a function of the run's own record, as the audit makes it again
+    assert all(
+        Audit.of(root).holds
+        for root in (tmp_path / "demo", tmp_path / "demo-random", tmp_path / "demo-secpe")
+    )
 
 
 @pytest.mark.parametrize(
