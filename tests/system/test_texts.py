@@ -391,6 +391,14 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
     )
 
 
+@pytest.mark.parametrize("option", ["--api", "--encoder", "--candidates", "--dialect"])
+def test_a_bench_of_texts_refuses_what_it_would_not_look_at(client: Client, tmp_path: Path, option: str):
+    done = client("bench", "text", "--smoke", option, "5", "--out", tmp_path / "bench")
+    assert done.returncode == 2
+    assert f"{option} means nothing to the table 'text'" in done.stderr
+    assert not (tmp_path / "bench").exists()
+
+
 @pytest.mark.parametrize(
     ("table", "own"), [("text", "secpe"), ("text-secrets", "secpe, r/p = 10")], ids=["methods", "secrets"]
 )
