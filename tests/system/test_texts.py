@@ -237,7 +237,7 @@ def test_secpe_as_noted_runs_only_if_it_is_told_so_outlives_a_kill_and_says_what
     assert refused.returncode == 2
     assert "'secpe-as-noted' protects the secrets that you list and nothing else" in refused.stderr
     assert not out.exists()
-    detected = client(*options, "--not-dp", "--detect-secrets")
+    detected = client(*asked(client, private, tmp_path / "other", **own), "--not-dp", "--detect-secrets")
     assert "--detect-secrets means nothing to method 'secpe-as-noted'" in " ".join(detected.stderr.split())
     killed = client.start(*options, "--not-dp")
     while killed.poll() is None and not (out / "transcript" / "log.jsonl").exists():

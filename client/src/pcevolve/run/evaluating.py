@@ -184,10 +184,11 @@ class Evaluation:
         return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}
 
     def _diversity(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
-        """How many different pairs of words each set of texts has; the two together say nothing."""
+        """How many different pairs of words each set of texts has; of two sets together that says nothing."""
         if self.kind == "image":
             return {}
-        own = {name: each for name, each in sets.items() if name != "both"}
+        silent = {"both"} if self.control is not None else {"both", "random"}  # without a control: the dataset's texts
+        own = {name: each for name, each in sets.items() if name not in silent}
         return {"distinct_pairs": {name: distinct_pairs(each.images) for name, each in own.items()}}
 
     def _next_words(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
