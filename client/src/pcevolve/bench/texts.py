@@ -15,9 +15,9 @@ from typing import Any, Final, cast
 import numpy as np
 from rich.console import Console
 
-from pcevolve.bench.attack import attacked
 from pcevolve.bench.text_studies import Study
 from pcevolve.public.plan import PublicPlan
+from pcevolve.run.attack import attacked
 from pcevolve.run.checks import checked
 from pcevolve.run.evaluating import Question, evaluated
 from pcevolve.run.execution import execute

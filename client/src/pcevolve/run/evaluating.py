@@ -187,7 +187,9 @@ class Evaluation:
         """How many different pairs of words each set of texts has; of two sets together that says nothing."""
         if self.kind == "image":
             return {}
-        silent = {"both"} if self.control is not None else {"both", "random"}  # without a control: the dataset's texts
+        silent = (
+            {"both"} if self.control is not None else {"both", "random"}
+        )  # without a control: the dataset's texts
         own = {name: each for name, each in sets.items() if name not in silent}
         return {"distinct_pairs": {name: distinct_pairs(each.images) for name, each in own.items()}}
 

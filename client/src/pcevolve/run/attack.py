@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
-from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.dp.secrecy import most_success, secret_budget, secret_share
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.methods import method
@@ -91,6 +91,6 @@ class _Scaled(SeededNoise):
         super().__init__(seed)
         self._scale = scale
 
-    def gaussian(self, key: str, values: np.ndarray, sigma: float) -> np.ndarray:
+    def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
         """As in ``Noise``, of this scale."""
         return super().gaussian(key, values, sigma * self._scale)

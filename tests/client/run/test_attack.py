@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.bench.attack import PRIOR, attacked
 from pcevolve.dp.secrecy import most_success, secret_budget
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
+from pcevolve.run.attack import PRIOR, attacked
 from support.runs import small_plan
 
 RELEASES = 3_000
