@@ -13,6 +13,7 @@ from pathlib import Path
 import datasets
 import pytest
 
+from pcevolve.audit import Audit
 from pcevolve.cli.main import main
 from pcevolve.run import demo
 from pcevolve.run.folder import RunFolder
@@ -225,6 +226,13 @@ def test_listed_secrets_count_less_and_are_nowhere_to_be_seen(client: Client, pr
     assert json.loads(client("audit", out, "--json").stdout)["holds"]
 
 
+def paid_lines(run: Path) -> list[bytes]:
+    """Whole lines of a transcript with receipts; there may be none yet, and the last line may be half written."""
+    log = run / "transcript" / "log.jsonl"
+    whole = log.read_bytes().rpartition(b"\n")[0].splitlines() if log.exists() else []
+    return [line for line in whole if json.loads(line)["event"]["kind"] == "released"]
+
+
 def test_secpe_as_noted_runs_only_if_it_is_told_so_outlives_a_kill_and_says_what_it_protects(
     client: Client, private: Path, tmp_path: Path
 ):
@@ -236,20 +244,18 @@ def test_secpe_as_noted_runs_only_if_it_is_told_so_outlives_a_kill_and_says_what
     assert refused.returncode == 2
     assert "'secpe-as-noted' protects the secrets that you list and nothing else" in refused.stderr
     assert not out.exists()
-    detected = client(*options, "--not-dp", "--detect-secrets")
+    detected = client(*asked(client, private, tmp_path / "other", **own), "--not-dp", "--detect-secrets")
     assert "--detect-secrets means nothing to method 'secpe-as-noted'" in " ".join(detected.stderr.split())
     killed = client.start(*options, "--not-dp")
-    while killed.poll() is None and not (out / "transcript" / "log.jsonl").exists():
-        time.sleep(0.01)
-    while killed.poll() is None and not receipts(out):
+    while killed.poll() is None and not paid_lines(out):
         time.sleep(0.01)
     killed.kill()
     killed.wait()
-    before = receipts(out)
+    before = paid_lines(out)
     assert before
     done = client(*options, "--not-dp", "--resume", out)
     assert done.returncode == 0, done.stderr
-    assert receipts(out)[: len(before)] == before
+    assert paid_lines(out)[: len(before)] == before
     said = " ".join(done.stderr.split())
     assert "it protects the listed secrets; not DP" in said
     assert "listed secrets guessed with a probability of at most" in said
@@ -374,6 +380,28 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
     ]
     assert all(set(row) >= {"initial", "final", "random"} for row in summary["accuracy"])
     assert len(list((tmp_path / "demo" / "release").rglob("*.txt"))) == 30
+    page = RunFolder(tmp_path / "demo").private_report.read_text("utf-8")
+    assert "Beside the control" in page
+    for name in ("this run", "random control", "secpe"):
+        assert page.count(f"<strong>{name}</strong>") == 3  # a row for each class
+    assert "This is about secpe, a run of its own" in page
+    assert "promised: 0.001 where it was 0.0001" in page
+    shared = RunFolder(tmp_path / "demo").report.read_text("utf-8")
+    assert (
+        "Beside the control" not in shared
+    )  # it is a function of the run's own record, as the audit makes it again
+    assert all(
+        Audit.of(root).holds
+        for root in (tmp_path / "demo", tmp_path / "demo-random", tmp_path / "demo-secpe")
+    )
+
+
+@pytest.mark.parametrize("option", ["--api", "--encoder", "--candidates", "--dialect"])
+def test_a_bench_of_texts_refuses_what_it_would_not_look_at(client: Client, tmp_path: Path, option: str):
+    done = client("bench", "text", "--smoke", option, "5", "--out", tmp_path / "bench")
+    assert done.returncode == 2
+    assert f"{option} means nothing to the table 'text'" in done.stderr
+    assert not (tmp_path / "bench").exists()
 
 
 @pytest.mark.parametrize(

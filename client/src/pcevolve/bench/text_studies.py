@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pcevolve.methods import method
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.terms import load_terms
 from pcevolve.run.private_data import SPLIT_SEED
@@ -72,7 +73,7 @@ class Study:
     def options_of(self, name: str, folder: Path) -> dict[str, Any]:
         """Options of a row's runs, without those that all have."""
         given = {**self.options, **self.methods[name], "shots": self.shots}
-        if given["method"] != "secpe":
+        if "secrets" not in method(str(given["method"])).own:
             return given
         if given.get("secret_columns"):
             return given
@@ -115,6 +116,13 @@ STUDIES: Final[Mapping[str, Study]] = {
                 "aug-pe": {"method": "aug-pe", "iterations": 4, "initial": 160},
                 "pe": {"method": "pe", "iterations": 5, "initial": 160},
                 "secpe": {"method": "secpe", "iterations": 4, "initial": 160, "secret_size": 30},
+                "secpe, as noted": {
+                    "method": "secpe-as-noted",
+                    "not_dp": True,
+                    "iterations": 4,
+                    "initial": 160,
+                    "secret_size": 30,
+                },
                 "dp-means": {"method": "dp-means"},
                 "dp-means, 2 rounds": {"method": "dp-means", "iterations": 2},
             },

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -16,6 +16,8 @@ import numpy as np
 from rich.console import Console
 
 from pcevolve.bench.text_studies import Study
+from pcevolve.public.plan import PublicPlan
+from pcevolve.run.attack import attacked
 from pcevolve.run.checks import checked
 from pcevolve.run.evaluating import Question, evaluated
 from pcevolve.run.execution import execute
@@ -27,6 +29,8 @@ Row = dict[str, Any]
 Told = Callable[[int, int], None]
 
 SHOWN: Final = ("ngrams dataset", "ngrams both", "words dataset", "next word")
+MEASURES: Final = ("Fréchet distance", "MAUVE", "distinct pairs", "copied words")
+"""Shown where rows know them; the first two by the encoder that voted, or by the bundled one."""
 CANDIDATES: Final = 40
 
 
@@ -92,6 +96,7 @@ class TextBench:
         finally:
             shutil.rmtree(folder)
         next_word, judges = cast("tuple[dict[str, float], Any]", (found["next_word"], found["judges"]))
+        diversity = cast("dict[str, float]", found["distinct_pairs"])
         row: Row = {
             "world": world,
             "seed": seed,
@@ -100,10 +105,16 @@ class TextBench:
             "seconds": round(seconds, 1),
             "next word": next_word["dataset"],
             "next word private": next_word["private"],
+            "distinct pairs": diversity["dataset"],
+            "distinct pairs private": diversity["private"],
+            "copied words": found["longest_copied_words"],
+            **_attack(outcome.plan),
         }
         for verdict in judges:
             for what in ("dataset", "private", "both"):
                 row[f"{verdict['judge']} {what}"] = verdict[what]["accuracy"]["mean"]
+            if "distances" in verdict:
+                row["Fréchet distance"], row["MAUVE"] = verdict["distances"]["frechet"], verdict["mauve"]
         return row
 
     def _options(self, folder: Path, api: str, seed: int) -> dict[str, Any]:
@@ -128,9 +139,17 @@ class TextBench:
 def as_json(study: Study, rows: Sequence[Row]) -> dict[str, object]:
     """Mean accuracy of each method by the judge that did not vote, for programs."""
     own = {name: [row["ngrams dataset"] for row in rows if row["method"] == name] for name in study.methods}
+    attacks = {row["method"]: row["attack"] for row in rows if row.get("attack")}
     figures = {name: round(float(np.mean(values)), 4) for name, values in own.items() if values}
     shots = float(np.mean([row["ngrams private"] for row in rows]))
-    return {"bench": study.name, "judge": "ngrams", **figures, "shots": round(shots, 4), "rows": len(rows)}
+    return {
+        "bench": study.name,
+        "judge": "ngrams",
+        **figures,
+        "shots": round(shots, 4),
+        "rows": len(rows),
+        **({"attack": attacks} if attacks else {}),
+    }
 
 
 def tables(study: Study, rows: Sequence[Row]) -> str:
@@ -157,15 +176,22 @@ def _table(study: Study, groups: Mapping[str, Sequence[Row]]) -> str:
         "ngrams, with shots",
         "words: **voted**",
         "next word",
+        *(figure for figure in MEASURES if _known(groups, figure)),
+        *(["attack ≤ r"] if _known(groups, "attack") else []),
     )
     lines = [heads, ("---",) * len(heads)]
     for name in (name for name in study.methods if groups.get(name)):
         own = groups[name]
         cells = [_cell(own, figure) for figure in SHOWN]
-        lines.append((name, str(len(own)), str(own[0]["requests"]), _seconds(own), *cells))
+        more = [_number(own, figure) for figure in MEASURES if _known(groups, figure)]
+        more += [_attacks(own)] if _known(groups, "attack") else []
+        lines.append((name, str(len(own)), str(own[0]["requests"]), _seconds(own), *cells, *more))
     every = [row for own in groups.values() for row in own]
     private = [_cell(every, f"{judge} private") for judge in ("ngrams", "words", "next word")]
-    lines.append(("shots", "–", "–", "–", private[0], "–", *private[1:]))
+    rest = [
+        _number(every, "distinct pairs private") if head == "distinct pairs" else "–" for head in heads[8:]
+    ]
+    lines.append(("shots", "–", "–", "–", private[0], "–", *private[1:], *rest))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -178,6 +204,35 @@ def _cell(rows: Sequence[Row], figure: str) -> str:
     values = 100 * np.array([row[figure] for row in rows])
     error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.1f}" if len(values) > 1 else ""
     return f"{values.mean():.1f}{error}"
+
+
+def _number(rows: Sequence[Row], figure: str) -> str:
+    """Mean and standard error over seeds, as it is; a dash where no row knows it."""
+    values = np.array([row[figure] for row in rows if row.get(figure) is not None], dtype=np.float64)
+    if not len(values):
+        return "–"
+    error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.2g}" if len(values) > 1 else ""
+    return f"{values.mean():.3g}{error}"
+
+
+def _known(groups: Mapping[str, Sequence[Row]], figure: str) -> bool:
+    """Whether any row knows a figure: those of earlier versions do not know all, and MAUVE is not everywhere."""
+    return any(row.get(figure) is not None for own in groups.values() for row in own)
+
+
+def _attack(plan: PublicPlan) -> Row:
+    """What the best attack on a declared secret finds out, where anything is promised of one."""
+    found = attacked(plan)
+    return {} if found is None else {"attack": asdict(found)}
+
+
+def _attacks(rows: Sequence[Row]) -> str:
+    """The share of right guesses with its limits, and what is allowed; the same in all seeds, whose plans are alike."""
+    own = [row["attack"] for row in rows if row.get("attack")]
+    if not own:
+        return "–"
+    span = f"{own[0]['low']:.3f} … {own[0]['high']:.3f}"
+    return f"{own[0]['success']:.3f} ({span}) of {own[0]['bound']:.3f}"
 
 
 def _of(row: Row) -> tuple[str, int, str]:

@@ -25,10 +25,13 @@ Told = Callable[[int, int], None]
 ENGINES = ("local", "ray")
 TEXT = "text"
 """Name of the table of texts."""
+OF_TEXTS = frozenset({"name", "smoke", "full", "seeds", "out"})
+"""Options that tables of texts look at."""
 
 
 @takes(Sizes)
 def bench(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",
     listed: Annotated[
         bool, typer.Option("--list", help="Name all tables and figures, and what they show.")
@@ -122,6 +125,7 @@ def bench(
             "they are public"
         )
     if name.startswith(TEXT):
+        _require_of_texts(name, context)
         _texts(name, out.absolute(), smoke, seeds)
         return
     from pcevolve.bench.making import Wanted, made  # torch takes seconds to load
@@ -179,6 +183,21 @@ def _announcing(told: Told, console: Console, most: float | None) -> Told:
         told(done, total)
 
     return announced
+
+
+def _require_of_texts(name: str, context: typer.Context) -> None:
+    """Refuse an option that a table of texts would not look at.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for each in context.command.params:
+        source = context.get_parameter_source(str(each.name))
+        if each.name not in OF_TEXTS and source is not None and source.name == "COMMANDLINE":
+            raise UsageError(
+                f"{each.opts[0]} means nothing to the table {name!r}, which has a provider and data of its own: leave "
+                "it out"
+            )
 
 
 def _texts(name: str, out: Path, smoke: bool, seeds: int | None) -> None:

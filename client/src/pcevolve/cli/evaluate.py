@@ -82,6 +82,9 @@ def _show(found: dict[str, Any]) -> None:
         )
     if "longest_copied_words" in found:
         console.print(f"longest run of words in common with a private text: {found['longest_copied_words']}")
+    if "distinct_pairs" in found:
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in found["distinct_pairs"].items())
+        console.print(f"different pairs of words: {shares}")
     if "next_word" in found:
         said = ", ".join(f"{name} {share:.1%}" for name, share in found["next_word"].items())
         console.print(f"next word of held-out texts guessed by a small language model of: {said}")

@@ -60,7 +60,7 @@ def rates(weights: FloatArray) -> FloatArray:
     """
     if not weights.max(initial=0.0) > 0:
         return np.zeros_like(weights)
-    return np.minimum(weights / (weights.max() * weights.sum()), 1.0)
+    return np.asarray(np.minimum(weights / (weights.max() * weights.sum()), 1.0), dtype=np.float64)
 
 
 def _pairs(groups: Groups) -> tuple[np.ndarray, np.ndarray]:

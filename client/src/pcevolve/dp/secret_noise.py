@@ -82,7 +82,8 @@ class Sampled:
         size = 1 << math.ceil(math.log2(self.rounds * len(one)))
         several = np.fft.irfft(np.fft.rfft(one, size) ** self.rounds, size).clip(0)
         lost = max(0.0, 1 - float(mass.sum()) ** self.rounds) + _TRANSFORM
-        return (np.arange(size) + self.rounds * lowest) * STEP, several, lost
+        values = (np.arange(size, dtype=np.float64) + self.rounds * lowest) * STEP
+        return values, np.asarray(several, dtype=np.float64), lost
 
     def success(self, prior: float) -> float:
         """B: the most probability with which the secret is guessed, by its prior; not below the truth.

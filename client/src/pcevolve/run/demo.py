@@ -63,6 +63,14 @@ TEXT_OPTIONS: dict[str, Any] = {
 }
 MODELS: dict[Kind, str] = {"image": "bundled", "text": "text:bundled"}
 """What the server serves."""
+SECRETS = ("lung", "wing", "wood")
+"""What is declared secret in the run that shows how secrets are protected: words of the private texts."""
+SECRET_OPTIONS: dict[str, Any] = {
+    "method": "secpe",
+    "secret_size": 30,
+    "iterations": 2,
+    "lifetime_epsilon": "40",  # the main run has spent on the same texts, and the ledger adds both up
+}
 METHODS: dict[Kind, str] = {"image": "auto", "text": "pe"}
 """What is shown: the default, and for texts what did best in docs/results/texts.md."""
 
@@ -105,11 +113,24 @@ def _demonstrated(out: Path, kind: Kind, console: Console, started: float) -> di
         console.print("\nThe same once more without looking at the private data, for comparison:")
         blind = _beside(out, "random")
         control = execute(_checked(out, blind, address, **options, method="random"))
-    console.print("Measuring both on held-out real data ...")
+        others = {"random control": blind}
+        if kind == "text":
+            others["secpe"] = _with_secrets(out, address, options, console)
+    console.print("Measuring them on held-out real data ...")
     rows, points = _measured(main, control)
-    page = write_report(RunReader.strict(out), points, main.folder.private_report)
+    readers = {name: RunReader.strict(root) for name, root in others.items()}
+    page = write_report(RunReader.strict(out), points, main.folder.private_report, readers)
     told = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
     return keep_accuracy(replace(main, summary=main.summary | told), rows)
+
+
+def _with_secrets(out: Path, address: str, options: dict[str, Any], console: Console) -> Path:
+    """The same once more by SecPE, with some words declared secret; the folder of that run."""
+    console.print(f"\nOnce more with secrets declared ({', '.join(SECRETS)}), which SecPE protects besides:")
+    listed = RunFolder(out).private / "secrets.txt"
+    listed.write_text("\n".join(SECRETS) + "\n")
+    own = {**options, **SECRET_OPTIONS, "secrets": listed}
+    return execute(_checked(out, _beside(out, "secpe"), address, **own)).folder.root
 
 
 def _measured(main: Outcome, control: Outcome) -> tuple[list[dict[str, Any]], list[AccuracyPoint]]:

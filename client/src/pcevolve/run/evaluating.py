@@ -17,6 +17,7 @@ from pcevolve.errors import DataError
 from pcevolve.evaluation.accuracy import SEEDS
 from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.copies import longest_copied_span
+from pcevolve.evaluation.diversity import distinct_pairs
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import Features, Judge
 from pcevolve.evaluation.mauve import mauve
@@ -149,6 +150,7 @@ class Evaluation:
             "chance": 1 / len(self.labels),
             f"test_{self.kind}s": len(self.test.images),
             **self._copied(sets["dataset"]),
+            **self._diversity(sets),
             **self._next_words(sets),
             **self._classifier(),
             "judges": rows,
@@ -180,6 +182,16 @@ class Evaluation:
             return {}
         words, place = longest_copied_span(dataset.images, self.private.images)
         return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}
+
+    def _diversity(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
+        """How many different pairs of words each set of texts has; of two sets together that says nothing."""
+        if self.kind == "image":
+            return {}
+        silent = (
+            {"both"} if self.control is not None else {"both", "random"}
+        )  # without a control: the dataset's texts
+        own = {name: each for name, each in sets.items() if name not in silent}
+        return {"distinct_pairs": {name: distinct_pairs(each.images) for name, each in own.items()}}
 
     def _next_words(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
         """How often a language model of each set guesses the next word of held-out texts."""

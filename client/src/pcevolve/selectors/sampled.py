@@ -118,7 +118,8 @@ def _clipped(shifts: FloatArray, radii: FloatArray) -> FloatArray:
     """Shifts in units of their radius, float64 ``(n, d)``, of norm 1 at most; none where there is no radius."""
     shifts = np.nan_to_num(shifts)  # an anchor that cannot be used is nobody's but where none can
     reach = np.maximum(np.linalg.norm(shifts, axis=1), radii)[:, None] * (1 + 2**-40)
-    return np.divide(shifts, reach, out=np.zeros_like(shifts), where=(radii > 0)[:, None])
+    told: FloatArray = np.divide(shifts, reach, out=np.zeros_like(shifts), where=(radii > 0)[:, None])
+    return told
 
 
 def _radius(scene: Scene, target: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from pcevolve.methods.lift import uniform_lift
 from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.pages import base_style, compiled, inline, own_file, size
 from pcevolve.pages.report.asking import settings_of
+from pcevolve.pages.report.beside import beside
 from pcevolve.pages.report.brief import Brief
 from pcevolve.pages.report.curves import AccuracyPoint, curves, percent, spent
 from pcevolve.pages.report.protection import Protection
@@ -30,19 +31,26 @@ from pcevolve.publish import in_all, real_images
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import WIRE_PAGE
 
+NO_OTHERS: Mapping[str, Any] = {}
 RELATIONS = {
     "replace-one": "one {unit} is exchanged for any other",
     "add-remove": "one {unit} is added or taken away",
 }
 
 
-def write_report(run: RunReader, accuracy: Sequence[AccuracyPoint] = (), page: Path | None = None) -> Path:
+def write_report(
+    run: RunReader,
+    accuracy: Sequence[AccuracyPoint] = (),
+    page: Path | None = None,
+    others: Mapping[str, RunReader] = NO_OTHERS,
+) -> Path:
     """Write the page about a finished run; one that is there is replaced.
 
     Args:
         run: Its whole record; beside it, only the release is read.
         accuracy: Figures on held-out data, for the owner's own page: they do not follow from the transcript.
         page: Where to; ``report.html`` in the run's folder, which may be shared, unless given.
+        others: Finished runs on the same classes to be shown beside it, by what they are called, for the owner's page.
 
     Returns:
         The page.
@@ -53,7 +61,8 @@ def write_report(run: RunReader, accuracy: Sequence[AccuracyPoint] = (), page: P
     """
     page = page or run.layout.report
     wire_page = os.path.relpath(run.layout.wire_page, page.parent)
-    write_durably(page, render(FinishedRun.of(run), accuracy, wire_page).encode())
+    compared = {name: FinishedRun.of(other) for name, other in others.items()}
+    write_durably(page, render(FinishedRun.of(run), accuracy, wire_page, compared).encode())
     return page
 
 
@@ -71,17 +80,23 @@ def rewritten_report(root: Path) -> Path:
     return write_report(RunReader.strict(root))
 
 
-def render(run: FinishedRun, accuracy: Sequence[AccuracyPoint], wire_page: str = WIRE_PAGE) -> str:
+def render(
+    run: FinishedRun,
+    accuracy: Sequence[AccuracyPoint],
+    wire_page: str = WIRE_PAGE,
+    others: Mapping[str, FinishedRun] = NO_OTHERS,
+) -> str:
     """Make the page's HTML; every string from the run is escaped.
 
     Args:
         run: What it is about.
         accuracy: As for ``write_report``.
         wire_page: Where the page about all that left will lie, seen from this one.
+        others: As for ``write_report``.
     """
     style = inline(base_style(), own_file(__package__, "page.css"))
     return template(run.plan.modality.kind).render(
-        {"style": style, "wire_page": wire_page, **_content(run, accuracy)}
+        {"style": style, "wire_page": wire_page, **_content(run, accuracy), **_compared(run, others)}
     )
 
 
@@ -120,10 +135,22 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "version": pcevolve.__version__,
         "framed": any(tile.receipt for sheet in sheets for row in sheet.rows for tile in row.tiles),
         "charts": curves(run, traffic, accuracy),
-        "protection": Protection.of(plan.secrecy) if plan.secrecy and plan.secure else None,
         "spent": spent(run),
         "traffic": traffic,
         "accuracy": accuracy,
         "host": urlsplit(plan.api).netloc,
         "settings": settings_of(plan),
+    }
+
+
+def _compared(run: FinishedRun, others: Mapping[str, FinishedRun]) -> dict[str, Any]:
+    """Datasets side by side, and the protection curve of the first of these runs that keeps a promise about secrets."""
+    plan = run.plan
+    runs = {"this run": run, **others}
+    keeping = {name: each.plan for name, each in runs.items() if each.plan.secrecy and each.plan.secure}
+    name, keeper = next(iter(keeping.items()), ("", plan))
+    return {
+        "beside": beside(runs),
+        "protection": Protection.of(keeper.secrecy) if keeper.secrecy and name else None,
+        "protected": "" if keeper is plan else name,
     }

@@ -80,6 +80,25 @@ def contact_sheets(run: FinishedRun) -> list[Sheet]:
     ]
 
 
+def dataset_row(run: FinishedRun, label: str, title: str, count: int) -> Row:
+    """Some of a class of the dataset, evenly spread over it.
+
+    Args:
+        run: Whose dataset.
+        label: The class.
+        title: What the run is called.
+        count: How many.
+    """
+    plan = run.plan
+    if plan.selects:
+        whole = list(run.receipts[plan.releases[-1]].of(label))
+    else:
+        whole = _outputs(run, [call for call in plan.round(plan.iterations) if call.label == label])
+    named = [whole[place] for place in evenly(len(whole), count)]
+    tiles = _tiles(run, named, {}, count, appearance_in(run.receipts.values()))
+    return Row(title, f"method {plan.method}", tiles)
+
+
 def evenly(count: int, wanted: int) -> list[int]:
     """At most ``wanted`` of ``range(count)``, evenly spread, the first and the last among them."""
     if count <= wanted:
