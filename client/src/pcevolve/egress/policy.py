@@ -201,6 +201,8 @@ class Policy:
             return self._dialect.encode(
                 state.plan, call, self._noised_file(state.plan, call, verdict, source)
             )
+        if isinstance(source, Captioned):
+            raise EgressError(f"request {call.slot} must carry {_carried(call, state.plan)}")
         self._require_named(verdict, call, source)
         if isinstance(verdict, ItsPrompt):
             return self._dialect.encode(state.plan, replace(call, wording=verdict.wording), None)
