@@ -71,7 +71,7 @@ class LocalGenerator:
         for call, source in asks:
             assert not isinstance(
                 source, Noised | Captioned
-            )  # this benchmark noises images on its own, and captions none
+            )  # noised by ``noised``, captioned by none
             if source is None or not self.plan.varies_prompts:
                 yield self._named(call, None if source is None else source.candidate)
             else:
