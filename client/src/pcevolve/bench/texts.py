@@ -211,7 +211,8 @@ def _number(rows: Sequence[Row], figure: str) -> str:
     values = np.array([row[figure] for row in rows if row.get(figure) is not None], dtype=np.float64)
     if not len(values):
         return "–"
-    error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.2g}" if len(values) > 1 else ""
+    # rounded first: of equal figures floating point leaves a difference
+    error = f" ± {round(float(values.std(ddof=1) / np.sqrt(len(values))), 6):.2g}" if len(values) > 1 else ""
     return f"{values.mean():.3g}{error}"
 
 
