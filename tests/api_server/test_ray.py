@@ -24,6 +24,7 @@ from support.tiny_model import load
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.alone,  # a cluster takes half a minute to start on two quiet cores, and many minutes on busy ones
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pcevolve-server[ray]"),
 ]
 
@@ -166,7 +167,6 @@ def test_several_models_are_served_each_by_its_name(tiny_model, zoo, tmp_path):
         server.end()
 
 
-@pytest.mark.alone
 def test_a_replica_is_added_while_images_wait_and_no_request_fails(tiny_model, tmp_path):
     options = ("--model", tiny_model, "--replicas", 1, "--max-replicas", 2, "--threads", 1)
     server = RayServer(tmp_path, *options)
@@ -208,7 +208,6 @@ def config(tmp_path_factory):
     return written
 
 
-@pytest.mark.alone
 def test_a_cluster_s_update_is_rolling_and_fails_no_request(config, tmp_path):
     with ray_cluster.cluster() as known:
         ray_cluster.serve(config("red"), known)

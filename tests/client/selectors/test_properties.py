@@ -270,7 +270,7 @@ def test_an_event_that_counts_another_number_of_accesses_pays_for_nothing(name: 
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(SELECTORS) - {"votes", "votes-rank", "cells", "means", "resembling"})
+    "name", sorted(set(SELECTORS) - {"votes", "votes-rank", "cells", "sampled-cells", "means", "resembling"})
 )
 def test_what_is_released_of_a_draw_are_indices(name: str):
     case = Case(3)
