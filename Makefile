@@ -25,7 +25,7 @@ install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcev
 demo: install  ## Run the main job end to end and print a summary (about 90 seconds on 2 quiet cores; smaller where the machine is slow)
 	$(BIN)/pcevolve demo --out runs/demo
 
-test: install $(MITM)/.installed  ## Run every test (6 to 12 minutes on 2 cores)
+test: install $(MITM)/.installed  ## Run every test (15 to 30 minutes on 2 cores)
 	$(BIN)/pytest $(PARALLEL) -m "not alone"
 	$(BIN)/pytest -m alone tests/flood tests/api_server
 	$(BIN)/pytest -m alone tests/client
