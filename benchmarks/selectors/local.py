@@ -69,9 +69,7 @@ class LocalGenerator:
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         """Name candidates; they are made once somebody looks."""
         for call, source in asks:
-            assert not isinstance(
-                source, Noised | Captioned
-            )  # noised by ``noised``, captioned by none
+            assert not isinstance(source, Noised | Captioned)  # noised by ``noised``, captioned by none
             if source is None or not self.plan.varies_prompts:
                 yield self._named(call, None if source is None else source.candidate)
             else:
