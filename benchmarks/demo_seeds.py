@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from PIL import Image
 
 from benchmarks.judges import other_eyes
@@ -138,15 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = options(__doc__, seeds=10)
     parser.add_argument("--candidates", type=int, nargs="+", default=[OPTIONS["candidates"]])
     given = parser.parse_args(arguments)
-    torch.set_num_threads(1)
-    given.pictures.mkdir(parents=True, exist_ok=True)
-    written(
-        given.out,
-        "demo",
-        lambda known: _missing(known, given.seeds, given.candidates),
-        lambda wanted: measured(*wanted, given.pictures),
-        page,
-    )
+    written(given, "demo", lambda known: _missing(known, given.seeds, given.candidates), measured, page)
 
 
 def _missing(rows: Sequence[Row], seeds: int, sizes: Sequence[int]) -> Iterator[tuple[int, str, int]]:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from benchmarks.private_sets import drawn
 from benchmarks.rows import accuracy, options, summary, table, written
@@ -117,13 +116,11 @@ def _worded(plan: PublicPlan, world: str, way: Way) -> PublicPlan:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
     given = options(__doc__, seeds=10).parse_args(arguments)
-    torch.set_num_threads(1)
-    given.pictures.mkdir(parents=True, exist_ok=True)
     written(
-        given.out,
+        given,
         "prompts",
         lambda known: _missing(known, given.seeds),
-        lambda wanted: measured(*wanted, given.pictures),
+        measured,
         lambda rows: page(rows, given.out, given.seeds),
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 Row = dict[str, Any]
 Wanted = TypeVar("Wanted")
@@ -45,23 +46,25 @@ def options(told: str | None, seeds: int) -> argparse.ArgumentParser:
 
 
 def written(
-    out: Path,
+    given: argparse.Namespace,
     name: str,
-    missing: Callable[[Sequence[Row]], Iterable[Wanted]],
-    measured: Callable[[Wanted], Row],
+    missing: Callable[[Sequence[Row]], Iterable[tuple[Any, ...]]],
+    measured: Callable[..., Row],
     page: Callable[[Sequence[Row]], str],
 ) -> None:
-    """Measure what ``NAME.json`` lacks, as ``resumed`` does, and write ``NAME.md``.
+    """Measure on one thread what ``NAME.json`` lacks, as ``resumed`` does, and write ``NAME.md``.
 
     Args:
-        out: Folder of both.
-        name: Of both.
+        given: What ``options`` read.
+        name: Of both files.
         missing: As for ``resumed``.
-        measured: As for ``resumed``.
+        measured: Measures it, with the folder of pictures as its last argument.
         page: Makes the page of all rows.
     """
-    rows = resumed(out / f"{name}.json", missing, measured)
-    (out / f"{name}.md").write_text(page(rows))
+    torch.set_num_threads(1)
+    given.pictures.mkdir(parents=True, exist_ok=True)
+    rows = resumed(given.out / f"{name}.json", missing, lambda wanted: measured(*wanted, given.pictures))
+    (given.out / f"{name}.md").write_text(page(rows))
 
 
 def accuracy(row: Row, judge: str) -> float | None:

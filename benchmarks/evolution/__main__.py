@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from PIL import Image
 
 from benchmarks.evolution.page import WORLDS, page
@@ -107,13 +106,11 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
     given = options(__doc__, seeds=10).parse_args(arguments)
-    torch.set_num_threads(1)
-    given.pictures.mkdir(parents=True, exist_ok=True)
     written(
-        given.out,
+        given,
         "evolution",
         lambda known: _missing(known, given.seeds),
-        lambda wanted: measured(*wanted, given.pictures),
+        measured,
         lambda rows: page(rows, given.out, given.seeds),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from benchmarks.rows import Row
@@ -32,9 +33,15 @@ def standing(results: Path, world: str, methods: Iterable[str], seeds: int) -> d
     Returns:
         By method the rows, one a seed, of seeds that were measured.
     """
-    known = {row["key"]: row for row in json.loads((results / "selectors.json").read_text())}
+    known = _rows(results / "selectors.json")
     keys = {
         method: [usual(world, method, CHOSEN_EPSILON, CHOSEN_SHOTS, seed).key for seed in range(seeds)]
         for method in methods
     }
     return {method: [known[key] for key in found if key in known] for method, found in keys.items()}
+
+
+@cache
+def _rows(file: Path) -> dict[str, Row]:
+    """All rows of the comparison by their keys; some megabytes, read once."""
+    return {row["key"]: row for row in json.loads(file.read_text())}

@@ -12,11 +12,11 @@ import pytest
 
 from leaks.forgeries.forging import edited, stored
 from leaks.forgeries.receipts import chosen, receipted, said
+from leaks.held import Moment, with_measurement
 from pcevolve.audit import Audit, audit
 from pcevolve.errors import ClientError, EgressError
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
-from pcevolve.public.calls import Call
 from pcevolve.public.captioning import digest_of, measurement_of
 from pcevolve.public.captions import choices_of
 from pcevolve.public.fields import Extension
@@ -34,44 +34,10 @@ SECRET = "patient 17: positive"
 SAYING = Saying(["a deep cut", "a long cut"])
 
 
-@dataclasses.dataclass
-class Moment:
-    """Just before the first caption leaves, honestly.
-
-    Attributes:
-        run: The live parts.
-        provider: Sees what leaves.
-        receipt: Committed and on record.
-    """
-
-    run: SmallRun
-    provider: FakeProvider
-    receipt: Receipt
-
-    @property
-    def call(self) -> Call:
-        return next(iter(PLAN.round(1)))
-
-    @property
-    def honest(self) -> Captioned:
-        return Captioned(LABEL, self.receipt.of(LABEL)[0], self.receipt)
-
-
 @pytest.fixture
-def moment(tmp_path: Path) -> Moment:
+def moment(tmp_path: Path) -> Moment[Captioned]:
     provider = FakeProvider()
-    run = open_captioned(tmp_path, PLAN, provider, SAYING)
-    receipt = run.judge.release(Query(PLAN.run_id, 1), None)
-    run.gate.record_receipt(receipt)
-    return Moment(run, provider, receipt)
-
-
-def unchecked(item: Chosen, receipt: object, label: str = LABEL, kind: type = Captioned) -> object:
-    """A source whose constructor nobody ran."""
-    made = object.__new__(kind)
-    for name, value in (("label", label), ("item", item), ("receipt", receipt)):
-        object.__setattr__(made, name, value)
-    return made
+    return Moment.of(open_captioned(tmp_path, PLAN, provider, SAYING), provider, Captioned)
 
 
 def with_words(moment: Moment, words: str) -> Chosen:
@@ -89,17 +55,17 @@ def renamed(moment: Moment, words: str) -> Receipt:
 
 
 SOURCES: dict[str, Callable[[Moment], object]] = {
-    "other words under the released caption's name": lambda m: unchecked(with_words(m, SECRET), m.receipt),
-    "other words in a receipt that was changed": lambda m: unchecked(
+    "other words under the released caption's name": lambda m: m.unchecked(with_words(m, SECRET), m.receipt),
+    "other words in a receipt that was changed": lambda m: m.unchecked(
         with_words(m, SECRET), renamed(m, SECRET)
     ),
-    "the honest caption in a receipt that nobody paid for": lambda m: unchecked(
+    "the honest caption in a receipt that nobody paid for": lambda m: m.unchecked(
         m.honest.item, dataclasses.replace(m.receipt, events=(Event("uniform"),))
     ),
     "another place's caption": lambda m: Captioned(LABEL, m.receipt.of(LABEL)[1], m.receipt),
     "another class's caption": lambda m: Captioned(OTHER, m.receipt.of(OTHER)[0], m.receipt),
-    "another class's caption under this one's name": lambda m: unchecked(m.receipt.of(OTHER)[0], m.receipt),
-    "the honest caption as a noised image": lambda m: unchecked(m.honest.item, m.receipt, kind=Noised),
+    "another class's caption under this one's name": lambda m: m.unchecked(m.receipt.of(OTHER)[0], m.receipt),
+    "the honest caption as a noised image": lambda m: m.unchecked(m.honest.item, m.receipt, kind=Noised),
     "the honest caption as an image that the plan names": lambda m: PublicEcho(m.honest),
     "no caption": lambda m: None,
 }
@@ -150,7 +116,7 @@ def test_what_a_committed_receipt_says_leaves_only_if_it_was_measured(
     receipt = run.account.pay(
         Query(PLAN.run_id, 1), (EVENT,), lambda: Paid((Choice(LABEL, named),), measured)
     )
-    moment = Moment(run, provider, receipt)
+    moment = Moment(run, provider, receipt, Captioned)
     with pytest.raises(EgressError, match=why):
         run.gate.vary(moment.call, moment.honest)
     assert not any(b"prompt" in each.body for each in provider.requests)
@@ -223,11 +189,8 @@ def test_whatever_a_captioner_says_is_one_line_of_a_prompt_and_the_record_holds(
 
 
 def _other_words(root: Path) -> None:
-    """A receipt whose measurement is what a forger likes, with names to match, and the requests as they were."""
     measurement = measurement_of([[SECRET, SECRET], [SECRET, SECRET]])
-    digest = stored(root, measurement)
-    named = [dataclasses.asdict(each) for each in choices_of(PLAN, measurement)]
-    receipted(lambda receipt: receipt.update(measured=digest, choices=named))(root)
+    with_measurement(root, measurement, choices_of(PLAN, measurement))
 
 
 FORGERIES: dict[str, tuple[Callable[[Path], object], str]] = {

@@ -14,6 +14,7 @@ from safetensors.numpy import save
 from leaks import secrets
 from leaks.forgeries.forging import stored
 from leaks.forgeries.receipts import chosen, receipted, said
+from leaks.held import Moment, with_measurement
 from pcevolve.audit import audit, replay
 from pcevolve.dp.mechanisms import SecureNoise, SeededNoise
 from pcevolve.errors import ClientError, EgressError
@@ -22,7 +23,6 @@ from pcevolve.methods import method
 from pcevolve.modality.images.arrays import levels, values_of
 from pcevolve.privacy import Event
 from pcevolve.private.noising import NoisingJudge
-from pcevolve.public.calls import Call
 from pcevolve.public.noised import choices_of, files_in, measurement_of, png, shape_of
 from pcevolve.public.release import Candidate, Choice, Chosen, Noised, Prototype, PublicEcho, Query, Receipt
 from support.noised import noised_plan, noised_run, open_noised, private_images
@@ -34,49 +34,16 @@ LABEL, OTHER = PLAN.labels
 EVENT = method("dpimg").planned(PLAN)[1][0]
 
 
-@dataclasses.dataclass
-class Moment:
-    """Just before the first noised image leaves, honestly.
-
-    Attributes:
-        run: The live parts.
-        provider: Sees what leaves.
-        receipt: Committed and on record.
-    """
-
-    run: SmallRun
-    provider: FakeProvider
-    receipt: Receipt
-
-    @property
-    def call(self) -> Call:
-        return next(iter(PLAN.round(1)))
-
-    @property
-    def honest(self) -> Noised:
-        return Noised(LABEL, self.receipt.of(LABEL)[0], self.receipt)
-
-    def image(self) -> bytes:
-        """The private image that the attacker would like to send, in the plan's size."""
-        values = values_of(private_images(PLAN.labels).items[0], PLAN.images.width, PLAN.images.height)
-        return png(levels(values))
+def private_image() -> bytes:
+    """The private image that the attacker would like to send, in the plan's size."""
+    values = values_of(private_images(PLAN.labels).items[0], PLAN.images.width, PLAN.images.height)
+    return png(levels(values))
 
 
 @pytest.fixture
-def moment(tmp_path: Path) -> Moment:
+def moment(tmp_path: Path) -> Moment[Noised]:
     provider = FakeProvider()
-    run = open_noised(tmp_path, PLAN, provider)
-    receipt = run.judge.release(Query(PLAN.run_id, 1), None)
-    run.gate.record_receipt(receipt)
-    return Moment(run, provider, receipt)
-
-
-def unchecked(image: Chosen, receipt: object, label: str = LABEL) -> Noised:
-    """A source whose constructor nobody ran."""
-    made = object.__new__(Noised)
-    for name, value in (("label", label), ("item", image), ("receipt", receipt)):
-        object.__setattr__(made, name, value)
-    return made
+    return Moment.of(open_noised(tmp_path, PLAN, provider), provider, Noised)
 
 
 def with_digest(moment: Moment, data: bytes) -> Chosen:
@@ -101,20 +68,20 @@ def drawn_again(moment: Moment, event: Event = EVENT) -> bytes:
 
 LESS = dataclasses.replace(EVENT, parameter=str(EVENT.value / 100))
 SOURCES: dict[str, Callable[[Moment], object]] = {
-    "the private image under the released one's name": lambda m: unchecked(
-        with_digest(m, m.image()), m.receipt
+    "the private image under the released one's name": lambda m: m.unchecked(
+        with_digest(m, private_image()), m.receipt
     ),
-    "the private image in a receipt that was changed": lambda m: unchecked(
-        with_digest(m, m.image()), renamed(m, m.image())
+    "the private image in a receipt that was changed": lambda m: m.unchecked(
+        with_digest(m, private_image()), renamed(m, private_image())
     ),
-    "a noised image that was not released": lambda m: unchecked(with_digest(m, drawn_again(m)), m.receipt),
-    "a noised image with less noise": lambda m: unchecked(with_digest(m, drawn_again(m, LESS)), m.receipt),
-    "the honest image at a price that was not paid": lambda m: unchecked(
+    "a noised image that was not released": lambda m: m.unchecked(with_digest(m, drawn_again(m)), m.receipt),
+    "a noised image with less noise": lambda m: m.unchecked(with_digest(m, drawn_again(m, LESS)), m.receipt),
+    "the honest image at a price that was not paid": lambda m: m.unchecked(
         m.honest.item, dataclasses.replace(m.receipt, events=(LESS,))
     ),
     "another place's image": lambda m: Noised(LABEL, m.receipt.of(LABEL)[1], m.receipt),
     "another class's image": lambda m: Noised(OTHER, m.receipt.of(OTHER)[0], m.receipt),
-    "another class's image under this one's name": lambda m: unchecked(m.receipt.of(OTHER)[0], m.receipt),
+    "another class's image under this one's name": lambda m: m.unchecked(m.receipt.of(OTHER)[0], m.receipt),
     "the honest image as a prototype": lambda m: _prototype(m),
     "the honest image as one that the plan names": lambda m: PublicEcho(_candidate(m)),
     "no image": lambda m: None,
@@ -153,7 +120,7 @@ def _paying(
     run = open_noised(root, PLAN, provider)
     data = measured()
     receipt = run.account.pay(Query(PLAN.run_id, 1), (EVENT,), lambda: Paid(choices(data), data))
-    return Moment(run, provider, receipt)
+    return Moment(run, provider, receipt, Noised)
 
 
 def _some(measurement: bytes) -> tuple[Choice, ...]:
@@ -217,11 +184,8 @@ def test_a_run_that_was_cut_off_sends_what_it_had_paid_for_and_draws_nothing_aga
 
 
 def _zero_image(root: Path) -> None:
-    """A receipt whose measurement is what a forger likes, with its images to match, and the requests as they were."""
     measurement = measurement_of(np.zeros(shape_of(PLAN), np.uint8))
-    digest = stored(root, measurement)
-    named = [dataclasses.asdict(each) for each in choices_of(PLAN, measurement)]
-    receipted(lambda receipt: receipt.update(measured=digest, choices=named))(root)
+    with_measurement(root, measurement, choices_of(PLAN, measurement))
 
 
 FORGERIES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +14,7 @@ from rich.console import Console
 
 import pcevolve
 from client.audit.test_honest_runs import private_images
-from leaks.forgeries.forging import edited
-from leaks.forgeries.receipts import chosen, receipted
+from leaks.forgeries.marks import FORGERIES, UNSAID, told_of, without
 from pcevolve.audit import Audit
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.errors import BudgetError, UsageError
@@ -144,29 +142,14 @@ def test_the_wire_page_says_what_the_noise_is_for():
     assert in_words(NOISED) == f"secret-noise, {NOT_DP}: no epsilon bounds it"
 
 
-FORGERIES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a plan without the mark": (
-        edited("planned", lambda event: event["plan"].pop("not_dp")),
-        "'secpe-as-noted' needs --not-dp",
-    ),
-    "another choice": (
-        receipted(lambda receipt: chosen(receipt).reverse()),
-        "do not follow from what was measured",
-    ),
-    "a price": (
-        receipted(
-            lambda receipt: receipt.update(events=[{"mechanism": "gaussian", "parameter": "2", "count": 1}])
-        ),
-        "not the planned price",
-    ),
-}
+OWN = {UNSAID: (without("not_dp"), "'secpe-as-noted' needs --not-dp"), **FORGERIES}
 
 
-@pytest.mark.parametrize("name", FORGERIES)
+@pytest.mark.parametrize("name", OWN)
 def test_a_forged_record_is_refused(run: Path, name: str):
-    act, fault = FORGERIES[name]
+    act, fault = OWN[name]
     act(run)
-    told = [each for finding in Audit.of(run).findings for each in finding.faults]
+    told = told_of(run)
     assert any(fault in each for each in told), told
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -11,8 +10,7 @@ import numpy as np
 import pytest
 
 from client.audit.test_honest_runs import judged_run
-from leaks.forgeries.forging import edited
-from leaks.forgeries.receipts import chosen, receipted
+from leaks.forgeries.marks import FORGERIES, UNSAID, told_of, without
 from pcevolve.audit import Audit
 from pcevolve.errors import BudgetError, EgressError, UsageError
 from pcevolve.ledger.ledger import Ledger, Limits, Paid, PrivateUnit, Terms
@@ -104,29 +102,14 @@ def test_the_wire_page_says_that_nothing_bounds_an_unprotected_look():
     assert in_words(Event("uniform")) == "uniform, costs nothing"
 
 
-FORGERIES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a plan without the mark": (
-        edited("planned", lambda event: event["plan"].pop("not_private")),
-        "'rf' needs --not-private",
-    ),
-    "another choice": (
-        receipted(lambda receipt: chosen(receipt).reverse()),
-        "do not follow from what was measured",
-    ),
-    "a price": (
-        receipted(
-            lambda receipt: receipt.update(events=[{"mechanism": "gaussian", "parameter": "2", "count": 1}])
-        ),
-        "not the planned price",
-    ),
-}
+OWN = {UNSAID: (without("not_private"), "'rf' needs --not-private"), **FORGERIES}
 
 
-@pytest.mark.parametrize("name", FORGERIES)
+@pytest.mark.parametrize("name", OWN)
 def test_a_forged_record_is_refused(run: Path, name: str):
-    act, fault = FORGERIES[name]
+    act, fault = OWN[name]
     act(run)
-    told = [each for finding in Audit.of(run).findings for each in finding.faults]
+    told = told_of(run)
     assert any(fault in each for each in told), told
 
 

@@ -12,11 +12,11 @@ on generated records, honest and forged, and compares what they say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from pcevolve.egress.bounds import of_asked_size
@@ -50,6 +50,9 @@ STAND_IN = ":"
 LONGEST_KEY = 5000
 """Characters."""
 
+Item = TypeVar("Item", bytes, str)
+"""What leaves of a private image: a noised file, or words."""
+
 
 class Pointer(NamedTuple):
     """An answer that only points to its images.
@@ -76,7 +79,7 @@ class Replay:
         places: Of the calls in the plan, by slot.
         first: Place of the first call that was not.
         left: How many calls have left, for they leave in the plan's order.
-        noised: The files of the noised images that were measured last, by the measurement's digest.
+        held: What the last measurement holds itself of private images, noised or in words, by its digest.
     """
 
     run: RunReader
@@ -94,7 +97,7 @@ class Replay:
     pointed: dict[str, list[Pointer]] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
     found: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    noised: dict[str, dict[Chosen, bytes]] = field(default_factory=dict)
+    held: dict[str, dict[Chosen, Any]] = field(default_factory=dict)
     key: int | None = None
     failed: set[str] = field(default_factory=lambda: {GREETING_SLOT})
 
@@ -236,26 +239,24 @@ class Replay:
 
     def _noised(self, call: Call) -> bytes:
         """The noised private image of a call's place: made again from what its receipt says was measured."""
-        named = self._own_release(call)
-        measured = self.receipts[call.iteration].measured
-        try:
-            held = self.noised.get(measured) or files_in(self.plan, self.bodies.file(measured))
-        except ValueError as error:
-            raise ProviderReplyError(str(error)) from None
-        self.noised = {measured: held}
-        if named not in held:
-            raise ProviderReplyError("its receipt names a noised image that is not what was measured")
-        return held[named]
+        return self._measured(call, files_in, "noised image")
 
     def _caption(self, call: Call) -> str:
         """The caption of the private image in a call's place, as its receipt says that it was measured."""
-        named = self._own_release(call)
+        return self._measured(call, texts_in, "caption")
+
+    def _measured(
+        self, call: Call, held_in: Callable[[PublicPlan, bytes], dict[Chosen, Item]], what: str
+    ) -> Item:
+        """What the release of a call's round holds in its place."""
+        named, digest = self._own_release(call), self.receipts[call.iteration].measured
         try:
-            held = texts_in(self.plan, self.bodies.file(self.receipts[call.iteration].measured))
+            held: dict[Chosen, Item] = self.held.get(digest) or held_in(self.plan, self.bodies.file(digest))
         except ValueError as error:
             raise ProviderReplyError(str(error)) from None
+        self.held = {digest: held}
         if named not in held:
-            raise ProviderReplyError("its receipt names a caption that is not what was measured")
+            raise ProviderReplyError(f"its receipt names a {what} that is not what was measured")
         return held[named]
 
     def _own_release(self, call: Call) -> Chosen:

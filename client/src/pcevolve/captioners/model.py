@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import torch
 
-from pcevolve.errors import ModelError
 from pcevolve.modality.medium import Item
+from pcevolve.pretrained import pretrained
 from pcevolve.public.captioning import Captioner
 
 LONGEST: Final = 60
@@ -54,26 +54,16 @@ def load_captioner(source: str) -> ModelCaptioner:
     Raises:
         ModelError: The library or the files are not at hand, or it is no such model.
     """
+    network, processor, tokenizer = pretrained(
+        f"captioner {source}",
+        source,
+        source,
+        "--captioner",
+        "AutoModelForImageTextToText",
+        "AutoImageProcessor",
+        "AutoTokenizer",
+    )
     path = Path(source).expanduser()
-    place = str(path) if path.is_dir() else source
-    try:
-        from transformers import AutoImageProcessor, AutoModelForImageTextToText, AutoTokenizer
-    except ImportError:
-        raise ModelError(
-            f"captioner {source} needs the transformers library: install pcevolve[text]"
-        ) from None
-    try:
-        processor = AutoImageProcessor.from_pretrained(place, local_files_only=True)
-        tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
-        network = AutoModelForImageTextToText.from_pretrained(
-            place, local_files_only=True, use_safetensors=True
-        )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelError(
-            f"captioner {source}: neither at hand nor fetched ({type(error).__name__}): where there is a network run "
-            f"'hf download {source} --local-dir DIR', then pass --captioner DIR"
-        ) from None
-    network.eval().requires_grad_(requires_grad=False)
     named = Captioner(kind="model", name=path.name if path.is_dir() else source, weights=_digest(network))
     return ModelCaptioner(named, network, processor, tokenizer)
 

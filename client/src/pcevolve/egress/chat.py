@@ -1,7 +1,7 @@
-"""A language model behind an OpenAI-compatible chat API, asked with public words alone.
+"""A language model behind an OpenAI-compatible chat API: ``Chat`` asks it with public words alone.
 
-No gate stands before it, for nothing that a run knows can reach it: whoever asks has a domain and the names of classes,
-which prompts to an image API hold anyway.
+No gate stands before it, for nothing that a run knows can reach ``Chat``: whoever asks has a domain and the names of
+classes, which prompts to an image API hold anyway. ``answered`` sends what it is given, and ``shown`` gives it images.
 """
 
 from __future__ import annotations

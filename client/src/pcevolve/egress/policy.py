@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import NoneType
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from pcevolve.egress.bounds import of_asked_size
 from pcevolve.egress.links import follow
@@ -27,6 +27,8 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Captioned, Chosen, Held, Noised, Prototype, PublicEcho, Receipt
 from pcevolve.rules import CARRIES, ItsCaption, ItsPrompt, NoImage, OneImage, Refusal, RunState
 
+Item = TypeVar("Item", bytes, str)
+"""What leaves of a private image: a noised file, or words."""
 Source: TypeAlias = Prototype | PublicEcho | Noised | Captioned | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
 
@@ -54,7 +56,7 @@ class Policy:
         self._committed: Callable[[Receipt], bool] = lambda _: False
         self._known: dict[str, Candidate] = {}
         self._paid: set[str] = set()
-        self._noised: dict[str, dict[Chosen, bytes]] = {}
+        self._held: dict[str, dict[Chosen, Any]] = {}
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Say once and for all what the run will send, and who knows what was paid for.
@@ -217,17 +219,9 @@ class Policy:
             EgressError: The rulebook names another image, or the measurement holds no such one.
             TranscriptError: What was measured is not on record as it was.
         """
-        measured = source.receipt.measured
         if verdict.image != source.item:
             raise EgressError(f"request {call.slot}: the receipt names another noised image")
-        try:
-            held = self._noised.get(measured) or files_in(plan, self._received(measured))
-        except ValueError as error:
-            raise EgressError(f"request {call.slot}: {error}") from None
-        self._noised = {measured: held}
-        if source.item not in held:
-            raise EgressError(f"request {call.slot}: {source.item.id} is not what was measured and paid for")
-        return held[source.item]
+        return self._measured(plan, call, source, files_in)
 
     def _caption(self, plan: PublicPlan, call: Call, verdict: ItsCaption, source: Source) -> str:
         """The caption of a private image, taken from what was measured and paid for, and from nothing else.
@@ -238,10 +232,27 @@ class Policy:
         """
         if not isinstance(source, Captioned) or verdict.caption != source.item:
             raise EgressError(f"request {call.slot}: the receipt names another caption")
+        return self._measured(plan, call, source, texts_in)
+
+    def _measured(
+        self,
+        plan: PublicPlan,
+        call: Call,
+        source: Held,
+        held_in: Callable[[PublicPlan, bytes], dict[Chosen, Item]],
+    ) -> Item:
+        """What a release itself holds of a private image, out of what was measured and paid for.
+
+        Raises:
+            EgressError: The measurement holds no such thing.
+            TranscriptError: What was measured is not on record as it was.
+        """
+        digest = source.receipt.measured
         try:
-            held = texts_in(plan, self._received(source.receipt.measured))
+            held: dict[Chosen, Item] = self._held.get(digest) or held_in(plan, self._received(digest))
         except ValueError as error:
             raise EgressError(f"request {call.slot}: {error}") from None
+        self._held = {digest: held}
         if source.item not in held:
             raise EgressError(f"request {call.slot}: {source.item.id} is not what was measured and paid for")
         return held[source.item]

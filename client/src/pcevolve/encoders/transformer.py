@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 
 from pcevolve.encoders import TRANSFORMER
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.errors import ModelError
 from pcevolve.modality.texts.reading import Text
+from pcevolve.pretrained import pretrained
 
 LONGEST: Final = 512
 """Tokens of a text that are read, at most."""
@@ -76,19 +75,8 @@ def load_transformer(name: str, weights: str | None, device: torch.device) -> Tr
     Raises:
         ModelError: The library or the files are not at hand.
     """
-    source = name.removeprefix(TRANSFORMER) if weights is None else str(Path(weights).expanduser())
-    try:
-        from transformers import AutoModel, AutoTokenizer
-    except ImportError:
-        raise ModelError(f"encoder {name} needs the transformers library: install pcevolve[text]") from None
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True)
-        network = AutoModel.from_pretrained(source, local_files_only=True, use_safetensors=True)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelError(
-            f"encoder {name}: neither at hand nor fetched ({type(error).__name__}): where there is a network run "
-            f"'hf download {name.removeprefix(TRANSFORMER)} --local-dir DIR', then pass --encoder-weights DIR"
-        ) from None
-    network.eval().requires_grad_(requires_grad=False)
+    hub_id = name.removeprefix(TRANSFORMER)
+    who, option = f"encoder {name}", "--encoder-weights"
+    network, tokenizer = pretrained(who, weights or hub_id, hub_id, option, "AutoModel", "AutoTokenizer")
     dimension = int(network.config.hidden_size)
     return TransformerEncoder(name, dimension, network.float().to(device), tokenizer, device)

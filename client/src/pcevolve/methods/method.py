@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -281,37 +281,7 @@ class Method:
         Raises:
             UsageError: The plan asks for something that the method cannot do.
         """
-        if plan.selects and self.keep != "selected" and self.selector is not None:
-            raise UsageError(
-                f"method '{self.name}' cannot choose its dataset from all rounds: leave --keep out"
-            )
-        if plan.centre_first and not self.centre_first:
-            raise UsageError(f"method '{self.name}' releases no means, so it has no centre to release first")
-        if plan.class_counts and "class_counts" not in self.own:
-            raise UsageError(
-                f"method '{self.name}' counts no votes, so it releases no class counts with them"
-            )
-        if plan.not_private != self.not_private:
-            raise UsageError(
-                f"method '{self.name}' {'needs' if self.not_private else 'is no method for'} --not-private"
-            )
-        if plan.not_dp != self.not_dp:
-            raise UsageError(
-                f"method '{self.name}' {'needs' if self.not_dp else 'is no method for'} --not-dp"
-            )
-        if plan.varied != self.varied:
-            raise UsageError(f"method '{self.name}' varies {VARIED[self.varied]}")
-        if (plan.selection, plan.variations) != ("rank", 1) and "selection" not in self.own:
-            raise UsageError(
-                f"method '{self.name}' takes neither --selection nor --variations: leave them out"
-            )
-        if plan.cells is not None and "cells" not in self.own:
-            raise UsageError(f"method '{self.name}' counts nothing in cells: leave --cells out")
-        if plan.cells is not None and plan.pool != "all":
-            raise UsageError(
-                f"method '{self.name}' counts around its first candidates, which have to stay in the pool: leave "
-                "--pool out"
-            )
+        self._require(plan)
         paid = self.accesses(
             plan.budget,
             scope_of(plan),
@@ -322,6 +292,43 @@ class Method:
         )
         free = FREE if self.selector is not None else Event("uniform")
         return {t: paid.get(t, (free,)) for t in plan.releases}
+
+    def _require(self, plan: PublicPlan) -> None:
+        """Refuse a plan that asks for something that the method cannot do.
+
+        Raises:
+            UsageError: It does.
+        """
+        rules = (self._faults_of_releases, self._faults_of_promise, self._faults_of_choice)
+        for fault in (each for rule in rules for each in rule(plan)):
+            raise UsageError(f"method '{self.name}' {fault}")
+
+    def _faults_of_releases(self, plan: PublicPlan) -> Iterator[str]:
+        """What the method does not release."""
+        if plan.selects and self.keep != "selected" and self.selector is not None:
+            yield "cannot choose its dataset from all rounds: leave --keep out"
+        if plan.centre_first and not self.centre_first:
+            yield "releases no means, so it has no centre to release first"
+        if plan.class_counts and "class_counts" not in self.own:
+            yield "counts no votes, so it releases no class counts with them"
+
+    def _faults_of_promise(self, plan: PublicPlan) -> Iterator[str]:
+        """What does not go with what the method protects, and with what leaves."""
+        if plan.not_private != self.not_private:
+            yield f"{'needs' if self.not_private else 'is no method for'} --not-private"
+        if plan.not_dp != self.not_dp:
+            yield f"{'needs' if self.not_dp else 'is no method for'} --not-dp"
+        if plan.varied != self.varied:
+            yield f"varies {VARIED[self.varied]}"
+
+    def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
+        """What does not go with how the method chooses."""
+        if (plan.selection, plan.variations) != ("rank", 1) and "selection" not in self.own:
+            yield "takes neither --selection nor --variations: leave them out"
+        if plan.cells is not None and "cells" not in self.own:
+            yield "counts nothing in cells: leave --cells out"
+        if plan.cells is not None and plan.pool != "all":
+            yield "counts around its first candidates, which have to stay in the pool: leave --pool out"
 
     def statement(self, plan: PublicPlan) -> str:
         """What a run promises, in words: the method's guarantee and what the plan adds to it.

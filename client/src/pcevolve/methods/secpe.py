@@ -6,6 +6,8 @@ do not depend on what is released, so nothing is gained by asking again. ``AS_NO
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pcevolve.methods.lift import histogram_lift
 from pcevolve.methods.method import Method, Schedule, always
 from pcevolve.methods.rounds import Rounds, Scope, gaussian_once
@@ -46,7 +48,8 @@ METHOD = Method(
     keep="selected",
     own=SECRETS | {"detect_secrets"},
 )
-AS_NOTED = Method(
+AS_NOTED = replace(
+    METHOD,
     name="secpe-as-noted",
     summary="NOT DP (needs --not-dp): SecPE as noted: texts with secrets are sampled anew in every round and counted "
     "and averaged around the first candidates with noise for the secrets alone; all other texts always count",
@@ -60,12 +63,5 @@ AS_NOTED = Method(
     selector="sampled-cells",
     tight=_as_noted,
     lift=_exact,
-    rounds=always(4),
-    delta=1e-5,
-    prototypes=None,
-    schedule=METHOD.schedule,
-    initial=4,
-    pool="all",
-    keep="selected",
     own=SECRETS | {"not_dp"},
 )

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pcevolve.public.wordings import in_one_line
+
 LONGEST: Final = 400
 """Characters of a caption."""
 NOTHING_SAID: Final = "no description"
@@ -74,9 +76,7 @@ class Captioner(BaseModel):
 
 def one_caption(said: str) -> str:
     """What a captioner said, as a caption: one line of visible characters, cut to ``LONGEST``, never empty."""
-    normal = unicodedata.normalize("NFC", said)
-    visible = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in normal)
-    words = " ".join(visible.split())[:LONGEST].strip()
+    words = in_one_line(unicodedata.normalize("NFC", said))[:LONGEST].strip()
     return words or NOTHING_SAID
 
 

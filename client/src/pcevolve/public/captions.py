@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pcevolve.public.captioning import captions_in, digest_of
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Choice, Chosen
+from pcevolve.public.release import Choice, Chosen, choices_by_class
 
 
 def texts_in(plan: PublicPlan, measurement: bytes) -> dict[Chosen, str]:
@@ -30,8 +30,4 @@ def choices_of(plan: PublicPlan, measurement: bytes) -> tuple[Choice, ...]:
     Raises:
         ValueError: As for ``texts_in``.
     """
-    named, count = list(texts_in(plan, measurement)), plan.prototypes
-    return tuple(
-        Choice(label, tuple(named[place * count : (place + 1) * count]))
-        for place, label in enumerate(plan.labels)
-    )
+    return choices_by_class(plan.labels, list(texts_in(plan, measurement)))

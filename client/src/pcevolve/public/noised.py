@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Choice, Chosen
+from pcevolve.public.release import Choice, Chosen, choices_by_class
 
 Pixels = NDArray[np.uint8]
 
@@ -60,11 +60,7 @@ def choices_of(plan: PublicPlan, measurement: bytes) -> tuple[Choice, ...]:
     Raises:
         ValueError: As for ``files_in``.
     """
-    named, count = list(files_in(plan, measurement)), plan.prototypes
-    return tuple(
-        Choice(label, tuple(named[place * count : (place + 1) * count]))
-        for place, label in enumerate(plan.labels)
-    )
+    return choices_by_class(plan.labels, list(files_in(plan, measurement)))
 
 
 def png(pixels: Pixels) -> bytes:

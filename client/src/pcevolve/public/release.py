@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -82,6 +83,15 @@ class Choice:
 
     label: str
     chosen: tuple[Chosen, ...]
+
+
+def choices_by_class(labels: Sequence[str], chosen: Sequence[Chosen]) -> tuple[Choice, ...]:
+    """Choices of equally many for each class, out of all of them class after class."""
+    count = len(chosen) // len(labels)
+    return tuple(
+        Choice(label, tuple(chosen[place * count : (place + 1) * count]))
+        for place, label in enumerate(labels)
+    )
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ same class said in other words, from other sides and in other light, so that a g
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from itertools import islice, product
 
@@ -59,6 +60,11 @@ def filled(template: str, domain: str, label: str) -> str:
     """A template with its ``{domain}`` and ``{label}`` replaced; words that look like them stay as they are."""
     words = {"domain": domain, "label": label}
     return re.sub(r"\{(domain|label)\}", lambda match: words[match[1]], template)
+
+
+def in_one_line(said: str) -> str:
+    """What somebody said, with one space for whatever cannot be seen."""
+    return " ".join("".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in said).split())
 
 
 def shown(prompts: Sequence[str]) -> str:

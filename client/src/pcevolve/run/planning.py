@@ -64,20 +64,8 @@ def resolved_plan(
     Raises:
         UsageError: An option is out of bounds.
     """
+    _require_fitting(components)
     settings, method = components.settings, components.method
-    if not components.iterations and (settings.lookahead or settings.more):
-        raise UsageError(
-            "--lookahead and --more need rounds of variation, which this run has not: give --iterations"
-        )
-    _require_own(settings, method)
-    if settings.vary_by == "prompt":
-        _require_prompts_vary(components)
-    if settings.adapter is None and settings.adapter_scale is not None:
-        raise UsageError("--adapter-scale weighs the image prompt of an --adapter: name one, or leave it out")
-    if settings.adapter is not None and not components.iterations:
-        raise UsageError(
-            "--adapter needs rounds of variation, in which prototypes are the image prompts: give --iterations"
-        )
     initial = settings.initial or settings.candidates * method.initial
     frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
     shared = {*PublicPlan.model_fields} & {*RunSettings.model_fields}
@@ -213,6 +201,28 @@ def _cells(components: Components, promise: Secrecy, initial: int) -> int:
     accesses = components.method.accesses(components.limits.run, scope, settings.calibration, "as-is")
     event = first_selection(accesses)[-1]
     return usual_cells(event, scope, least_share(promise, event, scope.relation), initial)
+
+
+def _require_fitting(components: Components) -> None:
+    """Refuse options that do not go together, or not with the method.
+
+    Raises:
+        UsageError: Some do not.
+    """
+    settings, method = components.settings, components.method
+    if not components.iterations and (settings.lookahead or settings.more):
+        raise UsageError(
+            "--lookahead and --more need rounds of variation, which this run has not: give --iterations"
+        )
+    _require_own(settings, method)
+    if settings.vary_by == "prompt":
+        _require_prompts_vary(components)
+    if settings.adapter is None and settings.adapter_scale is not None:
+        raise UsageError("--adapter-scale weighs the image prompt of an --adapter: name one, or leave it out")
+    if settings.adapter is not None and not components.iterations:
+        raise UsageError(
+            "--adapter needs rounds of variation, in which prototypes are the image prompts: give --iterations"
+        )
 
 
 def _require_own(settings: RunSettings, method: Method) -> None:

@@ -15,7 +15,7 @@ from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.labels import label_faults
-from pcevolve.public.wordings import MOST, filled, usual_prompts
+from pcevolve.public.wordings import MOST, filled, in_one_line, usual_prompts
 from pcevolve.run.prompting import written
 
 SECONDS = 120.0
@@ -166,8 +166,7 @@ def _refined(answer: str, label: str) -> str:
         ProviderReplyError: Nothing is left.
     """
     lines = [each for each in answer.splitlines() if each.strip() and not each.rstrip().endswith(":")]
-    visible = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in " ".join(lines))
-    prompt = " ".join(visible.split()).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
+    prompt = in_one_line(" ".join(lines)).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
     if not prompt:
         raise ProviderReplyError(f"the language model wrote nothing for '{label}': take another model")
     return prompt

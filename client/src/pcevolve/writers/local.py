@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import torch
 
 from pcevolve.errors import ModelError
+from pcevolve.pretrained import pretrained
 
 LONGEST: Final = 120
 """Tokens of an answer."""
@@ -77,21 +77,5 @@ def load_writer(source: str) -> LocalWriter:
     Raises:
         ModelError: The library or the files are not at hand, or it is no such model.
     """
-    path = Path(source).expanduser()
-    place = str(path) if path.is_dir() else source
-    try:
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError:
-        raise ModelError(
-            f"language model {source} needs the transformers library: install pcevolve[text]"
-        ) from None
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
-        network = AutoModelForCausalLM.from_pretrained(place, local_files_only=True, use_safetensors=True)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelError(
-            f"language model {source}: neither at hand nor fetched ({type(error).__name__}): where there is a network "
-            f"run 'hf download {source} --local-dir DIR', then pass --local DIR"
-        ) from None
-    network.eval().requires_grad_(requires_grad=False)
-    return LocalWriter(network, tokenizer)
+    who = f"language model {source}"
+    return LocalWriter(*pretrained(who, source, source, "--local", "AutoModelForCausalLM", "AutoTokenizer"))

@@ -1,0 +1,44 @@
+"""Published models of the transformers library, from disk alone: nothing is downloaded, and no code of one is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pcevolve.errors import ModelError
+
+
+def pretrained(who: str, source: str, hub_id: str, option: str, network: str, *others: str) -> list[Any]:
+    """Load a network, and what goes with it.
+
+    Args:
+        who: Needs it, for messages: ``encoder NAME``.
+        source: Directory, or a hub's id, of what was fetched before.
+        hub_id: What is to be fetched where it is not there.
+        option: Of the command, that takes a directory.
+        network: Name of the library's class of the network.
+        others: Names of the classes of its tokenizer and the like.
+
+    Returns:
+        The network, in eval mode and without gradients, and the others in order.
+
+    Raises:
+        ModelError: The library or the files are not at hand, or it is no such model.
+    """
+    place = Path(source).expanduser()
+    known = str(place) if place.is_dir() else source
+    try:
+        import transformers
+
+        kinds = [getattr(transformers, each) for each in (*others, network)]
+    except ImportError:
+        raise ModelError(f"{who} needs the transformers library: install pcevolve[text]") from None
+    try:
+        found = [each.from_pretrained(known, local_files_only=True) for each in kinds[:-1]]
+        main = kinds[-1].from_pretrained(known, local_files_only=True, use_safetensors=True)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ModelError(
+            f"{who}: neither at hand nor fetched ({type(error).__name__}): where there is a network run "
+            f"'hf download {hub_id} --local-dir DIR', then pass {option} DIR"
+        ) from None
+    return [main.eval().requires_grad_(requires_grad=False), *found]
