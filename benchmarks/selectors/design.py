@@ -8,7 +8,7 @@ from dataclasses import dataclass
 NEAREST_MEAN, RANDOM_PHASE = "nearest-mean", "random-phase"
 """Yardsticks that ask no generator; see ``yardsticks``."""
 NOISED = "dpimg"
-"""Variations of private images under noise on their pixels, with less noise than the method ``dpimg`` has to put there; see ``noised``."""
+"""Variations of private images under noise on their pixels, less than ``--method dpimg`` puts there; see ``noised``."""
 
 
 @dataclass(frozen=True)
