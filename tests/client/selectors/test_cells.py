@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pcevolve.privacy import Event
 from pcevolve.selectors import Measurement
-from pcevolve.selectors.cells import Cells
+from pcevolve.selectors.cells import Cells, nearest_anchors
+from pcevolve.selectors.distances import nearest_of_some
 from pcevolve.selectors.scene import PrivateEmbeddings, Scene
 from support.examples import examples
 
@@ -120,3 +121,23 @@ def test_where_no_first_candidate_can_be_used_later_ones_are_picked():
     assert measured["cells"].shape == (2,)
     later = replace(scene, pools=(np.vstack([nothing, [[1.0]]]),))
     assert Cells().pick(measured, later)[0].tolist() == [4]
+
+
+SINGLE = (0.0, -0.0, 1.0, 1.0000001192092896, 2.0**-149)
+"""Equal ones that differ as bytes, and neighbours in float32."""
+DOUBLE = (*SINGLE, 1e-200, 0.1)
+"""Some that only float64 holds; two of them are at no distance in it."""
+
+
+def rows_of(numbers: tuple[float, ...]) -> st.SearchStrategy[list[tuple[float, float]]]:
+    """Up to a dozen rows of two."""
+    return st.lists(st.tuples(st.sampled_from(numbers), st.sampled_from(numbers)), min_size=1, max_size=12)
+
+
+@given(st.sampled_from((SINGLE, DOUBLE)).flatmap(rows_of), rows_of(DOUBLE))
+@settings(max_examples=examples(200))
+def test_first_candidates_need_no_search_to_be_put_into_the_cells_that_a_search_puts_them_in(firsts, later):
+    pool, anchors = np.array([*firsts, *later]), np.array(firsts)
+    entrants = np.arange(len(pool))
+    known = nearest_anchors(pool, entrants, anchors, around_firsts=True)
+    assert known.tolist() == nearest_of_some(pool, entrants, anchors)[:, 0].tolist()

@@ -16,7 +16,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.privacy import Events
 from pcevolve.selectors.coarse import idle_step, is_coarse, without_idle_digits
-from pcevolve.selectors.distances import nearest_of_some
+from pcevolve.selectors.distances import are_single, nearest_of_some
 from pcevolve.selectors.following import has_form
 from pcevolve.selectors.grouping import centres
 from pcevolve.selectors.scene import (
@@ -88,11 +88,37 @@ def _best(cells: FloatArray, anchors: FloatArray, scene: Scene, target: int) -> 
     usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
     near = entrants % len(cells)  # where none of the first candidates can be used
     if len(usable):
-        near = usable[nearest_of_some(pool, entrants, anchors[usable], 1)[:, 0]]
+        near = usable[nearest_anchors(pool, entrants, anchors[usable], around_firsts=scene.cells is None)]
     inhabitants = np.bincount(near, minlength=len(cells))[near]
     scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
     scores += scene.random(target).gumbel(size=len(entrants))
     return np.resize(entrants[np.argsort(-scores, kind="stable")], scene.wanted)
+
+
+def nearest_anchors(
+    pool: FloatArray, entrants: IntArray, anchors: FloatArray, around_firsts: bool
+) -> IntArray:
+    """The nearest anchor of each entrant, int64 ``(entrants,)``, the first of several that are equally near.
+
+    Args:
+        pool: float64 ``(candidates, d)``.
+        entrants: Its rows that can be used.
+        anchors: float64 ``(anchors, d)``, all finite.
+        around_firsts: Whether the anchors are the first entrants themselves, for which nothing has to be searched.
+    """
+    # Different numbers of float64 may be at no distance in float64; those of float32 are not.
+    known = _firsts_of_equals(anchors if around_firsts and are_single(anchors) else anchors[:0])
+    searched = nearest_of_some(pool, entrants[len(known) :], anchors, 1)[:, 0]
+    return np.concatenate([known, searched])
+
+
+def _firsts_of_equals(rows: FloatArray) -> IntArray:
+    """Of each row the place of the first that equals it, int64 ``(rows,)``."""
+    first: dict[bytes, int] = {}
+    positive = rows + 0.0  # as bytes, 0 and -0 differ
+    return np.array(
+        [first.setdefault(row.tobytes(), place) for place, row in enumerate(positive)], dtype=np.int64
+    )
 
 
 def _anchors(scene: Scene, sizes: IntArray) -> tuple[FloatArray, ...]:
