@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,16 +80,19 @@ def nearest(
     threads = torch.get_num_threads()
     share = -(-len(votes) // threads)
     size = min(share, max(1, memory_bytes // (threads * ROW_BYTES * (len(field) + field.shape[1]))))
-    screening = _Screening(field, size, count)
 
-    def vote(rows: slice) -> None:
+    def vote(screening: _Screening, rows: slice) -> None:
         block = _float(points[rows])
         # Warnings would tell of single points; what overflows is settled, or ties. Each thread has its own settings.
         with np.errstate(over="ignore", invalid="ignore"):
             votes[rows] = entrants[_settle(block, field, screening.shortlist(block), count)]
 
     with lone_workers(threads) as pool:
-        deque(pool.map(vote, _blocks(len(votes), size)), maxlen=0)  # raises what a thread raised
+        # Prepared by one of them too: torch's own threads take longer to meet than this takes.
+        screening = pool.submit(_Screening, field, size, count).result()
+        deque(
+            pool.map(partial(vote, screening), _blocks(len(votes), size)), maxlen=0
+        )  # raises what a thread raised
     return votes
 
 
