@@ -10,8 +10,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from pcevolve.public.modalities import MODALITIES, Kind
+from pcevolve.run.concerns import Parts
+from pcevolve.run.kinds import of_kind
 
 CLIENT = Path(__file__).parents[2] / "client" / "src" / "pcevolve"
 ROOMS = ("encoders", "modality", "private", "providers", "public/modalities")
@@ -143,6 +148,13 @@ def test_nobody_outside_asks_which_kind_of_data_it_is(path: Path):
     code = path.read_text(encoding="utf-8")
     found = [ast.unparse(each) for each in questions(ast.parse(code))]
     assert [each for each in found if not _is_allowed(name, each)] == []
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+@pytest.mark.parametrize("part", [each for each in vars(Parts) if not each.startswith("_")])
+def test_every_kind_has_every_part(kind: Kind, part: str):
+    assert kind in MODALITIES
+    assert getattr(of_kind(kind), part) is not None
 
 
 def test_whatever_is_let_in_by_name_is_there():

@@ -16,6 +16,10 @@ Look: TypeAlias = Any
 """The appearance that an image may be given, ``images.appearance.Appearance``; texts have none."""
 
 
+FROM_PARQUET = 'datasets.load_dataset(DIR)\npandas.read_parquet(DIR + "/data")'
+"""How a release in Parquet is loaded, whatever it holds."""
+
+
 class UnreadableError(Exception):
     """What a provider sent, or a file holds, is nothing of the kind; the text may say why."""
 

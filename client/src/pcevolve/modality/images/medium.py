@@ -12,7 +12,7 @@ from pcevolve.modality.images.column import COLUMN
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.modality.images.thumbnails import thumbnail
-from pcevolve.modality.medium import Column, Comparison, Shown, UnreadableError
+from pcevolve.modality.medium import FROM_PARQUET, Column, Comparison, Shown, UnreadableError
 from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import containers, images
@@ -28,7 +28,7 @@ class ImageMedium:
     suffix: str = ".png"
     loaders: Mapping[str | None, str] = {
         None: 'torchvision.datasets.ImageFolder(DIR)\ndatasets.load_dataset("imagefolder", data_dir=DIR)',
-        "parquet": 'datasets.load_dataset(DIR)\npandas.read_parquet(DIR + "/data")',
+        "parquet": FROM_PARQUET,
         "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
         'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode("pil").to_tuple("png", "cls")',
     }

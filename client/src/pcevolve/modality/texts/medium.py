@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pcevolve.modality.medium import Column, Comparison, Look, Shown, UnreadableError
+from pcevolve.modality.medium import FROM_PARQUET, Column, Comparison, Look, Shown, UnreadableError
 from pcevolve.modality.texts.column import COLUMN
 from pcevolve.modality.texts.reading import Text, read
 from pcevolve.public.modalities import Kind
@@ -25,7 +25,7 @@ class TextMedium:
     suffix: str = ".txt"
     loaders: Mapping[str | None, str] = {
         None: 'sklearn.datasets.load_files(DIR, encoding="utf-8")',
-        "parquet": 'datasets.load_dataset(DIR)\npandas.read_parquet(DIR + "/data")',
+        "parquet": FROM_PARQUET,
         "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
         'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode().to_tuple("txt", "cls")',
     }

@@ -28,20 +28,30 @@ def require(settings: RunSettings) -> None:
         raise UsageError(
             "--private digits are images, and this API writes texts: give a table or a folder of texts"
         )
-    from pcevolve.private.records import require_records  # NumPy takes a moment to import
-    from pcevolve.run.secrecy import declared, has_secrets, promised
+    _require_secrets(settings)
+    if not isinstance(source, TermsSource):
+        _require_files(settings, source.path)
+    elif settings.subsample or settings.unit_column or settings.unlabelled or settings.secret_columns:
+        raise UsageError(
+            "--subsample, --unlabelled, --unit-column and --secret-column are for your own texts, not for the terms"
+        )
+
+
+def _require_secrets(settings: RunSettings) -> None:
+    """Refuse a list of secrets that cannot be read, or that nothing could be promised of."""
+    from pcevolve.run.secrecy import declared, has_secrets, promised  # NumPy takes a moment to import
 
     if has_secrets(settings):
         promise = promised(settings.secret_prior, settings.secret_bound, settings.secret_size)
         declared(settings, promise)
-    if isinstance(source, TermsSource):
-        if settings.subsample or settings.unit_column or settings.unlabelled or settings.secret_columns:
-            raise UsageError(
-                "--subsample, --unlabelled, --unit-column and --secret-column are for your own texts, not for the terms"
-            )
-        return
-    require_records(source.path, "--private ")
-    if settings.secret_columns and source.path.is_dir():
+
+
+def _require_files(settings: RunSettings, private: Path) -> None:
+    """Refuse private or held-out texts, columns or weights that are not there."""
+    from pcevolve.private.records import require_records  # NumPy takes a moment to import
+
+    require_records(private, "--private ")
+    if settings.secret_columns and private.is_dir():
         raise UsageError("--secret-column names a column of a table, and --private is a folder")
     if settings.encoder_weights is not None and not Path(settings.encoder_weights).is_dir():
         raise UsageError(f"--encoder-weights {settings.encoder_weights}: no such directory")
