@@ -64,8 +64,9 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
     Raises:
         UsageError: A run has not ended, or is of texts.
     """
-    for each, kind in [(each, RunReader.strict(each).require_plan().modality.kind) for each in roots]:
-        of_kind(kind).showing.require_drawable(each.name)
+    plans = [RunReader.strict(each).require_plan() for each in roots]
+    for root, plan in zip(roots, plans, strict=True):
+        of_kind(plan.modality.kind).showing.require_drawable(root.name)
     write_durably(path, sheet_png([(each.name, _dataset(each).first(SHOWN)) for each in roots]))
 
 

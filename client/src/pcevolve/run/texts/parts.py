@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class TextParts:
-    """Each part is a module."""
+    """Each part is a module, whose functions are those of the concern."""
 
     @property
     def checking(self) -> Checking:
