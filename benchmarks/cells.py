@@ -38,7 +38,7 @@ from pcevolve.private.terms import load_terms
 from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.wordings import filled
-from pcevolve.run.private_data import SPLIT_SEED
+from pcevolve.run.run_data import SPLIT_SEED
 from pcevolve.run.secrecy import equal_epsilon, least_share
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
 from pcevolve_server.phrases.loading import load as load_phrases

@@ -31,9 +31,10 @@ from pcevolve.evaluation.heads import Training, train_linear
 from pcevolve.evaluation.judge import Judge
 from pcevolve.modality.images.appearance import appearance_in, developed
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.run.demo import OPTIONS
+from pcevolve.run.images.demo import DEMONSTRATION
 from pcevolve.run.judges import quick_judges
-from pcevolve.run.private_data import SPLIT_SEED
+from pcevolve.run.probing import CANDIDATES
+from pcevolve.run.run_data import SPLIT_SEED
 
 WORLD = "marks:3=type A,8=type B"
 SHOTS, POOL, NOISE, NOBODY = "shots", "pool", "noise", "no noise"
@@ -66,6 +67,7 @@ WAYS = {
     "selection, other shots": Way("dp-means", (SHOTS,)),
     "shots": Way("shots", (SHOTS,)),
 }
+OPTIONS = DEMONSTRATION.options
 JUDGES = {"cnn": "CNN", "mobilenet": "MobileNet", "bundled": "bundled: **voted**"}
 
 
@@ -135,7 +137,7 @@ def _seen(judge: Judge, held_out: PrivateDataset) -> np.ndarray:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
     parser = options(__doc__, seeds=10)
-    parser.add_argument("--candidates", type=int, nargs="+", default=[OPTIONS["candidates"]])
+    parser.add_argument("--candidates", type=int, nargs="+", default=[max(CANDIDATES)])
     given = parser.parse_args(arguments)
     written(given, "demo", lambda known: _missing(known, given.seeds, given.candidates), measured, page)
 

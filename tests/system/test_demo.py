@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import pytest
 from pcevolve import audit
 from pcevolve.run import demo, probing
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.images import demo as of_images
 from pcevolve.run.progress import Progress
 from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import RunReader
 
 SMALLEST = 10
+USUAL = of_images.DEMONSTRATION
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +25,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished demonstration of a size that tests have time for."""
     out = tmp_path_factory.mktemp("demo") / "demo"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "OPTIONS", {**demo.OPTIONS, "steps": 2})
-        patch.setattr(demo, "PROBE", {**demo.PROBE, "candidates": 10})
+        small = {"options": {**USUAL.options, "steps": 2}, "probe": {**USUAL.probe, "candidates": 10}}
+        patch.setattr(of_images, "DEMONSTRATION", replace(USUAL, **small))
         patch.setattr(probing, "CANDIDATES", (SMALLEST,))
         demo.demonstrate(out)
     return out
@@ -60,7 +63,8 @@ def test_a_demonstration_that_only_its_voter_measured_is_not_shown_again(tmp_pat
 
 def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(demo, "seconds_per_image", None)
-    assert demo._candidates(shown, "http://127.0.0.1:1", demo.error_console()) == SMALLEST
+    kept = demo._affordable(shown, "http://127.0.0.1:1", USUAL, demo.error_console())
+    assert kept == {"candidates": SMALLEST}
     assert RunSettings.load(RunFolder(shown).config).candidates == SMALLEST
 
 

@@ -8,6 +8,7 @@ import random
 import time
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import datasets
@@ -15,8 +16,8 @@ import pytest
 
 from pcevolve.audit import Audit
 from pcevolve.cli.main import main
-from pcevolve.run import demo
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.texts import demo
 from pcevolve.transcript import RunReader
 from support.folders import events, receipts, released_files
 from support.forkserver import ForkServer
@@ -369,7 +370,8 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     small = {"candidates": 10, "initial": 40, "iterations": 1}
-    monkeypatch.setattr(demo, "TEXT_OPTIONS", {**demo.TEXT_OPTIONS, **small})
+    usual = demo.DEMONSTRATION
+    monkeypatch.setattr(demo, "DEMONSTRATION", replace(usual, options={**usual.options, **small}))
     with pytest.raises(SystemExit) as ended:
         main(["demo", "--text", "--out", str(tmp_path / "demo"), "--json"])
     assert ended.value.code == 0

@@ -10,6 +10,7 @@ from rich.console import Console
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.heads import QUICK_STEPS, Training
 from pcevolve.run import judges
+from pcevolve.run.images import judging
 from pcevolve.run.judges import quick_judges
 from pcevolve.run.progress import summary_table
 
@@ -77,7 +78,7 @@ def test_a_run_without_a_control_has_no_figure_of_one():
     ],
 )
 def test_the_voter_is_never_alone_and_never_first(voter, fetched, expected, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(judges, "is_fetched", fetched.__contains__)
+    monkeypatch.setattr(judging, "is_fetched", fetched.__contains__)
     monkeypatch.setattr(judges, "load_encoder", lambda name, *_: Named(name))
     found = quick_judges(Named(voter), voted=True, device="cpu")
     assert [(each.name, each.voted) for each in found] == expected
@@ -96,7 +97,7 @@ def test_the_network_from_scratch_takes_its_quick_steps_whatever_the_set_s_size(
     monkeypatch: pytest.MonkeyPatch,
 ):
     asked = []
-    monkeypatch.setattr(judges, "train_cnn", lambda training, seed, steps: asked.append(steps))
+    monkeypatch.setattr(judging, "train_cnn", lambda training, seed, steps: asked.append(steps))
     network = quick_judges(Named("bundled"), voted=True, device="cpu")[0]
     network.train(Training(np.zeros((500, 3, 64, 64)), np.arange(500) % 2, 2), 0)
     assert asked == [QUICK_STEPS]

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pcevolve.methods import method
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.terms import load_terms
-from pcevolve.run.private_data import SPLIT_SEED
+from pcevolve.run.run_data import SPLIT_SEED
 from pcevolve.run.secrecy import equal_epsilon
 
 Options = Mapping[str, object]

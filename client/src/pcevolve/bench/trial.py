@@ -29,9 +29,10 @@ from pcevolve.run.checks import checked
 from pcevolve.run.classification import NearestMean
 from pcevolve.run.execution import Outcome, execute
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.judges import CNN, judges_of
+from pcevolve.run.images import reading
+from pcevolve.run.images.judging import CNN
+from pcevolve.run.judges import judges_of
 from pcevolve.run.labelled import Labelled
-from pcevolve.run.private_data import read_data
 from pcevolve.run.progress import Audience
 from pcevolve.run.settings import RunSettings
 
@@ -113,7 +114,7 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
     if cell.yardstick == "untrained":
         yield from _of_untrained(job, cell, test)
         return
-    shots = Labelled.of(read_data(job.settings, "image").data)
+    shots = Labelled.of(reading.of_run(job.settings).data)
     labels = test.labels
     dataset = shots if outcome is None else Labelled.released(job.root, labels)
     voter = None if outcome is None or not outcome.components.method.compares else outcome.plan.encoder

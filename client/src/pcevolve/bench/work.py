@@ -18,7 +18,7 @@ from pcevolve.bench.trial import NEAREST_MEAN, Found, Job, carried_out
 from pcevolve.bench.workers import Workers
 from pcevolve.errors import ClientError
 from pcevolve.methods import METHODS
-from pcevolve.run.judges import CNN
+from pcevolve.run.images.judging import CNN
 from pcevolve.run.local_server import local_server
 
 Told = Callable[[int, int], None]

@@ -17,7 +17,7 @@ from pcevolve.errors import DataError, printable
 from pcevolve.public.options import checked
 from pcevolve.run.inspection import Checkup, InspectedFolder, checkup
 from pcevolve.run.progress import error_console
-from pcevolve.run.text_inspection import text_checkup
+from pcevolve.run.texts.inspection import text_checkup
 
 MOST_LINES = 20
 """Faults and warnings that are told one by one."""

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from pcevolve.cli.options import RunFolder, require_run
 from pcevolve.errors import UsageError
+from pcevolve.public.modalities import MODALITIES
 
 
 def evaluate(
@@ -71,7 +72,7 @@ def evaluate(
 def _show(found: dict[str, Any]) -> None:
     console = Console()
     console.print(_accuracies(found))
-    kind = "image" if "test_images" in found else "text"
+    kind = next(each for each in MODALITIES if f"test_{each}s" in found)
     console.print(
         f"chance: {found['chance']:.1%}; control: {found['control']}; {found[f'test_{kind}s']} test {kind}s"
     )
@@ -89,7 +90,9 @@ def _show(found: dict[str, Any]) -> None:
         said = ", ".join(f"{name} {share:.1%}" for name, share in found["next_word"].items())
         console.print(f"next word of held-out texts guessed by a small language model of: {said}")
     if all(row["voted"] for row in found["judges"]):
-        other = "cnn" if kind == "image" else "ngrams"
+        from pcevolve.run.kinds import of_kind
+
+        other = of_kind(kind).judging.STRANGER
         console.print(f"every judge here voted, which flatters what it selected: add --judge {other}")
     for row in found["judges"]:
         for line in _said(row):

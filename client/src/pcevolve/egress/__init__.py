@@ -12,7 +12,8 @@
 - ``chat``: ``Chat``: a language model, asked with public words alone; no run knows it.
 - ``bounds``, ``links``: how large an answer may be, and which of its links may be followed.
 
-May import: ``rules``, ``providers``, ``public``, ``transcript``, and the protocols of ``evolve``. May be imported by:
-``run``, which puts the parts together, and ``audit``, which shares ``transport``, ``bounds`` and ``links`` and nothing
-that decides. So this package imports none of its modules: who takes one of them does not load the gate.
+May import: ``rules``, ``providers``, ``public``, ``modality`` for how large an answer may be, ``transcript``, and the
+protocols of ``evolve``. May be imported by: ``run``, which puts the parts together, and ``audit``, which shares
+``transport``, ``bounds`` and ``links`` and nothing that decides. So this package imports none of its modules: who takes
+one of them does not load the gate.
 """

@@ -8,20 +8,14 @@ from itertools import islice
 from typing import Final
 
 from pcevolve.errors import ProviderReplyError
-from pcevolve.public.modalities import Texts
+from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
-from pcevolve_shared import containers, images, limits
+from pcevolve_shared import images, limits
 
 _WRITES: Final = "/chat/completions"
 """How the path of a request ends that is answered with texts."""
 MAX_TEXT_BYTES: Final = 2**20
 """Of an answer without its images, and of any answer that is no success: two bytes of JSON may become 300 in memory."""
-TOKEN_BYTES: Final = 64
-"""Of UTF-8, more than a token of any common vocabulary has."""
-MIN_TEXT_BYTES: Final = 4096
-"""So long a text may always be, for an API that counts other tokens."""
-MIN_SIDE: Final = 1024
-"""Pixels; so large an image may always be, for an API that makes no smaller ones."""
 _LONG: Final = re.compile(rb'"(?:data:[a-z]+/[a-z0-9.+-]+;base64,)?[A-Za-z0-9+/\\]{64,}={0,2}"')
 
 
@@ -74,33 +68,11 @@ def of_asked_size(plan: PublicPlan, made: Sequence[bytes]) -> list[bytes]:
     Raises:
         ProviderReplyError: One would take many times the memory and time that the owner planned for.
     """
-    if isinstance(plan.modality, Texts):
-        return [_bearable(each, plan.modality) for each in made]
-    width, height = (max(2 * side, MIN_SIDE) for side in (plan.images.width, plan.images.height))
+    oversized = medium(plan.modality.kind).oversized
     for each in made:
-        try:
-            header = containers.read(each)
-        except images.ImageError:
-            continue
-        if header.width * header.height > width * height:
-            raise ProviderReplyError(
-                f"the API sent an image of {header.width} x {header.height} pixels "
-                f"where {plan.images.width} x {plan.images.height} were asked for"
-            )
+        if fault := oversized(each, plan):
+            raise ProviderReplyError(f"the API sent {fault}")
     return list(made)
-
-
-def _bearable(text: bytes, asked: Texts) -> bytes:
-    """Pass on a text that is not much longer than what was asked for.
-
-    Raises:
-        ProviderReplyError: It is.
-    """
-    if len(text) > max(asked.tokens * TOKEN_BYTES, MIN_TEXT_BYTES):
-        raise ProviderReplyError(
-            f"the API sent a text of {len(text)} bytes where {asked.tokens} tokens were asked for"
-        )
-    return text
 
 
 def _is_image(body: bytes) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from pcevolve.public.modalities import Kind
+from pcevolve.public.plan import PublicPlan
 
 Item: TypeAlias = Any
 """An image or a text in memory. Outside ``modality`` and ``encoders`` it is opaque: carried, never looked into."""
@@ -13,8 +16,12 @@ Look: TypeAlias = Any
 """The appearance that an image may be given, ``images.appearance.Appearance``; texts have none."""
 
 
+FROM_PARQUET = 'datasets.load_dataset(DIR)\npandas.read_parquet(DIR + "/data")'
+"""How a release in Parquet is loaded, whatever it holds."""
+
+
 class UnreadableError(Exception):
-    """What a provider sent is nothing of the kind that was asked for."""
+    """What a provider sent, or a file holds, is nothing of the kind; the text may say why."""
 
 
 @dataclass(frozen=True)
@@ -30,16 +37,89 @@ class Comparison:
     rounded: int = 0
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What a page or a terminal shows of something that a provider sent; nothing, where it is nothing of the kind.
+
+    Attributes:
+        jpeg: A small picture, encoded anew.
+        text: A text as a whole.
+    """
+
+    jpeg: bytes = b""
+    text: str = ""
+
+
+class Column(Protocol):
+    """How one kind of data stands in a table.
+
+    Attributes:
+        feature: What Hugging Face is told of it.
+    """
+
+    feature: Mapping[str, str]
+
+    def arrow(self) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """Its type in Arrow; pyarrow is loaded for it."""
+        ...
+
+    def cell(self, name: str, released: bytes) -> object:
+        """One released file as a value of that type.
+
+        Args:
+            name: Of the file.
+            released: What is in it.
+        """
+        ...
+
+
 class Medium(Protocol):
     """One kind of data.
 
     Attributes:
         kind: Its name; also of the privacy unit that is one of them.
         suffix: Of the files of a release.
+        loaders: Lines of Python that load a release in ``DIR``, by the form that it was exported to; None for its files
+            in class folders.
+        column: How it stands in a table.
     """
 
     kind: Kind
     suffix: str
+    loaders: Mapping[str | None, str]
+    column: Column
+
+    def oversized(self, data: bytes, plan: PublicPlan) -> str:
+        """What is wrong with the size of what a provider sent, after "the API sent"; empty for nothing.
+
+        What is nothing of the kind is not judged here. Nothing is decoded.
+
+        Args:
+            data: As it came.
+            plan: Says what was asked for.
+        """
+        ...
+
+    def shown(self, data: bytes, wanted: Look | None = None) -> Shown:
+        """What a provider sent, for people to look at.
+
+        Args:
+            data: As it came.
+            wanted: The appearance that it is given first; None for its own.
+        """
+        ...
+
+    def opened(self, path: Path, wanted: Look | None = None) -> Item | None:
+        """What a file of anybody's holds, as an encoder is shown it; None for an empty text.
+
+        Args:
+            path: The file.
+            wanted: The appearance that it is given first; None for its own.
+
+        Raises:
+            UnreadableError: Why it cannot be read, to be said after its name.
+        """
+        ...
 
     def decoded(self, data: bytes, wanted: Look | None = None) -> Item | None:
         """What a provider sent, as an encoder is shown it; None for what is nothing of the kind.

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.images.thumbnails import thumbnail
-from pcevolve.modality.texts.reading import read
-from pcevolve.public.modalities import Kind
+from pcevolve.modality.media import medium
+from pcevolve.modality.medium import Look
+from pcevolve.public.modalities import Kind, spoken
 
 LONGEST = 600
 """Characters of a text that are shown."""
@@ -40,7 +39,7 @@ def data_uri(jpeg: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
 
 
-def picture(kind: Kind, data: bytes, wanted: Appearance | None = None) -> Picture:
+def picture(kind: Kind, data: bytes, wanted: Look | None = None) -> Picture:
     """A small picture of received bytes, or the text that they are.
 
     Args:
@@ -48,10 +47,8 @@ def picture(kind: Kind, data: bytes, wanted: Appearance | None = None) -> Pictur
         data: What a provider sent.
         wanted: The appearance that an image is given before; None for none.
     """
-    if kind == "text":
-        return Picture(kind, text=shortened(read(data) or ""))
-    small = thumbnail(data, wanted)
-    return Picture(kind) if small is None else Picture(kind, image=data_uri(small))
+    found = medium(kind).shown(data, wanted)
+    return Picture(kind, image=data_uri(found.jpeg) if found.jpeg else "", text=shortened(found.text))
 
 
 def shortened(text: str) -> str:
@@ -72,6 +69,6 @@ def shown(found: Picture, said: str, side: int) -> Markup:
         return Markup(tag).format(found.image, side, side, said)  # noqa: S704 - the tag is ours, and all else is escaped
     if found.text:
         return Markup('<span class="said">{}</span>').format(found.text)
-    fault = "not an image" if found.kind == "image" else "not a text"
+    fault = spoken("not an image", found.kind)
     tag = '<span class="broken" role="img" aria-label="{}: {}">{}</span>'
     return Markup(tag).format(said, fault, fault)  # noqa: S704 - likewise

@@ -7,7 +7,6 @@ from typing import Final
 
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.labels import label_faults
-from pcevolve.public.modalities import Texts
 
 FEWEST_WORDINGS: Final = 2
 """Prompts of a class between which there is something to choose."""
@@ -39,8 +38,8 @@ def _of_one_round(plan: PlanFields) -> Iterator[str]:
     """What has no meaning where what private images themselves give is varied, once."""
     if plan.varied == "received":
         return
-    if isinstance(plan.modality, Texts):
-        yield "varied: it takes images to noise their pixels, or to say what they show"
+    if plan.modality.refuses_held:
+        yield plan.modality.refuses_held
     usual: dict[str, object] = {
         "iterations": 1,
         "lookahead": 0,
@@ -84,8 +83,8 @@ def _of_words(plan: PlanFields) -> Iterator[str]:
 
 def _of_looks(plan: PlanFields) -> Iterator[str]:
     """How images look in the end, and in which frame they are judged."""
-    if isinstance(plan.modality, Texts) and plan.appearance != "as-is":
-        yield "appearance: texts have none, so they are taken as-is"
+    if plan.modality.refuses_looks and plan.appearance != "as-is":
+        yield plan.modality.refuses_looks
     if plan.joined_frame and plan.frame is None:
         yield "joined_frame: there is no frame of public images to join with the candidates"
     if plan.appearance == "auto" and plan.keep != "selected":

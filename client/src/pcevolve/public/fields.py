@@ -13,7 +13,7 @@ from pcevolve.privacy import Budget, Event
 from pcevolve.public import settings
 from pcevolve.public.captioning import Captioner
 from pcevolve.public.library import Library
-from pcevolve.public.modalities import Images, Modality, Texts
+from pcevolve.public.modalities import Images, Modality, Texts, images_of, texts_of
 from pcevolve.public.secrecy import NOT_DP, Secrecy
 from pcevolve.public.wordings import filled
 
@@ -164,9 +164,7 @@ class PlanFields(BaseModel):
         Raises:
             TypeError: It is texts that are made.
         """
-        if not isinstance(self.modality, Images):
-            raise TypeError("a plan for texts has no settings of images")
-        return self.modality
+        return images_of(self.modality)
 
     @property
     def texts(self) -> Texts:
@@ -175,14 +173,12 @@ class PlanFields(BaseModel):
         Raises:
             TypeError: It is images that are made.
         """
-        if not isinstance(self.modality, Texts):
-            raise TypeError("a plan for images has no settings of texts")
-        return self.modality
+        return texts_of(self.modality)
 
     @property
     def has_adapter(self) -> bool:
         """Whether variations take a prototype as an image prompt, too."""
-        return isinstance(self.modality, Images) and self.modality.adapter is not None
+        return self.modality.has_adapter
 
     @property
     def budget(self) -> Budget:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.public.modalities import Kind, spoken
+from pcevolve.public.modalities import MODALITIES, Kind, spoken
 
 TOLD_APART = 2.0
 """Standard deviations above which released classes surely differ."""
@@ -100,18 +100,10 @@ class Assessment(BaseModel):
             return spoken(f"{_TEST}; {more}", kind)
         if self.word == "useful":
             return _TEST
-        return _OTHER_PROVIDER if kind == "image" else _OTHER_WRITER
+        return MODALITIES[kind].other_provider
 
 
 _TEST = "test it on held-out data of your own before you rely on it"
 _LESS_NOISE = "more images per class or a larger epsilon lessen the noise"
 _NEARER = "a provider that draws your domain better brings the images nearer"
 _TELLING = "class names that say what images show, or a provider that knows them, make its classes differ as yours do"
-_OTHER_PROVIDER = (
-    "this provider does not draw what was released about your classes: another model, or a library of public images of "
-    "your domain, may; epsilon is not what is missing"
-)
-_OTHER_WRITER = (
-    "this provider does not write what was released about your classes: another language model, or class names and a "
-    "domain that say what the texts are about, may; epsilon is not what is missing"
-)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from pcevolve.modality.media import medium
 from pcevolve.public.figures import loss
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modalities import Kind, spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.front_matter import front_matter
@@ -13,21 +14,6 @@ from pcevolve.publish.promises import assumptions, how_made, in_all, marks, no_g
 from pcevolve.publish.provenance import as_code, library_section, real_images, title
 from pcevolve.publish.release import Release
 from pcevolve.transcript.layout import CLASSIFIER, Form
-
-LOADED: Final[dict[Form | None, str]] = {
-    None: 'torchvision.datasets.ImageFolder(DIR)\ndatasets.load_dataset("imagefolder", data_dir=DIR)',
-    "parquet": 'datasets.load_dataset(DIR)\npandas.read_parquet(DIR + "/data")',
-    "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
-    'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode("pil").to_tuple("png", "cls")',
-}
-"""How each form of images is loaded."""
-LOADED_TEXTS: Final[dict[Form | None, str]] = {
-    None: 'sklearn.datasets.load_files(DIR, encoding="utf-8")',
-    "parquet": LOADED["parquet"],
-    "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
-    'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode().to_tuple("txt", "cls")',
-}
-"""The same of texts."""
 
 NOISED_SENT: Final = "noised private images were sent, the released ones and no others"
 
@@ -42,7 +28,7 @@ def card(release: Release, images_released: int, form: Form | None = None) -> st
     """
     plan = release.plan
     warning = "".join(f"> **{mark}**\n\n" for mark in marks(plan))
-    loaded = LOADED if plan.modality.kind == "image" else LOADED_TEXTS
+    loaded = medium(plan.modality.kind).loaders[form]
     assumed = "\n".join(f"- {each}" for each in assumptions(plan))
     return (
         f"{front_matter(plan, images_released, form)}"
@@ -53,7 +39,7 @@ def card(release: Release, images_released: int, form: Form | None = None) -> st
         f"{library_section(plan.library)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"{_classifier(plan) if form is None else ''}"
-        f"## How to load\n\n```python\n{loaded[form]}\n```\n\n{_listed(plan, form)}"
+        f"## How to load\n\n```python\n{loaded}\n```\n\n{_listed(plan, form)}"
     )
 
 
@@ -137,11 +123,10 @@ def _classifier(plan: PublicPlan) -> str:
         f"{public} joined with {candidates}" if plan.joined_frame else public if plan.frame else candidates
     )
     given = ", of images that were given the released appearance" if plan.appearance == "matched" else ""
-    kind = plan.modality.kind
-    a = "an image" if kind == "image" else "a text"
+    kind, one = plan.modality.kind, spoken("an image", plan.modality.kind)
     covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
     return (
-        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: {a} belongs "
+        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: {one} belongs "
         f"to the class whose mean is nearest. The means are those of embeddings by encoder `{plan.encoder}`{given}, in "
         f"{frame}, which is in the file as `centre` and `axes`. Nothing was asked of the private {kind}s for it, so "
         f"{covered}. `pcevolve classify RUN IMAGES` applies it.\n\n"

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from pcevolve.durable import folder_replaced_durably
 from pcevolve.errors import UsageError
-from pcevolve.public.modalities import Kind
+from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.card import card
 from pcevolve.publish.release import Release, file_mark
@@ -31,7 +31,6 @@ PER_FILE: Final = 2000
 PER_GROUP: Final = 100
 """Images that a reader of Parquet has to read at once."""
 
-_FEATURES: Final = {"image": {"_type": "Image"}, "text": {"dtype": "string", "_type": "Value"}}
 Read = Callable[[str], bytes]
 """Gives a released image's file, by its path in the release."""
 
@@ -85,16 +84,14 @@ def shard_names(form: Form, plan: PublicPlan, images: int) -> list[str]:
     return [f"{split}-{number:05d}.tar" for number in range(count)]
 
 
-def _cell(kind: Kind, path: str, data: bytes) -> object:
-    """An image as Hugging Face keeps it, or a text without its line's end."""
-    if kind == "text":
-        return data.decode().removesuffix("\n")
-    return {"bytes": data, "path": path.rpartition("/")[2]}
-
-
 def _label(plan: PublicPlan, image: ReleasedImage) -> int:
     """The number of an image's class."""
     return plan.labels.index(image.path.rpartition("/")[0])
+
+
+def _name(image: ReleasedImage) -> str:
+    """What an image's file is called, without its folder."""
+    return image.path.rpartition("/")[2]
 
 
 def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
@@ -115,14 +112,12 @@ def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> byt
     import pyarrow as pa
     from pyarrow import parquet
 
-    kind = plan.modality.kind
-    features = {kind: _FEATURES[kind], "label": {"names": list(plan.labels), "_type": "ClassLabel"}}
+    kind, column = plan.modality.kind, medium(plan.modality.kind).column
+    features = {kind: dict(column.feature), "label": {"names": list(plan.labels), "_type": "ClassLabel"}}
     told = json.dumps({"info": {"features": features}}, ensure_ascii=True)
-    picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    column = picture if kind == "image" else pa.string()
-    schema = pa.schema([(kind, column), ("label", pa.int64())], metadata={"huggingface": told})
+    schema = pa.schema([(kind, column.arrow()), ("label", pa.int64())], metadata={"huggingface": told})
     rows: list[dict[str, Any]] = [
-        {kind: _cell(kind, each.path, read(each.path)), "label": _label(plan, each)} for each in images
+        {kind: column.cell(_name(each), read(each.path)), "label": _label(plan, each)} for each in images
     ]
     buffer = io.BytesIO()
     # PNG is compressed already; statistics and dictionaries of it would be of no use.

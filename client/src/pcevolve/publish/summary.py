@@ -26,7 +26,7 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
     sent = Counts.of(run.traffic.attempts)
     return {
         "method": plan.method,
-        **({} if plan.modality.kind == "image" else {"modality": plan.modality.kind}),
+        **plan.modality.in_summary,
         "marks": marks(plan),
         **promised.model_dump(include={"epsilon_budget", "epsilon_spent", "delta", "relation", "unit"}),
         **({"promise": plan.kept_alone} if plan.kept_alone else {}),

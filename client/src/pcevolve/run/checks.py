@@ -14,33 +14,16 @@ from typing import TYPE_CHECKING, Any
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder
 from pcevolve.encoders.choice import AUTO
-from pcevolve.errors import DataError, LedgerError, UsageError
+from pcevolve.errors import LedgerError, UsageError
 from pcevolve.ledger.creation import key_beside, require_volume
 from pcevolve.privacy import Budget
-from pcevolve.private.sources import (
-    OF_CLASSES,
-    OF_IMAGES,
-    DigitsSource,
-    TermsSource,
-    parse_source,
-    require_folder,
-)
+from pcevolve.private.sources import DigitsSource, parse_source
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import flag, options_of
+from pcevolve.public.options import options_of
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.settings import REST, RunSettings, ledger_volume
-
-OF_IMAGES_ALONE = ("unit_map", "engine")
-"""Options that no run with texts has, beside those that its dialect lacks."""
-OF_TEXTS_ALONE = (
-    "text_column",
-    "label_column",
-    "unit_column",
-    "secrets",
-    "secret_columns",
-    "detect_secrets",
-)
+from pcevolve.run.kinds import of_kind
+from pcevolve.run.settings import RunSettings, ledger_volume
 
 GIVEN_UP = (
     "method '{method}' protects nobody: {how}, the dataset and its record tell about them, later runs on the same data "
@@ -217,10 +200,7 @@ def _require_encoder(settings: RunSettings) -> None:
 def _check_paths(settings: RunSettings, folder: RunFolder, resume: bool) -> None:
     """Refuse paths that lead nowhere, or where a run would overwrite or lose something."""
     folder.refuse_overwriting(resume)
-    if makes_texts(settings):
-        _check_texts(settings)
-    else:
-        _check_images(settings)
+    _check_data(settings)
     if settings.prompts is not None and not Path(settings.prompts).is_file():
         raise UsageError(f"--prompts {settings.prompts}: no such file; pcevolve prompts writes one")
     require_volume(settings.ledger, ledger_volume())
@@ -229,71 +209,11 @@ def _check_paths(settings: RunSettings, folder: RunFolder, resume: bool) -> None
         require_ledger(settings.ledger)
 
 
-def makes_texts(settings: RunSettings) -> bool:
-    """Whether the API writes texts.
-
-    Raises:
-        UsageError: There is no such dialect.
-    """
+def _check_data(settings: RunSettings) -> None:
+    """Refuse private and held-out data that the API's kind could not be; the dialects take a moment to import."""
     from pcevolve.providers import dialect
 
-    return dialect(settings.dialect).makes == "text"
-
-
-def _check_texts(settings: RunSettings) -> None:
-    """Refuse paths of texts that lead nowhere, and options that are about images."""
-    for name in OF_IMAGES_ALONE:
-        if getattr(settings, name) not in (None, "local"):
-            raise UsageError(f"{flag(name, RunSettings)} is about images, and this API writes texts")
-    source = parse_source(settings.private)
-    if isinstance(source, DigitsSource):
-        raise UsageError(
-            "--private digits are images, and this API writes texts: give a table or a folder of texts"
-        )
-    from pcevolve.private.records import require_records  # NumPy takes a moment to import
-    from pcevolve.run.secrecy import declared, has_secrets, promised
-
-    if has_secrets(settings):
-        promise = promised(settings.secret_prior, settings.secret_bound, settings.secret_size)
-        declared(settings, promise)
-    if isinstance(source, TermsSource):
-        if settings.subsample or settings.unit_column or settings.unlabelled or settings.secret_columns:
-            raise UsageError(
-                "--subsample, --unlabelled, --unit-column and --secret-column are for your own texts, not for the terms"
-            )
-        return
-    require_records(source.path, "--private ")
-    if settings.secret_columns and source.path.is_dir():
-        raise UsageError("--secret-column names a column of a table, and --private is a folder")
-    if settings.encoder_weights is not None and not Path(settings.encoder_weights).is_dir():
-        raise UsageError(f"--encoder-weights {settings.encoder_weights}: no such directory")
-    if settings.test not in (None, REST):
-        require_records(Path(settings.test), "--test ")
-
-
-def _check_images(settings: RunSettings) -> None:
-    """Refuse paths of images that lead nowhere, and options that are about texts."""
-    for name in OF_TEXTS_ALONE:
-        if getattr(settings, name) not in (None, False, ()):
-            raise UsageError(f"{flag(name, RunSettings)} is about texts, and this API makes images")
-    source = parse_source(settings.private)
-    if isinstance(source, TermsSource):
-        raise UsageError(
-            "--private terms are texts, and this API makes images: --dialect chat is for APIs that write"
-        )
-    if isinstance(source, DigitsSource):
-        if settings.unit_map or settings.unlabelled or settings.subsample:
-            raise UsageError(
-                "--unit-map, --unlabelled and --subsample are for a folder of images, not for the digits"
-            )
-    else:
-        require_folder(source.path, OF_IMAGES if settings.unlabelled else OF_CLASSES, "--private ")
-        if settings.test not in (None, REST):
-            require_folder(Path(settings.test), OF_CLASSES, "--test ")
-        if settings.unit_map is not None and not settings.unit_map.is_file():
-            raise DataError(f"--unit-map {settings.unit_map}: no such file")
-        if settings.encoder_weights is not None and not Path(settings.encoder_weights).is_file():
-            raise UsageError(f"--encoder-weights {settings.encoder_weights}: no such file")
+    of_kind(dialect(settings.dialect).makes).checking.require(settings)
 
 
 def require_ledger(path: Path) -> None:

@@ -16,9 +16,8 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.modality.media import medium
-from pcevolve.modality.medium import Item
+from pcevolve.modality.medium import Item, UnreadableError
 from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors.distances import squared_distances
@@ -102,13 +101,7 @@ class NearestMean:
 
     def _shown(self, path: Path) -> Item:
         """What the encoder is shown of a file."""
-        if self.kind == "text":
-            try:
-                return medium("text").decoded(path.read_bytes())
-            except OSError as error:
-                raise DataError(f"{path} cannot be read: {error.strerror}") from None
         try:
-            image, _ = read_image(path)
-        except RejectedImageError as error:
+            return medium(self.kind).opened(path, self.appearance)
+        except UnreadableError as error:
             raise DataError(f"{path} {error}") from None
-        return image if self.appearance is None else self.appearance.given_to(image)

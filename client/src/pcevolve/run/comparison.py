@@ -17,6 +17,7 @@ from pcevolve.pages.comparison import Column, Figure, write_comparison
 from pcevolve.public.figures import loss
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.kinds import of_kind
 from pcevolve.run.labelled import Labelled
 from pcevolve.transcript import RunReader
 
@@ -63,10 +64,9 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
     Raises:
         UsageError: A run has not ended, or is of texts.
     """
-    if texts := [
-        each.name for each in roots if RunReader.strict(each).require_plan().modality.kind == "text"
-    ]:
-        raise UsageError(f"--sheet draws images, and {texts[0]} has texts: --html shows them side by side")
+    plans = [RunReader.strict(each).require_plan() for each in roots]
+    for root, plan in zip(roots, plans, strict=True):
+        of_kind(plan.modality.kind).showing.require_drawable(root.name)
     write_durably(path, sheet_png([(each.name, _dataset(each).first(SHOWN)) for each in roots]))
 
 

@@ -32,7 +32,7 @@ from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.captioning import captioner_of
 from pcevolve.run.checks import CheckedRun
-from pcevolve.run.private_data import read_data
+from pcevolve.run.kinds import of_kind
 from pcevolve.run.secrecy import Sampling, caps, declared
 from pcevolve.run.settings import RunSettings
 from pcevolve.selectors import SELECTORS
@@ -98,8 +98,8 @@ class Components:
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
         spoken = find_dialect(settings.dialect)
-        kind = spoken.makes
-        read = read_data(settings, kind, told)
+        parts = of_kind(spoken.makes)
+        read = parts.reading.of_run(settings, told)
         data = read.data
         scope = Scope(
             relation=settings.relation,
@@ -111,16 +111,14 @@ class Components:
         method, reason = methods.resolved(settings.method, limits.run, scope)
         iterations = method.iterations(settings.iterations, limits.run, scope)
         require(spoken, method.needs_for(iterations, settings.vary_by) | _asked_for(settings))
-        encoder, why = resolved(settings.encoder, kind)
+        encoder, why = resolved(settings.encoder, spoken.makes)
         return cls(
             settings=(chosen := settings.model_copy(update={"encoder": encoder})),
             method=method,
             reason=reason,
             encoder_reason=why,
             iterations=iterations,
-            appearance=method.appearance_for(limits.run, scope, settings.calibration)
-            if kind == "image"
-            else "as-is",
+            appearance=parts.asking.appearance(method, limits.run, scope, settings.calibration),
             noise=_noise(settings.insecure_noise_seed),
             dialect=spoken,
             address=Address(settings.api, run.key, spoken.scheme),

@@ -16,63 +16,21 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
-from pcevolve.encoders import WORDS
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.pages.report import AccuracyPoint, write_report
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modalities import Kind
 from pcevolve.run.checks import CheckedRun, checked
+from pcevolve.run.demonstration import Demonstration
 from pcevolve.run.execution import Outcome, execute
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.kinds import of_kind
 from pcevolve.run.local_server import local_server
-from pcevolve.run.probing import CANDIDATES, affordable, expected_seconds, seconds_per_image
+from pcevolve.run.probing import affordable, expected_seconds, seconds_per_image
 from pcevolve.run.progress import error_console
 from pcevolve.run.scoring import Scores, accuracy_of_dataset, keep_accuracy, tests_of
 from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import RunReader
-
-PROBE: dict[str, Any] = {"method": "t2i", "iterations": None, "candidates": 30}
-OPTIONS: dict[str, Any] = {
-    "private": "digits:3=type A,8=type B",
-    "domain": "handwritten mark",
-    "epsilon": "10",
-    "shots": 10,
-    "candidates": max(CANDIDATES),  # fewer where the machine is slow
-    "iterations": 1,  # to show the whole way, back to the provider and from it; selection alone does as well
-    "steps": 4,
-    "guidance": 1.0,
-    "batch": 30,
-    "seed": 2026,
-    "encoder": "bundled",  # the same on every machine, whatever was fetched there
-    "first_contact": 120.0,
-}
-TEXT_OPTIONS: dict[str, Any] = {
-    "private": "terms:disease=type A,drug=type B,body part=type C",
-    "dialect": "chat",
-    "model": "bundled-text",
-    "domain": "definition",
-    "epsilon": "10",
-    "shots": 10,
-    "candidates": 40,
-    "initial": 160,
-    "iterations": 5,
-    "tokens": 40,
-    "seed": 2026,
-    "encoder": WORDS,
-    "first_contact": 120.0,
-}
-MODELS: dict[Kind, str] = {"image": "bundled", "text": "text:bundled"}
-"""What the server serves."""
-SECRETS = ("lung", "wing", "wood")
-"""What is declared secret in the run that shows how secrets are protected: words of the private texts."""
-SECRET_OPTIONS: dict[str, Any] = {
-    "method": "secpe",
-    "secret_size": 30,
-    "iterations": 2,
-    "lifetime_epsilon": "40",  # the main run has spent on the same texts, and the ledger adds both up
-}
-METHODS: dict[Kind, str] = {"image": "auto", "text": "pe"}
-"""What is shown: the default, and for texts what did best in docs/results/texts.md."""
 
 
 def demonstrate(out: Path, kind: Kind = "image") -> dict[str, Any]:
@@ -104,18 +62,17 @@ def demonstrate(out: Path, kind: Kind = "image") -> dict[str, Any]:
 def _demonstrated(out: Path, kind: Kind, console: Console, started: float) -> dict[str, Any]:
     """Start the server, make both runs, and measure them."""
     console.print(f"An API server starts, a process of its own; it logs to {_log(out)}")
-    with local_server(_log(out), _port(out), MODELS[kind]) as address:
+    shown = of_kind(kind).demonstration
+    with local_server(_log(out), _port(out), shown.model) as address:
         console.print(f"API server at {address}")
-        options = dict(TEXT_OPTIONS if kind == "text" else OPTIONS)
-        if kind == "image":
-            options["candidates"] = _candidates(out, address, console)
-        main = execute(_checked(out, out, address, **options, method=METHODS[kind]))
+        options = {**shown.options, **_affordable(out, address, shown, console)}
+        main = execute(_checked(out, out, address, **options, method=shown.method))
         console.print("\nThe same once more without looking at the private data, for comparison:")
         blind = _beside(out, "random")
         control = execute(_checked(out, blind, address, **options, method="random"))
         others = {"random control": blind}
-        if kind == "text":
-            others["secpe"] = _with_secrets(out, address, options, console)
+        if shown.secrets:
+            others["secpe"] = _with_secrets(out, address, options, shown, console)
     console.print("Measuring them on held-out real data ...")
     rows, points = _measured(main, control)
     readers = {name: RunReader.strict(root) for name, root in others.items()}
@@ -124,12 +81,16 @@ def _demonstrated(out: Path, kind: Kind, console: Console, started: float) -> di
     return keep_accuracy(replace(main, summary=main.summary | told), rows)
 
 
-def _with_secrets(out: Path, address: str, options: dict[str, Any], console: Console) -> Path:
+def _with_secrets(
+    out: Path, address: str, options: dict[str, Any], shown: Demonstration, console: Console
+) -> Path:
     """The same once more by SecPE, with some words declared secret; the folder of that run."""
-    console.print(f"\nOnce more with secrets declared ({', '.join(SECRETS)}), which SecPE protects besides:")
+    console.print(
+        f"\nOnce more with secrets declared ({', '.join(shown.secrets)}), which SecPE protects besides:"
+    )
     listed = RunFolder(out).private / "secrets.txt"
-    listed.write_text("\n".join(SECRETS) + "\n")
-    own = {**options, **SECRET_OPTIONS, "secrets": listed}
+    listed.write_text("\n".join(shown.secrets) + "\n")
+    own = {**options, **shown.secret_options, "secrets": listed}
     return execute(_checked(out, _beside(out, "secpe"), address, **own)).folder.root
 
 
@@ -146,20 +107,25 @@ def _measured(main: Outcome, control: Outcome) -> tuple[list[dict[str, Any]], li
     return rows, points
 
 
-def _candidates(out: Path, address: str, console: Console) -> int:
-    """How many per class: as the run began, or as many as this machine makes in the time."""
+def _affordable(out: Path, address: str, shown: Demonstration, console: Console) -> dict[str, int]:
+    """How many candidates per class: as the run began, or as many as this machine makes in the time.
+
+    Nothing is said of a demonstration that any machine makes in the time.
+    """
+    if shown.probe is None:
+        return {}
     config = RunFolder(out).config
     if config.exists():
-        return RunSettings.load(config).candidates
+        return {"candidates": RunSettings.load(config).candidates}
     console.print("How fast is this machine? A few images by prompt alone:")
     probe = _beside(out, "probe")
-    per_image = seconds_per_image(_checked(probe, probe, address, **{**OPTIONS, **PROBE}))
+    per_image = seconds_per_image(_checked(probe, probe, address, **{**shown.options, **shown.probe}))
     found = affordable(per_image)
     console.print(
         f"{1 / per_image:.1f} images per second: {found} candidates per class, "
         f"about {round(expected_seconds(per_image, found), -1):.0f} s in all\n"
     )
-    return found
+    return {"candidates": found}
 
 
 def _checked(root: Path, out: Path, address: str, **options: object) -> CheckedRun:

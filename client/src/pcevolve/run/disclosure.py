@@ -16,7 +16,6 @@ from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.privacy import Event
 from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
-from pcevolve.public.modalities import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import NOT_DP, guessed
 from pcevolve.publish import ON_TRUST, assumptions, in_all, marks, no_guarantee, real_images
@@ -112,14 +111,7 @@ def _sampled(components: Components, plan: PublicPlan) -> dict[str, str]:
 def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
     """Steps, guidance and strengths of images, or length and blanks of texts; and what the provider recommends."""
     degrees = f"{plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
-    asked = plan.modality
-    if isinstance(asked, Texts):
-        blanks = f", blanks {degrees}" if degrees else ""
-        return f"at most {asked.tokens} tokens, temperature {asked.temperature:g}{blanks}"
-    strengths = f", strength {degrees}" if degrees else ""
-    told = f"the API recommends {advice}" if advice else "the API recommends nothing"
-    adapter = f", IP-Adapter {asked.adapter} at scale {asked.adapter_scale:g}" if asked.adapter else ""
-    return f"{asked.steps} steps, guidance {asked.guidance:g}{strengths}{adapter} ({told})"
+    return plan.modality.asked_with(degrees, str(advice) if advice else "")
 
 
 def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
@@ -195,7 +187,7 @@ def _selection(plan: PublicPlan, lift: float) -> dict[str, str]:
     return {
         "selection lift": f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} "
         f"(luck: {luck:.1%}); that is against noise alone, and whether the provider can "
-        f"{'draw' if kind == 'image' else 'write'} your {kind}s is for you to see"
+        f"{plan.modality.verb} your {kind}s is for you to see"
     }
 
 

@@ -13,29 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.errors import DataError
+from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation.accuracy import SEEDS
 from pcevolve.evaluation.closeness import closeness
-from pcevolve.evaluation.copies import longest_copied_span
-from pcevolve.evaluation.diversity import distinct_pairs
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import Features, Judge
-from pcevolve.evaluation.mauve import mauve
 from pcevolve.evaluation.memorisation import memorisation
-from pcevolve.evaluation.next_word import next_word_accuracy
 from pcevolve.evaluation.private_file import write_private, write_private_bytes
 from pcevolve.evaluation.verdicts import Verdict
 from pcevolve.methods import method
 from pcevolve.modality.images.confusion import confusion_png
-from pcevolve.private.tables import Columns
 from pcevolve.private.telling import Told, nobody
 from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.classification import NearestMean
+from pcevolve.run.concerns import Parts
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.judges import CNN, NGRAMS, judges_of
-from pcevolve.run.labelled import Labelled, control_of, owners
-from pcevolve.run.private_texts import columns_of
+from pcevolve.run.judges import judges_of
+from pcevolve.run.kinds import of_kind
+from pcevolve.run.labelled import Labelled, control_of
 from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import RunLayout, RunReader
 
@@ -79,18 +75,34 @@ def evaluated(root: Path, question: Question, told: Told = nobody) -> dict[str, 
     """
     plan = RunReader.strict(root).require_plan()
     control = control_of(root, question.control)
-    kind = plan.modality.kind
-    columns = _columns(RunFolder(root)) if kind == "text" else None
-    test = owners(question.test, plan, "--test", columns)
-    private = None if question.private is None else owners(question.private, plan, "--private", columns)
+    kind, folder = plan.modality.kind, RunFolder(root)
+    test = _owners(question.test, plan, "--test", folder)
+    private = None if question.private is None else _owners(question.private, plan, "--private", folder)
     looks = method(plan.method).compares
     judges = judges_of(question.judges, plan.encoder if looks else None, question.device, kind)
     return Evaluation(root, plan.labels, judges, test, private, control, question.mix, told, kind).measured()
 
 
-def _columns(folder: RunFolder) -> Columns | None:
-    """Where the run's own table had what; None for a folder that somebody else sent."""
-    return columns_of(RunSettings.load(folder.config)) if folder.config.exists() else None
+def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Labelled:
+    """The owner's images or texts that an option names, under the run's labels.
+
+    Args:
+        given: What ``--private`` or ``--test`` of a run takes.
+        plan: The run's.
+        option: ``--private`` or ``--test``; of data that come with a library, it says whether the shots are meant or
+            the others.
+        folder: The run's.
+
+    Raises:
+        DataError: They cannot be used.
+        UsageError: They are of other classes, or of another kind.
+    """
+    data = of_kind(plan.modality.kind).reading.of_owner(given, plan, option, folder)
+    if data.labels != plan.labels:
+        raise UsageError(
+            f"{option} {given} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"
+        )
+    return Labelled.of(data)
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,14 +161,17 @@ class Evaluation:
             "classes": list(self.labels),
             "chance": 1 / len(self.labels),
             f"test_{self.kind}s": len(self.test.images),
-            **self._copied(sets["dataset"]),
-            **self._diversity(sets),
-            **self._next_words(sets),
+            **self._parts.measuring.of_sets(sets, self.test, self.private, self.control is not None),
             **self._classifier(),
             "judges": rows,
         }
         write_private(RunFolder(self.root).judgement, found)
         return found
+
+    @property
+    def _parts(self) -> Parts:
+        """What is particular to the run's kind."""
+        return of_kind(self.kind)
 
     def _classifier(self) -> dict[str, object]:
         """What the class means are worth that the run released: no image was made for it, and nothing is trained.
@@ -175,31 +190,6 @@ class Evaluation:
         config = RunFolder(self.root).config
         weights = RunSettings.load(config).encoder_weights if config.exists() else None
         return load_encoder(plan.encoder, weights)
-
-    def _copied(self, dataset: Labelled) -> dict[str, object]:
-        """The longest run of words that a synthetic text has from a private one."""
-        if self.kind == "image" or self.private is None:
-            return {}
-        words, place = longest_copied_span(dataset.images, self.private.images)
-        return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}
-
-    def _diversity(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
-        """How many different pairs of words each set of texts has; of two sets together that says nothing."""
-        if self.kind == "image":
-            return {}
-        silent = (
-            {"both"} if self.control is not None else {"both", "random"}
-        )  # without a control: the dataset's texts
-        own = {name: each for name, each in sets.items() if name not in silent}
-        return {"distinct_pairs": {name: distinct_pairs(each.images) for name, each in own.items()}}
-
-    def _next_words(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
-        """How often a language model of each set guesses the next word of held-out texts."""
-        if self.kind == "image":
-            return {}
-        own = {name: each for name, each in sets.items() if name != "random" or self.control is not None}
-        tested = self.test.images
-        return {"next_word": {name: next_word_accuracy(each.images, tested) for name, each in own.items()}}
 
     def _sets(self) -> Iterable[tuple[str, Labelled]]:
         """What classifiers are trained on, by name."""
@@ -233,7 +223,7 @@ class Evaluation:
 
     def _beside(self, judge: Judge, seen: Mapping[str, Features], real: Features) -> dict[str, object]:
         """Distances, for judges whose features are embeddings."""
-        if judge.name in (CNN, NGRAMS):
+        if judge.name == self._parts.judging.STRANGER:
             return {}
         made = seen["dataset"]
         close = closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))
@@ -242,8 +232,7 @@ class Evaluation:
             found["control_distances"] = closeness(
                 _embeddings(seen["random"]), _embeddings(real), clip=judge.name.startswith("clip")
             ).to_json()
-        if self.kind == "text":
-            found["mauve"] = mauve(_embeddings(made), _embeddings(real))
+        found |= self._parts.measuring.of_embeddings(_embeddings(made), _embeddings(real))
         if self.private is not None:
             found["memorisation"] = self._memorised(made, judge.look(self.private.images), real)
         return found

@@ -16,7 +16,7 @@ from pcevolve.private.listing import Listing, listed, short
 from pcevolve.private.units import UnitMap, read_units
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting
-from pcevolve.run.private_data import held, unit_names
+from pcevolve.run.images.reading import held, unit_names
 from pcevolve.run.settings import LabelColumn, TextColumn, UnitColumn
 from pcevolve.run.shots import Shots
 

@@ -12,13 +12,8 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Item
-from pcevolve.private.dataset import PrivateDataset, load_folder
-from pcevolve.private.records import read_records
-from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
-from pcevolve.private.tables import Columns
-from pcevolve.public.plan import PublicPlan
+from pcevolve.private.dataset import PrivateDataset
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.private_data import SPLIT_SEED
 from pcevolve.transcript import RunReader
 
 
@@ -69,52 +64,6 @@ class Labelled:
     def shuffled(self, seed: int) -> Labelled:
         """The same images under labels that say nothing."""
         return Labelled(self.images, np.random.default_rng(seed).permutation(self.targets), self.names)
-
-
-def owners(text: str, plan: PublicPlan, option: str, columns: Columns | None = None) -> Labelled:
-    """The owner's images that an option names, under the run's labels.
-
-    Args:
-        text: A folder with one subfolder of images per class, or ``digits:...`` as a run takes it.
-        plan: The run's.
-        option: ``--private`` or ``--test``; of digits, it says whether the shots are meant or the others.
-        columns: Of a table of texts; None for those that tables usually have.
-
-    Raises:
-        DataError: The images cannot be used.
-        UsageError: They are of other classes.
-    """
-    source = parse_source(text)
-    if plan.modality.kind == "text":
-        data = _texts(source, plan, option, columns or Columns())
-    elif isinstance(source, TermsSource):
-        raise UsageError(f"{option} {text}: these are texts, and the run is of images")
-    elif isinstance(source, DigitsSource):
-        from pcevolve.private.digits import load_digits  # scikit-learn's data take seconds to load
-
-        shots, rest = load_digits(plan.shots, source.names, SPLIT_SEED)
-        data = shots if option == "--private" else rest
-    else:
-        data = load_folder(source.path, unique=False)
-    if data.labels != plan.labels:
-        raise UsageError(
-            f"{option} {text} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"
-        )
-    return Labelled.of(data)
-
-
-def _texts(
-    source: FolderSource | DigitsSource | TermsSource, plan: PublicPlan, option: str, columns: Columns
-) -> PrivateDataset:
-    """The owner's texts."""
-    if isinstance(source, DigitsSource):
-        raise UsageError(f"{option} digits: these are images, and the run is of texts")
-    if isinstance(source, TermsSource):
-        from pcevolve.private.terms import load_terms
-
-        shots, rest = load_terms(plan.shots, source.names, SPLIT_SEED)
-        return shots if option == "--private" else rest
-    return read_records(source.path, columns).dataset(None, unique=False)
 
 
 def control_of(root: Path, given: Path | None) -> Path | None:

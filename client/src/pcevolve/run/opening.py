@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich_pixels import Pixels
 
 from pcevolve.egress.gate import Gate
-from pcevolve.modality.images.thumbnails import strip
-from pcevolve.modality.texts.reading import read
-from pcevolve.pages.preview import opening_images, write_preview
+from pcevolve.pages.preview import write_preview
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.wordings import shown
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.kinds import of_kind
 from pcevolve.transcript import RunReader
-
-ACROSS = 4
-"""Images of a class in a terminal, where half a character is a pixel."""
 
 
 def show_opening(gate: Gate, plan: PublicPlan, folder: RunFolder, console: Console) -> None:
@@ -39,25 +33,5 @@ def show_opening(gate: Gate, plan: PublicPlan, folder: RunFolder, console: Conso
             gate.create(call)
     record = RunReader.strict(folder.root)
     page = write_preview(record)
-    if kind == "text":
-        _print_lines(record, plan, console)
-    elif console.color_system in ("256", "truecolor"):
-        _print_strips(record, plan, console)
+    of_kind(kind).showing.opening(record, plan, console)
     console.print(f"what the provider makes of these words: {page} (nothing was spent)")
-
-
-def _print_strips(record: RunReader, plan: PublicPlan, console: Console) -> None:
-    """A row of small pictures for each class."""
-    for label, digests in opening_images(record, plan).items():
-        row = strip([record.bodies.file(each) for each in digests[:ACROSS]], ACROSS, console.width)
-        console.print(shown(plan.first_prompts(label)))
-        console.print(Pixels.from_image(row))
-
-
-def _print_lines(record: RunReader, plan: PublicPlan, console: Console) -> None:
-    """A few texts of each class."""
-    for label, digests in opening_images(record, plan).items():
-        console.print(shown(plan.first_prompts(label)), markup=False)
-        for each in digests[:ACROSS]:
-            said = read(record.bodies.file(each)) or "(not a text)"
-            console.print(f"  {said}", markup=False, highlight=False, no_wrap=True, overflow="ellipsis")

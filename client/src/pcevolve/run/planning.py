@@ -10,37 +10,20 @@ from pcevolve.methods import METHODS
 from pcevolve.methods.cells import usual_cells
 from pcevolve.methods.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.providers.dialect import Advice, ModelSize
-from pcevolve.public.fields import (
-    TEMPLATE,
-    TEXT_TEMPLATE,
-    UNLABELLED_TEMPLATE,
-    UNLABELLED_TEXT_TEMPLATE,
-    Earlier,
-)
+from pcevolve.public.fields import TEMPLATE, Earlier
 from pcevolve.public.library import Library
-from pcevolve.public.modalities import Kind
 from pcevolve.public.options import checked, flag
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.settings import MOST_CELLS
 from pcevolve.public.wordings import MOST, USUAL
 from pcevolve.run.components import Components
+from pcevolve.run.kinds import of_kind
 from pcevolve.run.prompting import prompts_for
 from pcevolve.run.secrecy import has_secrets, least_share, promised
-from pcevolve.run.settings import (
-    FAR_AT_ONCE,
-    NEAR_AT_ONCE,
-    USUAL_ADAPTER_SCALE,
-    USUAL_GUIDANCE,
-    USUAL_STEPS,
-    USUAL_TEMPERATURE,
-    USUAL_TOKENS,
-    RunSettings,
-)
+from pcevolve.run.settings import FAR_AT_ONCE, NEAR_AT_ONCE, RunSettings
 
 NOTHING_EARLIER = Earlier()
-BLANKS = Schedule(start=0.6, end=0.3, step=0.1)
-"""Shares of a text's words that are blanks when it is varied, unless the user says."""
 
 
 def resolved_plan(
@@ -66,6 +49,7 @@ def resolved_plan(
     """
     _require_fitting(components)
     settings, method = components.settings, components.method
+    asking = of_kind(components.dialect.makes).asking
     initial = settings.initial or settings.candidates * method.initial
     frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
     shared = {*PublicPlan.model_fields} & {*RunSettings.model_fields}
@@ -78,8 +62,8 @@ def resolved_plan(
         "iterations": components.iterations,
         "secrecy": (promise := _secrecy(settings, method)),
         "cells": None if promise is None else settings.cells or _cells(components, promise, initial),
-        "modality": _modality(components, size, advice),
-        "strengths": _strengths(components, advice),
+        "modality": asking.modality(settings, size, advice),
+        "strengths": _strengths(components, asking.schedule(method), advice),
         "initial": initial,
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates, settings.shots),
         "pool": settings.pool or method.pool,
@@ -89,7 +73,7 @@ def resolved_plan(
         "varied": method.varied,
         "captioner": components.captioner.described if components.captioner else None,
         "in_turns": True,
-        "prompt_template": _template(settings, components.dialect.makes),
+        "prompt_template": _template(settings, asking.template(settings.unlabelled)),
         "prompts": prompts_for(
             Path(settings.prompts) if settings.prompts else None,
             _wordings(settings, method, initial),
@@ -149,32 +133,6 @@ def _at_once(components: Components) -> int:
             "--at-once: a generator inside this process makes one request's images after the other's"
         )
     return 1
-
-
-def _modality(components: Components, size: ModelSize, advice: Advice | None) -> dict[str, object]:
-    """How what the API makes is asked for."""
-    settings = components.settings
-    if components.dialect.makes == "image":
-        return _images(settings, size, advice)
-    return {
-        "kind": "text",
-        "tokens": settings.tokens or USUAL_TOKENS,
-        "temperature": USUAL_TEMPERATURE if settings.temperature is None else settings.temperature,
-    }
-
-
-def _images(settings: RunSettings, size: ModelSize, advice: Advice | None) -> dict[str, object]:
-    """How images are asked for."""
-    return {
-        "kind": "image",
-        "negative_prompt": settings.negative_prompt,
-        "guidance": _guidance(settings, advice),
-        "steps": settings.steps or (advice.steps if advice else USUAL_STEPS),
-        "adapter": settings.adapter,
-        "adapter_scale": _adapter_scale(settings),
-        "width": settings.size or size.width,
-        "height": settings.size or size.height,
-    }
 
 
 def _secrecy(settings: RunSettings, method: Method) -> Secrecy | None:
@@ -259,11 +217,10 @@ def _require_prompts_vary(components: Components) -> None:
             )
 
 
-def _strengths(components: Components, advice: Advice | None) -> tuple[float, ...]:
+def _strengths(components: Components, own: Schedule, advice: Advice | None) -> tuple[float, ...]:
     settings = components.settings
     if settings.vary_by == "prompt" or components.method.captions:
         return ()
-    own = components.method.schedule if components.dialect.makes == "image" else BLANKS
     return settings.strengths or _schedule(settings, own, advice).over(components.iterations)
 
 
@@ -272,19 +229,6 @@ def _appearance(components: Components) -> AppearanceMode:
     keep = components.settings.keep or components.method.keep
     left_open = components.appearance == "auto" and keep != "selected"
     return "matched" if left_open else components.appearance
-
-
-def _adapter_scale(settings: RunSettings) -> float | None:
-    if settings.adapter is None or settings.adapter_scale is not None:
-        return settings.adapter_scale
-    return USUAL_ADAPTER_SCALE
-
-
-def _guidance(settings: RunSettings, advice: Advice | None) -> float:
-    """The user's, where 0 is a wish too; else what the API recommends."""
-    if settings.guidance is not None:
-        return settings.guidance
-    return advice.guidance if advice else USUAL_GUIDANCE
 
 
 def _schedule(settings: RunSettings, schedule: Schedule, advice: Advice | None) -> Schedule:
@@ -298,10 +242,6 @@ def _schedule(settings: RunSettings, schedule: Schedule, advice: Advice | None) 
     )
 
 
-def _template(settings: RunSettings, kind: Kind) -> str:
-    """The prompt; what has no labels has nothing but the domain's words."""
-    if settings.prompt_template != TEMPLATE:
-        return settings.prompt_template
-    if kind == "text":
-        return UNLABELLED_TEXT_TEMPLATE if settings.unlabelled else TEXT_TEMPLATE
-    return UNLABELLED_TEMPLATE if settings.unlabelled else TEMPLATE
+def _template(settings: RunSettings, usual: str) -> str:
+    """The prompt: the user's, or the usual one of the kind."""
+    return settings.prompt_template if settings.prompt_template != TEMPLATE else usual

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from pcevolve.modality.images.appearance import Appearance, developed
 from pcevolve.modality.images.cleaning import clean_image, in_released_encoding, level_gaps, values_in
+from pcevolve.modality.images.column import COLUMN
 from pcevolve.modality.images.decoding import DecodedImage
-from pcevolve.modality.medium import Comparison, UnreadableError
+from pcevolve.modality.images.files import RejectedImageError, read_image
+from pcevolve.modality.images.thumbnails import thumbnail
+from pcevolve.modality.medium import FROM_PARQUET, Column, Comparison, Shown, UnreadableError
 from pcevolve.public.modalities import Kind
-from pcevolve_shared import images
+from pcevolve.public.plan import PublicPlan
+from pcevolve_shared import containers, images
+
+MIN_SIDE: Final = 1024
+"""Pixels; so large an image may always be, for an API that makes no smaller ones."""
 
 
 class ImageMedium:
@@ -17,6 +26,40 @@ class ImageMedium:
 
     kind: Kind = "image"
     suffix: str = ".png"
+    loaders: Mapping[str | None, str] = {
+        None: 'torchvision.datasets.ImageFolder(DIR)\ndatasets.load_dataset("imagefolder", data_dir=DIR)',
+        "parquet": FROM_PARQUET,
+        "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
+        'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode("pil").to_tuple("png", "cls")',
+    }
+    column: Column = COLUMN
+
+    def oversized(self, data: bytes, plan: PublicPlan) -> str:
+        """See ``Medium.oversized``: twice each side is let in."""
+        asked = plan.images
+        width, height = (max(2 * side, MIN_SIDE) for side in (asked.width, asked.height))
+        try:
+            header = containers.read(data)
+        except images.ImageError:
+            return ""
+        if header.width * header.height <= width * height:
+            return ""
+        return (
+            f"an image of {header.width} x {header.height} pixels "
+            f"where {asked.width} x {asked.height} were asked for"
+        )
+
+    def shown(self, data: bytes, wanted: Appearance | None = None) -> Shown:
+        """See ``Medium.shown``: a small picture."""
+        return Shown(jpeg=thumbnail(data, wanted) or b"")
+
+    def opened(self, path: Path, wanted: Appearance | None = None) -> DecodedImage:
+        """See ``Medium.opened``: any kind of file that a private image may be."""
+        try:
+            image, _ = read_image(path)
+        except RejectedImageError as error:
+            raise UnreadableError(str(error)) from None
+        return image if wanted is None else wanted.given_to(image)
 
     def decoded(self, data: bytes, wanted: Appearance | None = None) -> DecodedImage | None:
         """See ``Medium.decoded``."""

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
-from pcevolve.modality.medium import Comparison, Look, UnreadableError
+from pcevolve.modality.medium import FROM_PARQUET, Column, Comparison, Look, Shown, UnreadableError
+from pcevolve.modality.texts.column import COLUMN
 from pcevolve.modality.texts.reading import Text, read
 from pcevolve.public.modalities import Kind
+from pcevolve.public.plan import PublicPlan
+
+TOKEN_BYTES: Final = 64
+"""Of UTF-8, more than a token of any common vocabulary has."""
+MIN_BYTES: Final = 4096
+"""So long a text may always be, for an API that counts other tokens."""
 
 
 class TextMedium:
@@ -14,6 +23,31 @@ class TextMedium:
 
     kind: Kind = "text"
     suffix: str = ".txt"
+    loaders: Mapping[str | None, str] = {
+        None: 'sklearn.datasets.load_files(DIR, encoding="utf-8")',
+        "parquet": FROM_PARQUET,
+        "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
+        'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode().to_tuple("txt", "cls")',
+    }
+    column: Column = COLUMN
+
+    def oversized(self, data: bytes, plan: PublicPlan) -> str:
+        """See ``Medium.oversized``: tokens may be long ones."""
+        tokens = plan.texts.tokens
+        if len(data) <= max(tokens * TOKEN_BYTES, MIN_BYTES):
+            return ""
+        return f"a text of {len(data)} bytes where {tokens} tokens were asked for"
+
+    def shown(self, data: bytes, wanted: Look | None = None) -> Shown:
+        """See ``Medium.shown``: the text."""
+        return Shown(text=read(data) or "")
+
+    def opened(self, path: Path, wanted: Look | None = None) -> Text | None:
+        """See ``Medium.opened``: UTF-8."""
+        try:
+            return read(path.read_bytes())
+        except OSError as error:
+            raise UnreadableError(f"cannot be read: {error.strerror}") from None
 
     def decoded(self, data: bytes, wanted: Look | None = None) -> Text | None:
         """See ``Medium.decoded``; a text has no appearance."""

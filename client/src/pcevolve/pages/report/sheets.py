@@ -152,8 +152,7 @@ def _how(plan: PublicPlan, iteration: int) -> str:
         return "by captions of private images"
     if plan.varies_prompts:
         return "by prototypes' prompts"
-    degree = plan.strengths[iteration - 1]
-    return f"strength {degree:g}" if plan.modality.kind == "image" else f"{degree:.0%} of the words anew"
+    return plan.modality.degree(plan.strengths[iteration - 1])
 
 
 def _how_added(plan: PublicPlan, extension: Extension) -> str:

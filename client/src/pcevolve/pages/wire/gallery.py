@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from pcevolve.errors import TranscriptError
-from pcevolve.modality.images.thumbnails import thumbnail
-from pcevolve.modality.texts.reading import read
+from pcevolve.modality.media import medium
 from pcevolve.pages import data_uri
 from pcevolve.pages.pictures import shortened
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modalities import Kind, spoken
 
 MOST_PICTURE_BYTES = 6_000_000  # about 3000 pictures
-
-State = Literal["shown", "not an image", "not a text", "missing or changed", "not embedded"]
 
 
 @dataclass(frozen=True)
@@ -27,13 +23,13 @@ class Picture:
     """How an image is shown.
 
     Attributes:
-        state: Why there is no picture, if there is none.
+        state: ``shown``, or why it is not.
         name: CSS class; empty for no picture.
         text: The beginning of a text; empty for an image.
         bytes: Length of the original.
     """
 
-    state: State
+    state: str
     name: str = ""
     bytes: int = 0
     text: str = ""
@@ -74,19 +70,17 @@ class Gallery:
             data = self._file(digest)
         except TranscriptError:
             return Picture("missing or changed")
-        if self._kind == "text":
-            return self._written(data)
-        small = thumbnail(data)
-        if small is None:
-            return Picture("not an image", bytes=len(data))
+        found = medium(self._kind).shown(data)
+        if found.jpeg:
+            return self._framed(found.jpeg, len(data))
+        text = shortened(found.text)
+        self._bytes_left -= len(text.encode())
+        return Picture("shown" if text else spoken("not an image", self._kind), bytes=len(data), text=text)
+
+    def _framed(self, jpeg: bytes, length: int) -> Picture:
+        """A picture under a name of its own; ``length`` is the original's."""
         name = f"p{len(self._rules)}"
-        rule = f".{name}{{background-image:url({data_uri(small)})}}"
+        rule = f".{name}{{background-image:url({data_uri(jpeg)})}}"
         self._bytes_left -= len(rule)
         self._rules.append(rule)
-        return Picture("shown", name, len(data))
-
-    def _written(self, data: bytes) -> Picture:
-        """How a text is shown."""
-        text = shortened(read(data) or "")
-        self._bytes_left -= len(text.encode())
-        return Picture("shown" if text else "not a text", bytes=len(data), text=text)
+        return Picture("shown", name, length)

@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.methods import AUTO
-from pcevolve.methods import method as found
-from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, loaded
+from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load_folder, loaded
 from pcevolve.private.listing import Listing, listed, listed_classes, short
 from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
 from pcevolve.private.subsample import subsampled
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.units import UnitMap, read_units, require_unit_size, with_units
-from pcevolve.public.modalities import Kind
-from pcevolve.run.private_texts import own_texts
-from pcevolve.run.progress import error_console
+from pcevolve.public.plan import PublicPlan
+from pcevolve.run.folder import RunFolder
+from pcevolve.run.run_data import SPLIT_SEED, RunData, require_shots
 from pcevolve.run.settings import REST, RunSettings
-from pcevolve.run.shots import Shots
-
-SPLIT_SEED = 0
-"""Which of scikit-learn's digits play the private ones; public."""
 
 
-@dataclass(frozen=True, repr=False)
-class RunData:
-    """What a run reads.
-
-    Attributes:
-        data: The private images.
-        test: Held-out images, if there are any.
-        test_is_public: Whether figures about them may be shown.
-        skipped: Names of files that lie among the private images and are none.
-    """
-
-    data: PrivateDataset
-    test: PrivateDataset | None
-    test_is_public: bool = False
-    skipped: tuple[str, ...] = ()
-
-
-def read_data(settings: RunSettings, kind: Kind, told: Told = nobody) -> RunData:
-    """Read what a run is asked to use.
+def of_run(settings: RunSettings, told: Told = nobody) -> RunData:
+    """Read the images that a run is asked to use.
 
     Args:
         settings: What was asked for.
-        kind: Of the private data.
         told: Is told how many private images are read.
 
     Raises:
@@ -55,8 +29,6 @@ def read_data(settings: RunSettings, kind: Kind, told: Told = nobody) -> RunData
         UsageError: The options do not go together.
     """
     source = parse_source(settings.private)
-    if kind == "text":
-        return read_texts(settings, source)
     if isinstance(source, DigitsSource):
         from pcevolve.private.digits import load_digits  # scikit-learn takes seconds to load
 
@@ -75,27 +47,22 @@ def read_data(settings: RunSettings, kind: Kind, told: Told = nobody) -> RunData
     return RunData(data, _test(settings, data, rest_of_it), skipped=skipped)
 
 
-def read_texts(settings: RunSettings, source: FolderSource | DigitsSource | TermsSource) -> RunData:
-    """Read the texts that a run is asked to use.
+def of_owner(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
+    """The owner's images that an option of ``evaluate`` names; see ``concerns.Reading``.
 
     Raises:
-        DataError: The texts cannot be used, or the classes do not hold about --shots units each.
-        UsageError: The options do not go together.
+        DataError: They cannot be used.
+        UsageError: They are of another kind.
     """
+    source = parse_source(given)
     if isinstance(source, TermsSource):
-        from pcevolve.private.terms import load_terms
-
-        return RunData(*load_terms(settings.shots, source.names, SPLIT_SEED), test_is_public=True)
+        raise UsageError(f"{option} {given}: these are texts, and the run is of images")
     if isinstance(source, DigitsSource):
-        raise UsageError("--private digits are images, and this API writes texts")
-    data, rest = own_texts(settings, source)
-    counts = {label: data.units_in(label) for label in data.labels}
-    require_shots(
-        settings, counts, "texts" if settings.unit_column is None else f"units ({settings.unit_column})"
-    )
-    if settings.unit_size:
-        require_unit_size(data, settings.unit_size)
-    return RunData(data, rest)
+        from pcevolve.private.digits import load_digits  # scikit-learn's data take seconds to load
+
+        shots, rest = load_digits(plan.shots, source.names, SPLIT_SEED)
+        return shots if option == "--private" else rest
+    return load_folder(source.path, unique=False)
 
 
 def held(listing: Listing, units: UnitMap | None) -> dict[str, int]:
@@ -123,40 +90,6 @@ def _drawn(settings: RunSettings, listing: Listing, units: UnitMap | None) -> tu
     if settings.subsample is None:
         return listing, None
     return subsampled(listing, unit_names(listing, units), settings.subsample, settings.subsample_seed)
-
-
-def _looks(method: str) -> bool:
-    """Whether a method looks at private images; the controls do not."""
-    return method == AUTO or found(method).selector is not None
-
-
-def require_shots(settings: RunSettings, counts: Mapping[str, int], unit: str) -> None:
-    """Refuse classes that do not hold about what ``--shots`` says, unless their numbers are released.
-
-    The owner is told the counts on the screen alone. Controls, which look at nothing, may have any.
-
-    Args:
-        settings: Say what classes hold.
-        counts: What they do hold, by label; private.
-        unit: What is counted.
-
-    Raises:
-        DataError: They do not; nothing was spent and nothing was sent.
-    """
-    more = f"; pcevolve check {settings.private} tells more" if Path(settings.private).exists() else ""
-    shots = Shots(counts, settings.shots)
-    if shots.fit or settings.class_counts or not _looks(settings.method):
-        return
-    console = error_console()
-    console.print(
-        f"your classes hold {shots.told} {unit} each, and --shots says {settings.shots}; choose one of"
-    )
-    for offer in shots.offers:
-        console.print(f"  {offer}")
-    raise DataError(
-        "the classes do not hold about as many as --shots says, so what is released about them would be wrong: "
-        f"nothing was spent or sent{more}"
-    )
 
 
 def _grouped(data: PrivateDataset, units: UnitMap | None) -> PrivateDataset:

@@ -9,8 +9,8 @@ from pcevolve.errors import DataError
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.tables import Columns
 from pcevolve.run.inspection import Checkup, InspectedFolder, shot_faults
-from pcevolve.run.private_texts import columns_of
 from pcevolve.run.shots import Shots
+from pcevolve.run.texts.reading import columns_of
 
 LABEL = "texts"
 """Stands for the one class where labels are not looked at."""

@@ -9,8 +9,13 @@ from typing import Protocol
 from pcevolve.errors import DataError, UsageError
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records, read_records
-from pcevolve.private.sources import FolderSource
+from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
 from pcevolve.private.tables import Columns
+from pcevolve.private.telling import Told, nobody
+from pcevolve.private.units import require_unit_size
+from pcevolve.public.plan import PublicPlan
+from pcevolve.run.folder import RunFolder
+from pcevolve.run.run_data import SPLIT_SEED, RunData, require_shots
 from pcevolve.run.settings import REST, RunSettings
 
 
@@ -36,6 +41,51 @@ def columns_of(settings: NamesColumns) -> Columns:
     return Columns(
         settings.text_column or usual.text, settings.label_column or usual.label, settings.unit_column
     )
+
+
+def of_run(settings: RunSettings, told: Told = nobody) -> RunData:
+    """Read the texts that a run is asked to use.
+
+    Raises:
+        DataError: The texts cannot be used, or the classes do not hold about --shots units each.
+        UsageError: The options do not go together.
+    """
+    source = parse_source(settings.private)
+    if isinstance(source, TermsSource):
+        from pcevolve.private.terms import load_terms
+
+        return RunData(*load_terms(settings.shots, source.names, SPLIT_SEED), test_is_public=True)
+    if isinstance(source, DigitsSource):
+        raise UsageError("--private digits are images, and this API writes texts")
+    data, rest = own_texts(settings, source)
+    counts = {label: data.units_in(label) for label in data.labels}
+    require_shots(
+        settings, counts, "texts" if settings.unit_column is None else f"units ({settings.unit_column})"
+    )
+    if settings.unit_size:
+        require_unit_size(data, settings.unit_size)
+    return RunData(data, rest)
+
+
+def of_owner(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
+    """The owner's texts that an option of ``evaluate`` names; see ``concerns.Reading``.
+
+    Columns are called as in the run's own table, or as usual where the run is somebody else's.
+
+    Raises:
+        DataError: They cannot be used.
+        UsageError: They are of another kind.
+    """
+    source = parse_source(given)
+    if isinstance(source, DigitsSource):
+        raise UsageError(f"{option} digits: these are images, and the run is of texts")
+    if isinstance(source, TermsSource):
+        from pcevolve.private.terms import load_terms
+
+        shots, rest = load_terms(plan.shots, source.names, SPLIT_SEED)
+        return shots if option == "--private" else rest
+    columns = columns_of(RunSettings.load(folder.config)) if folder.config.exists() else Columns()
+    return read_records(source.path, columns).dataset(None, unique=False)
 
 
 def own_texts(settings: RunSettings, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:

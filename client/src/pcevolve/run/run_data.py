@@ -1,0 +1,69 @@
+"""What a run reads of its owner's, images or texts, and whether it is as many as was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pcevolve.errors import DataError
+from pcevolve.methods import AUTO
+from pcevolve.methods import method as found
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.run.progress import error_console
+from pcevolve.run.settings import RunSettings
+from pcevolve.run.shots import Shots
+
+SPLIT_SEED = 0
+"""Which of the public data that come with a library play the private ones; public."""
+
+
+@dataclass(frozen=True, repr=False)
+class RunData:
+    """What a run reads.
+
+    Attributes:
+        data: The private images.
+        test: Held-out images, if there are any.
+        test_is_public: Whether figures about them may be shown.
+        skipped: Names of files that lie among the private images and are none.
+    """
+
+    data: PrivateDataset
+    test: PrivateDataset | None
+    test_is_public: bool = False
+    skipped: tuple[str, ...] = ()
+
+
+def _looks(method: str) -> bool:
+    """Whether a method looks at private images; the controls do not."""
+    return method == AUTO or found(method).selector is not None
+
+
+def require_shots(settings: RunSettings, counts: Mapping[str, int], unit: str) -> None:
+    """Refuse classes that do not hold about what ``--shots`` says, unless their numbers are released.
+
+    The owner is told the counts on the screen alone. Controls, which look at nothing, may have any.
+
+    Args:
+        settings: Say what classes hold.
+        counts: What they do hold, by label; private.
+        unit: What is counted.
+
+    Raises:
+        DataError: They do not; nothing was spent and nothing was sent.
+    """
+    more = f"; pcevolve check {settings.private} tells more" if Path(settings.private).exists() else ""
+    shots = Shots(counts, settings.shots)
+    if shots.fit or settings.class_counts or not _looks(settings.method):
+        return
+    console = error_console()
+    console.print(
+        f"your classes hold {shots.told} {unit} each, and --shots says {settings.shots}; choose one of"
+    )
+    for offer in shots.offers:
+        console.print(f"  {offer}")
+    raise DataError(
+        "the classes do not hold about as many as --shots says, so what is released about them would be wrong: "
+        f"nothing was spent or sent{more}"
+    )
