@@ -1,23 +1,24 @@
 """A language model behind an OpenAI-compatible chat API: ``Chat`` asks it with public words alone.
 
 No gate stands before it, for nothing that a run knows can reach ``Chat``: whoever asks has a domain and the names of
-classes, which prompts to an image API hold anyway. ``answered`` sends what it is given, and ``shown`` gives it images.
+classes, which prompts to an image API hold anyway. ``ChatApi`` sends what it is given, and ``shown`` gives it images.
 """
 
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pcevolve.egress.transport import Address, ConnectionTroubleError, Transport
-from pcevolve.errors import ProviderRefusedError, ProviderReplyError, ProviderUnreachableError
+from pcevolve.egress.retry import RETRYABLE, Busy, Patience
+from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.providers.faults import fault
 
 _PATH: Final = "/chat/completions"
-_OK: Final = 200
 _MOST_CHARACTERS: Final = 100_000
 
 
@@ -39,17 +40,71 @@ class _Answer(BaseModel):
     choices: list[_Choice] = Field(min_length=1, max_length=100)
 
 
+class ChatApi:
+    """An address that is asked again while it is busy or away.
+
+    Args:
+        address: Where; its path ends before ``/chat/completions``, as in OpenAI's own clients.
+        transport: To the network.
+        patience: How long it is asked again; only briefly until it answered once.
+    """
+
+    def __init__(self, address: Address, transport: Transport, patience: Patience) -> None:
+        self._address, self._transport, self._patience = address, transport, patience
+        self._answered = False
+
+    def answered(self, body: dict[str, Any]) -> str:
+        """What it answers to one request.
+
+        Args:
+            body: What it is asked, as the contract of chat APIs has it.
+
+        Raises:
+            ProviderUnreachableError: No usable answer came.
+            ProviderRefusedError: The API said no.
+            ProviderReplyError: The answer is none of a chat API.
+        """
+        outgoing = self._address.outgoing(WireRequest("POST", _PATH, json.dumps(body).encode()))
+        patience = self._patience if self._answered else self._patience.briefly()
+        answer = patience.until_answered(lambda: self._attempt(outgoing))
+        self._answered = True
+        try:
+            return _Answer.model_validate_json(answer.body).choices[0].message.content
+        except ValidationError:
+            raise ProviderReplyError(
+                f"{self._address.base_url}{_PATH} answers, but not as an OpenAI-compatible chat API does"
+            ) from None
+
+    def _attempt(self, outgoing: Outgoing) -> Incoming:
+        """One answer that is a success.
+
+        Raises:
+            Busy: It may pass.
+            ProviderRefusedError: Asking again would not help.
+        """
+        try:
+            answer = self._transport.send(outgoing)
+        except ConnectionTroubleError as trouble:
+            raise Busy(f"{self._address.base_url}: {trouble.reason}", None) from None
+        if answer.status == HTTPStatus.OK:
+            return answer
+        found = fault(answer.status, answer.body, {})
+        if answer.status in RETRYABLE:
+            loading = answer.status == HTTPStatus.SERVICE_UNAVAILABLE
+            raise Busy(f"HTTP {answer.status} {found.said}".rstrip(), answer.header("Retry-After"), loading)
+        raise ProviderRefusedError(f"the language model's API answered {answer.status} {found.said}".rstrip())
+
+
 class Chat:
     """One model of one API.
 
     Args:
-        address: Where; its path ends before ``/chat/completions``, as in OpenAI's own clients.
+        api: Where.
         model: Which; as the API calls it.
-        transport: To the network.
     """
 
-    def __init__(self, address: Address, model: str, transport: Transport) -> None:
-        self._address, self._model, self._transport = address, model, transport
+    def __init__(self, api: ChatApi, model: str) -> None:
+        self._api, self._model = api, model
 
     def asked(self, question: str, seed: int) -> str:
         """The model's answer to one question.
@@ -59,7 +114,7 @@ class Chat:
             seed: Public; for APIs that know one.
 
         Raises:
-            ProviderUnreachableError: No answer came.
+            ProviderUnreachableError: No usable answer came.
             ProviderRefusedError: The API said no.
             ProviderReplyError: The answer is none of a chat API.
         """
@@ -69,33 +124,4 @@ class Chat:
             "temperature": 1.0,
             "seed": seed,
         }
-        return answered(self._address, self._transport, body)
-
-
-def answered(address: Address, transport: Transport, body: dict[str, Any]) -> str:
-    """What a chat API answers to one request.
-
-    Args:
-        address: Where it is.
-        transport: To the network.
-        body: What it is asked, as its contract has it.
-
-    Raises:
-        ProviderUnreachableError: No answer came.
-        ProviderRefusedError: The API said no.
-        ProviderReplyError: The answer is none of a chat API.
-    """
-    request = WireRequest("POST", _PATH, json.dumps(body).encode())
-    try:
-        answer = transport.send(address.outgoing(request))
-    except ConnectionTroubleError as trouble:
-        raise ProviderUnreachableError(f"{address.base_url}: {trouble.reason}") from None
-    if answer.status != _OK:
-        said = fault(answer.status, answer.body, {}).said
-        raise ProviderRefusedError(f"the language model's API answered {answer.status} {said}".rstrip())
-    try:
-        return _Answer.model_validate_json(answer.body).choices[0].message.content
-    except ValidationError:
-        raise ProviderReplyError(
-            f"{address.base_url}{_PATH} answers, but not as an OpenAI-compatible chat API does"
-        ) from None
+        return self._api.answered(body)

@@ -12,7 +12,7 @@ from typing import Final
 
 from pcevolve.egress.allowance import Meter
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.retry import Busy, Patience
+from pcevolve.egress.retry import RETRYABLE, Busy, Patience
 from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError
 from pcevolve.providers.dialect import Dialect
@@ -20,7 +20,6 @@ from pcevolve.providers.faults import Reason
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Answered, Failed, Sent
 
-RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 HINTS: Final[dict[Reason | None, str]] = {
     "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
     "credit": ": no credit left; when there is, continue with --resume RUN",

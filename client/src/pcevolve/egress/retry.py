@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 import tenacity
 
 from pcevolve.errors import ProviderUnreachableError
 
+RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""HTTP statuses of a failure that may pass."""
 LONGEST_PAUSE = 60.0
 LOADING_PAUSE = 10.0
 """Most seconds between two questions to an API that is loading; it may be ready at any time."""
@@ -75,6 +77,7 @@ class Patience:
         report: Told before each further attempt.
         sleep: Seam for tests.
         loading: Instead of ``seconds`` while the API answers that it is loading; the same if None.
+        advice: What to do when it has ended.
     """
 
     seconds: float = 300.0
@@ -82,6 +85,7 @@ class Patience:
     report: Callable[[News], None] = _no_news
     sleep: Callable[[float], None] = tenacity.nap.sleep
     loading: float | None = None
+    advice: str = "when it is back, continue with --resume RUN"
 
     def briefly(self) -> Self:
         """Patience for the first contact; a server that is there and loads gets as much as any request."""
@@ -106,7 +110,7 @@ class Patience:
             reason = error.last_attempt.exception()
             raise ProviderUnreachableError(
                 f"no usable answer from the API after {error.last_attempt.attempt_number} attempts: {reason}; "
-                "when it is back, continue with --resume RUN"
+                f"{self.advice}"
             ) from reason
 
     def _limit(self, state: tenacity.RetryCallState) -> float:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import base64
 
-from pcevolve.egress.chat import answered
+from pcevolve.egress.chat import ChatApi
+from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address, Transport
 from pcevolve.errors import UsageError
 
@@ -41,15 +42,18 @@ class ShownImages:
         address: Where; its path ends before ``/chat/completions``.
         model: Which; as the API calls it.
         transport: To the network.
+        patience: How long it is asked again while it is busy or away.
         sent_anyway: Whether the owner said that it may be anywhere.
 
     Raises:
         UsageError: It is far away, and nobody said that it may be.
     """
 
-    def __init__(self, address: Address, model: str, transport: Transport, *, sent_anyway: bool) -> None:
+    def __init__(
+        self, address: Address, model: str, transport: Transport, patience: Patience, *, sent_anyway: bool
+    ) -> None:
         require_near(address, sent_anyway=sent_anyway)
-        self._address, self._model, self._transport = address, model, transport
+        self._api, self._model = ChatApi(address, transport, patience), model
 
     def __repr__(self) -> str:
         """Nothing about the images."""
@@ -63,11 +67,11 @@ class ShownImages:
             png: The private image.
 
         Raises:
-            ProviderUnreachableError: No answer came.
+            ProviderUnreachableError: No usable answer came.
             ProviderRefusedError: The API said no.
             ProviderReplyError: The answer is none of a chat API.
         """
         url = f"data:image/png;base64,{base64.b64encode(png).decode()}"
         content = [{"type": "text", "text": question}, {"type": "image_url", "image_url": {"url": url}}]
         body = {"model": self._model, "messages": [{"role": "user", "content": content}]}
-        return answered(self._address, self._transport, body)
+        return self._api.answered(body)

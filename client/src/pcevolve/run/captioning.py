@@ -8,12 +8,14 @@ from typing import Final
 
 from pcevolve.captioners import ImageCaptioner
 from pcevolve.captioners.attributes import Attributes
+from pcevolve.egress.retry import Patience
 from pcevolve.egress.shown import ShownImages, require_near
 from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import UsageError
 from pcevolve.modality.images.arrays import levels, png, values_of
 from pcevolve.modality.medium import Item
 from pcevolve.public.captioning import Captioner
+from pcevolve.run.progress import error_console
 from pcevolve.run.settings import ATTRIBUTES, RunSettings, key_in_file
 
 QUESTION: Final = (
@@ -88,9 +90,12 @@ def _address(settings: RunSettings) -> Address | None:
 
 
 def _chat(settings: RunSettings, address: Address, model: str) -> ChatCaptioner:
-    shown = ShownImages(
-        address, model, HttpTransport(settings.timeout), sent_anyway=settings.send_private_images
+    console = error_console()
+    patience = Patience(
+        settings.patience, settings.first_contact, lambda news: console.print(f"captioner: {news.told}")
     )
+    sent_anyway = settings.send_private_images
+    shown = ShownImages(address, model, HttpTransport(settings.timeout), patience, sent_anyway=sent_anyway)
     described = Captioner(kind="chat", name=model, at=address.base_url)
     return ChatCaptioner(described, shown, QUESTION.format(domain=settings.domain))
 

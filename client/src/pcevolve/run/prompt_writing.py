@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Protocol
 
 from pcevolve.durable import write_durably
-from pcevolve.egress.chat import Chat
+from pcevolve.egress.chat import Chat, ChatApi
+from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.labels import label_faults
 from pcevolve.public.wordings import MOST, filled, in_one_line, usual_prompts
+from pcevolve.run.progress import error_console
 from pcevolve.run.prompting import written
 
 SECONDS = 120.0
@@ -129,7 +131,11 @@ def chat_at(url: str, model: str, key: str | None) -> Chat:
     Raises:
         UsageError: Not an address, or a key that cannot be sent.
     """
-    return Chat(Address(url, key), model, HttpTransport(SECONDS))
+    console = error_console()
+    patience = Patience(
+        report=lambda news: console.print(news.told), advice="when it is back, run the same command again"
+    )
+    return Chat(ChatApi(Address(url, key), HttpTransport(SECONDS), patience), model)
 
 
 def require_words(domain: str, labels: Sequence[str]) -> None:
