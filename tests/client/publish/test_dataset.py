@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -121,3 +122,11 @@ def test_a_crash_while_writing_leaves_no_release(tmp_path):
     assert not (tmp_path / "release").exists()
     publish(tmp_path / "release", release(), BYTES.__getitem__)
     assert (tmp_path / "release" / "cut").is_dir()
+
+
+def test_the_card_of_a_run_that_looked_at_nothing_does_not_say_that_private_images_selected_it():
+    assert "behind an API and selected by private images under differential privacy. " in card(release(), 2)
+    plan = small_plan(method="t2i", unseen=True, iterations=0, strengths=())
+    told = card(replace(release(), plan=plan, method=method("t2i"), receipts=()), 2)
+    assert "behind an API and no private image was looked at. " in told
+    assert "selected by" not in told

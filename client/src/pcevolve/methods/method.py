@@ -320,6 +320,8 @@ class Method:
             yield f"{'needs' if self.not_dp else 'is no method for'} --not-dp"
         if plan.varied != self.varied:
             yield f"varies {VARIED[self.varied]}"
+        if plan.unseen and self.selector is not None:
+            yield "looks at private images, and the plan says that nobody does"
 
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
         """What does not go with how the method chooses."""

@@ -122,6 +122,8 @@ class PlanFields(BaseModel):
         Literal["received", "noised", "captioned"], Field(exclude_if=lambda of: of == "received")
     ] = "received"
     captioner: Annotated[Captioner | None, Field(exclude_if=_absent)] = None
+    # Absent in plans of earlier versions, and where private images are looked at.
+    unseen: Annotated[bool, Field(exclude_if=operator.not_)] = False
     batch: settings.Batch = 32
     # Absent in plans of earlier versions, and where one request waits for the other.
     at_once: Annotated[settings.AtOnce, Field(exclude_if=lambda most: most == 1)] = 1

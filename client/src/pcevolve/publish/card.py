@@ -61,7 +61,9 @@ def _shows(plan: PublicPlan) -> str:
 def _what(plan: PublicPlan, images_released: int) -> str:
     """How many images there are, and whose they are."""
     kind = plan.modality.kind
-    selected = f"{_by(plan)} private {kind}s{_under(plan)}"
+    selected = (
+        f"no private {kind} was looked at" if plan.unseen else f"{_by(plan)} private {kind}s{_under(plan)}"
+    )
     if plan.in_process:
         return (
             f"{images_released} {kind}s in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "

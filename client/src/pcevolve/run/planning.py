@@ -72,6 +72,7 @@ def resolved_plan(
         "centre_first": bool(method.centre_first),
         "varied": method.varied,
         "captioner": components.captioner.described if components.captioner else None,
+        "unseen": method.selector is None,
         "in_turns": True,
         "prompt_template": _template(settings, asking.template(settings.unlabelled)),
         "prompts": prompts_for(
@@ -98,7 +99,7 @@ def resolved_plan(
 def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
     """Let a run go on with what it began with where the user said nothing, and an earlier version chose otherwise.
 
-    That is how many images it asks for at once, and the grammar's prompts.
+    That is how many images it asks for at once, the grammar's prompts, and whether it says that nothing is looked at.
 
     Args:
         begun: The plan on record; None for a run that begins.
@@ -109,7 +110,7 @@ def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSetting
         return plan
     kept: dict[str, object] = {} if settings.at_once is not None else {"at_once": begun.at_once}
     kept |= {} if settings.prompts is not None else {"prompts": begun.prompts}
-    return plan.model_copy(update=kept)
+    return plan.model_copy(update=kept | {"unseen": begun.unseen})
 
 
 def _wordings(settings: RunSettings, method: Method, initial: int) -> int:
