@@ -49,8 +49,8 @@ HEADS = (
 WORDS = """
 By arithmetic the ratio is 200, 108 and 3,800 where both searches are equally good: private texts times pool over
 anchors times those candidates that are no anchors themselves. A small search has more overhead. What a round of
-SecPE does not do is look at private data, so its time tells nothing of them. Votes by ours are exact, and the same bit for bit on any
-machine, which the audit needs; FAISS's are those of float32 products.
+SecPE does not do is look at private data, so its time tells nothing of them. Votes by ours are
+exact, and the same bit for bit on any machine, which the audit needs; FAISS's are those of float32 products.
 """
 
 
