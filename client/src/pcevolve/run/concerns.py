@@ -165,7 +165,10 @@ class Showing(Protocol):
 
 
 class Parts(Protocol):
-    """All that is different between the kinds, each part loaded when it is first asked for."""
+    """All that is different between the kinds, each part loaded when it is first asked for.
+
+    A kind's parts are written out, one import each, so that mypy holds every module against its concern.
+    """
 
     @property
     def checking(self) -> Checking:
