@@ -13,8 +13,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from pcevolve.bench.text_page import tables
 from pcevolve.bench.text_studies import STUDIES
-from pcevolve.bench.texts import TextBench, tables
+from pcevolve.bench.texts import TextBench
 
 HEADER = """# Texts
 

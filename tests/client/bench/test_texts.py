@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pcevolve.bench import texts
+from pcevolve.bench.text_page import as_json, tables
 from pcevolve.bench.text_studies import STUDIES
-from pcevolve.bench.texts import as_json, tables
 
 STUDY = STUDIES["text"]
 WORLD = next(iter(STUDY.worlds))
@@ -56,3 +60,43 @@ def test_whoever_protects_secrets_is_told_which(tmp_path: Path, name: str):
     options = STUDY.options_of(name, tmp_path)
     assert Path(options["secrets"]).read_text().splitlines() == ["lung", "wing", "wood"]
     assert "secrets" not in STUDY.options_of("pe", tmp_path)
+
+
+def test_several_writers_have_a_table_each_and_figures_by_name():
+    rows = [row("random"), row("random", writer="gpt2", **{"ngrams dataset": 0.75})]
+    page = tables(STUDY, rows)
+    assert [line for line in page.splitlines() if line.startswith("##")] == [
+        "## Disease, drug, body part (33 % is luck), by `bundled-text`",
+        "## Disease, drug, body part (33 % is luck), by `gpt2`",
+    ]
+    told = as_json(STUDY, rows)
+    assert told["writers"] == {"bundled-text": {"random": 0.5}, "gpt2": {"random": 0.75}}
+    assert "random" not in told
+    assert as_json(STUDY, rows[:1])["random"] == 0.5
+
+
+def test_each_writer_has_a_server_of_its_own_and_what_it_wrote_is_not_written_again(
+    tmp_path: Path, monkeypatch
+):
+    served: list[str] = []
+
+    @contextmanager
+    def server(log: Path, model: str) -> Iterator[str]:
+        served.append(model)
+        yield model
+
+    def measured(self, world: str, seed: int, name: str, writer: str, api: str) -> dict[str, object]:
+        return row(name, seed, writer=writer, api=api)
+
+    monkeypatch.setattr(texts, "local_server", server)
+    monkeypatch.setattr(texts.TextBench, "_measured", measured)
+    directory = tmp_path / "my-gpt2"
+    directory.mkdir()
+    bench = texts.TextBench(STUDY, tmp_path / "out", small=True, seeds=1)
+    assert len(bench.made(lambda done, total: None)) == 3
+    told: list[tuple[int, int]] = []
+    rows = replace(bench, writers=("bundled", str(directory))).made(lambda *each: told.append(each))
+    assert served == ["text:bundled", f"text:{directory}"]
+    assert [each["writer"] for each in rows] == ["bundled-text"] * 3 + ["my-gpt2"] * 3
+    assert {each["api"] for each in rows if each["writer"] == "my-gpt2"} == {f"text:{directory}"}
+    assert told == [(4, 6), (5, 6), (6, 6)]

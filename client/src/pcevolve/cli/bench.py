@@ -25,7 +25,7 @@ Told = Callable[[int, int], None]
 ENGINES = ("local", "ray")
 TEXT = "text"
 """Name of the table of texts."""
-OF_TEXTS = frozenset({"name", "smoke", "full", "seeds", "out"})
+OF_TEXTS = frozenset({"name", "smoke", "full", "seeds", "model", "out"})
 """Options that tables of texts look at."""
 
 
@@ -74,7 +74,8 @@ def bench(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Model of the API; table2 takes several, each MODEL or MODEL+ADAPTER. Default: bundled."
+            help="Model of the API; table2 takes several, each MODEL or MODEL+ADAPTER. For tables of texts language "
+            "models by directory or hub id, once for each. Default: bundled."
         ),
     ] = None,
     dialect: Annotated[str, typer.Option(help="How the API speaks.")] = "getimg",
@@ -126,7 +127,7 @@ def bench(
         )
     if name.startswith(TEXT):
         _require_of_texts(name, context)
-        _texts(name, out.absolute(), smoke, seeds)
+        _texts(name, out.absolute(), smoke, seeds, tuple(dict.fromkeys(model or ())))
         return
     from pcevolve.bench.making import Wanted, made  # torch takes seconds to load
     from pcevolve.run.long_work import told_of
@@ -200,10 +201,11 @@ def _require_of_texts(name: str, context: typer.Context) -> None:
             )
 
 
-def _texts(name: str, out: Path, smoke: bool, seeds: int | None) -> None:
+def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[str, ...]) -> None:
     """A table of texts, which has a provider and data of its own."""
+    from pcevolve.bench.text_page import as_json, tables
     from pcevolve.bench.text_studies import STUDIES
-    from pcevolve.bench.texts import TextBench, as_json, tables
+    from pcevolve.bench.texts import BUNDLED, TextBench
     from pcevolve.run.long_work import told_of
     from pcevolve.run.progress import error_console
 
@@ -211,7 +213,7 @@ def _texts(name: str, out: Path, smoke: bool, seeds: int | None) -> None:
         raise UsageError(f"there is no table {name!r}: pcevolve bench --list names them")
     console, study = error_console(), STUDIES[name]
     with told_of(console, f"bench {name}") as told:
-        rows = TextBench(study, out / name, smoke, seeds).made(told)
+        rows = TextBench(study, out / name, smoke, seeds, writers or (BUNDLED,)).made(told)
     console.print(tables(study, rows))
     typer.echo(json.dumps(as_json(study, rows)))
 
