@@ -110,6 +110,17 @@ def test_what_is_under_way_at_once_may_reach_the_recorder_in_any_order(tmp_path:
     assert faults(root) == {}
 
 
+def test_an_attempt_that_failed_late_is_not_taken_for_the_one_that_was_sent_after_it(tmp_path: Path):
+    turns = iter([""] * 6 + ["unsent"])
+
+    def late(request: Outgoing) -> str:
+        if trouble := next(turns, ""):
+            time.sleep(0.5)  # all others that are under way at once have left and come back by now
+        return trouble
+
+    assert faults(audited(tmp_path, late, candidates=6, initial=6, batch=1, at_once=4)) == {}
+
+
 def test_what_was_not_under_way_at_once_may_not(tmp_path: Path):
     root = audited(tmp_path, candidates=6, initial=6, batch=1, at_once=4)
     in_the_capture(root, lambda numbers: [*numbers[:3], numbers[10], *numbers[3:10], *numbers[11:]])

@@ -129,6 +129,8 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
     """Put requests that were under way at once in the order in which they are on record."""
     waiting, ordered = list(flows), []
     for place, attempt in enumerate(attempts):
+        if not _is_its_turn(attempt, attempts[place + 1 :], waiting):
+            continue
         met = {each.request for each in takewhile(attempt.met, attempts[place + 1 :])}
         earlier = sum(1 for _ in takewhile(lambda flow: flow.request in met, waiting))  # noqa: B023 - used at once
         found = next(
@@ -137,6 +139,14 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
         if found is not None:
             ordered.append(waiting.pop(found))
     return ordered + waiting
+
+
+def _is_its_turn(attempt: Recorded, later: Sequence[Recorded], waiting: Sequence[Flow]) -> bool:
+    """Whether an attempt may be one that was sent: without an answer only if enough is left for those that have one."""
+    if attempt.answer is not None:
+        return True
+    left = sum(flow.request == attempt.request for flow in waiting)
+    return left > sum(each.request == attempt.request and each.answer is not None for each in later)
 
 
 def _is_whole(attempt: Recorded, flow: Flow) -> bool:
