@@ -13,10 +13,15 @@ from pathlib import Path
 
 import datasets
 import pytest
+from safetensors.numpy import load
 
 from pcevolve.audit import Audit
 from pcevolve.cli.main import main
+from pcevolve.private.telling import nobody
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.kinds import of_kind
+from pcevolve.run.secrecy import Sampling, declared
+from pcevolve.run.settings import RunSettings
 from pcevolve.run.texts import demo
 from pcevolve.transcript import RunReader
 from support.folders import events, receipts, released_files
@@ -234,6 +239,17 @@ def paid_lines(run: Path) -> list[bytes]:
     return [line for line in whole if json.loads(line)["event"]["kind"] == "released"]
 
 
+def noise_of(run: Path) -> tuple[list[float], float]:
+    """The standard deviations that are on record, and the one that the listed secrets need in so many rounds."""
+    record, settings = RunReader.strict(run), RunSettings.load(RunFolder(run).config)
+    promise = record.require_plan().secrecy
+    assert promise is not None
+    looks = [each for each in record.receipts if any(not event.free for event in each.events)]
+    drawn = [float(load(record.bodies.file(each.measured))["sigma"][0]) for each in looks]
+    data = of_kind("text").reading.of_run(settings, nobody).data
+    return drawn, Sampling.of(declared(settings, promise), data, promise, len(looks)).sigma
+
+
 def test_secpe_as_noted_runs_only_if_it_is_told_so_outlives_a_kill_and_says_what_it_protects(
     client: Client, private: Path, tmp_path: Path
 ):
@@ -257,6 +273,8 @@ def test_secpe_as_noted_runs_only_if_it_is_told_so_outlives_a_kill_and_says_what
     done = client(*options, "--not-dp", "--resume", out)
     assert done.returncode == 0, done.stderr
     assert paid_lines(out)[: len(before)] == before
+    drawn, needed = noise_of(out)
+    assert all(needed <= sigma < 1.01 * needed for sigma in drawn)  # told in three digits, rounded up
     said = " ".join(done.stderr.split())
     assert "it protects the listed secrets; not DP" in said
     assert "listed secrets guessed with a probability of at most" in said
