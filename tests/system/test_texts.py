@@ -312,6 +312,26 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     assert json.loads(client("audit", tmp_path / "run", "--json").stdout)["holds"]
 
 
+@pytest.mark.parametrize(("secret", "size", "counted"), [(CANARY, 8, 0), ("chills", 1, 7)])
+def test_texts_with_secrets_of_which_nothing_may_be_learned_are_not_counted(
+    client: Client, private: Path, tmp_path: Path, secret: str, size: int, counted: int
+):
+    listed, out = tmp_path / "list.txt", tmp_path / "run"
+    listed.write_text(f"{secret}\n")
+    own = {
+        "method": "secpe",
+        "secrets": listed,
+        "secret_size": size,
+        "secret_prior": 1e-3,
+        "secret_bound": 1e-3,
+    }
+    done = client(*asked(client, private, out, **own, epsilon=200))
+    assert done.returncode == 0, done.stderr
+    record = RunReader.strict(out)
+    measured = load(record.bodies.file(next(each.measured for each in record.receipts if each.measured)))
+    assert abs(measured["cells"].sum() - counted) < 1  # noise of all cells together: less than 0.2
+
+
 def test_secrets_by_column_and_over_runs_are_told_before_anything_is_spent(
     client: Client, private: Path, tmp_path: Path
 ):
