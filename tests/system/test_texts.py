@@ -325,11 +325,11 @@ def test_texts_with_secrets_of_which_nothing_may_be_learned_are_not_counted(
         "secret_prior": 1e-3,
         "secret_bound": 1e-3,
     }
-    done = client(*asked(client, private, out, **own, epsilon=200))
+    done = client(*asked(client, private, out, **own, epsilon=20_000))
     assert done.returncode == 0, done.stderr
     record = RunReader.strict(out)
     measured = load(record.bodies.file(next(each.measured for each in record.receipts if each.measured)))
-    assert abs(measured["cells"].sum() - counted) < 1  # noise of all cells together: less than 0.2
+    assert abs(measured["cells"].sum() - counted) < 0.5  # more than ten deviations of the noise of 24 cells
 
 
 def test_secrets_by_column_and_over_runs_are_told_before_anything_is_spent(
