@@ -127,6 +127,18 @@ def test_one_that_refuses_is_not_asked_again():
     assert len(server.heard) == 1
 
 
+def test_one_without_credit_is_not_shown_private_images_over_and_over():
+    server, shown = in_turn(
+        said(429, {"error": {"message": "no money", "code": "insufficient_quota"}}), A_CUT
+    )
+    try:
+        with pytest.raises(ProviderRefusedError, match="answered 429 no money"):
+            shown.described("What is it?", PNG)
+    finally:
+        server.close()
+    assert len(server.heard) == 1
+
+
 def test_one_that_stays_busy_is_given_up_and_the_run_can_go_on_later():
     server, shown = in_turn(said(500, {"error": "out of memory"}))
     try:

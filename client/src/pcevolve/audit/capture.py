@@ -129,9 +129,10 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
     """Put requests that were under way at once in the order in which they are on record."""
     waiting, ordered = list(flows), []
     for place, attempt in enumerate(attempts):
-        if not _is_its_turn(attempt, attempts[place + 1 :], waiting):
+        later = attempts[place + 1 :]
+        if not _is_its_turn(attempt, later, waiting):
             continue
-        met = {each.request for each in takewhile(attempt.met, attempts[place + 1 :])}
+        met = {each.request for each in takewhile(attempt.met, later)}
         earlier = sum(1 for _ in takewhile(lambda flow: flow.request in met, waiting))  # noqa: B023 - used at once
         found = next(
             (k for k, flow in enumerate(waiting[: earlier + 1]) if flow.request == attempt.request), None

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pcevolve.egress.retry import RETRYABLE, Busy, Patience
+from pcevolve.egress.retry import Busy, Patience, require_final
 from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
+from pcevolve.providers.chat import ChatDialect
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.providers.faults import fault
 
@@ -88,10 +89,8 @@ class ChatApi:
             raise Busy(f"{self._address.base_url}: {trouble.reason}", None) from None
         if answer.status == HTTPStatus.OK:
             return answer
-        found = fault(answer.status, answer.body, {})
-        if answer.status in RETRYABLE:
-            loading = answer.status == HTTPStatus.SERVICE_UNAVAILABLE
-            raise Busy(f"HTTP {answer.status} {found.said}".rstrip(), answer.header("Retry-After"), loading)
+        found = fault(answer.status, answer.body, ChatDialect.reasons)
+        require_final(answer.status, found, answer.header("Retry-After"))
         raise ProviderRefusedError(f"the language model's API answered {answer.status} {found.said}".rstrip())
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from pcevolve.egress.allowance import Meter
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.retry import RETRYABLE, Busy, Patience
+from pcevolve.egress.retry import Busy, Patience, require_final
 from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError
 from pcevolve.providers.dialect import Dialect
@@ -154,10 +154,7 @@ class Exchange:
                 raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
             return answer
         fault = self.dialect.fault(answer.status, b"" if revealed else answer.body)
-        reason = f"HTTP {answer.status}" + (f" ({fault.said})" if fault.said else "")
-        if answer.status in RETRYABLE and fault.reason is None:
-            loading = answer.status == HTTPStatus.SERVICE_UNAVAILABLE
-            raise Busy(reason, answer.header("Retry-After"), loading)
+        reason = require_final(answer.status, fault, answer.header("Retry-After"))
         raise ProviderRefusedError(f"the API refused: {reason}{HINTS.get(fault.reason, '')}")
 
     def _sent(self, outgoing: Outgoing) -> Incoming:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Final, Self, TypeVar
 
 import tenacity
 
 from pcevolve.errors import ProviderUnreachableError
+from pcevolve.providers.faults import Fault
 
 RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses of a failure that may pass."""
@@ -32,6 +34,23 @@ class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
     def __init__(self, reason: str, retry_after: str | None, loading: bool = False) -> None:
         super().__init__(reason)
         self.retry_after, self.loading = retry_after, loading
+
+
+def require_final(status: int, found: Fault, retry_after: str | None) -> str:
+    """What a failure says that asking again would not help, in words.
+
+    Args:
+        status: HTTP status.
+        found: What the API said about it.
+        retry_after: And about when to ask again.
+
+    Raises:
+        Busy: It may pass.
+    """
+    reason = f"HTTP {status}" + (f" ({found.said})" if found.said else "")
+    if status in RETRYABLE and found.reason is None:
+        raise Busy(reason, retry_after, loading=status == HTTPStatus.SERVICE_UNAVAILABLE)
+    return reason
 
 
 @dataclass(frozen=True)

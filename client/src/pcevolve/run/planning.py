@@ -69,10 +69,7 @@ def resolved_plan(
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
         "appearance": settings.appearance or _appearance(components),
-        "centre_first": bool(method.centre_first),
-        "varied": method.varied,
-        "captioner": components.captioner.described if components.captioner else None,
-        "unseen": method.selector is None,
+        **_of_method(components),
         "in_turns": True,
         "prompt_template": _template(settings, asking.template(settings.unlabelled)),
         "prompts": prompts_for(
@@ -94,6 +91,17 @@ def resolved_plan(
         "library": library,
     }
     return checked(PublicPlan, values)
+
+
+def _of_method(components: Components) -> dict[str, object]:
+    """What a method does with private images, as a plan says it."""
+    method, captioner = components.method, components.captioner
+    return {
+        "centre_first": bool(method.centre_first),
+        "varied": method.varied,
+        "captioner": captioner.described if captioner else None,
+        "unseen": method.selector is None,
+    }
 
 
 def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
