@@ -1,21 +1,20 @@
 """What a second view beside the encoder's own is worth to a release of class means.
 
-    PCEVOLVE_BENCH_DATA=DIR .venv/bin/python -m benchmarks.views --public PUBLIC --rendered RENDERED [--looked-at-once]
+    PCEVOLVE_BENCH_DATA=DIR .venv/bin/python -m benchmarks.views --public PUBLIC --rendered RENDERED
 
 ``PUBLIC`` and ``RENDERED`` are folders of ``client/training`` (its README says how they are made); frames of all rows
 are of these images. A view is weighed so that a quarter of the spread of public images is its. Ten shots per class,
 (10, 1e-5)-DP under replace-one, centre first, or no noise. ``accuracy``: of the nearest released mean, on half of the
 images that are not among the shots. ``purity``: of 15 images per class that are selected from the other half,
-unlabelled, the share of the right class. Differences are to the encoder alone, over the same draws. One JSON line per
-set and row.
+unlabelled, the share of the right class. Differences are to the encoder alone, over the same draws. It goes on where it
+was cut off, and writes docs/results/views.{json,md}.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +24,8 @@ from PIL import Image
 from benchmarks.private_sets import available, whole
 from benchmarks.release.budget import CENTRE_FIRST, SHOTS, interval
 from benchmarks.release.seen import Draw
-from benchmarks.split import LOOKED_AT_ONCE, SETS, TUNED_ON
+from benchmarks.rows import Row, resumed, table
+from benchmarks.split import SETS, by_role
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.pixels import pixel_array
@@ -37,6 +37,7 @@ from pcevolve.selectors.means import Means, means_of
 
 SHARE, PICKED = 0.25, 15
 NOISELESS: Events = (Event("gaussian", f"1/{10**9}"),) * len(CENTRE_FIRST)
+KINDS = {"released": CENTRE_FIRST, "noise-free": NOISELESS}
 Images = Sequence[Image.Image]
 
 
@@ -102,21 +103,56 @@ def trial(
     return 100 * float((nearest == targets[draw.test]).mean()), 100 * float(np.mean(right))
 
 
-def figures(name: str, public: Seen, seeds: int) -> Iterator[dict[str, object]]:
-    """The rows of one set."""
+def figures(name: str, public: Seen, seeds: int) -> Row:
+    """All rows of one set."""
     records = whole(name)
     seen = Seen.of([image for image in records.items if image is not None])
-    alone: dict[str, np.ndarray] = {}
-    for views in ROWS:
-        rows, frame = seen.joined(views, public), Frame.of(public.joined(views, public))
-        found: dict[str, object] = {"set": name, "views": ["encoder", *views], "seeds": seeds}
-        for kind, events in (("released", CENTRE_FIRST), ("noise-free", NOISELESS)):
-            drawn = np.array([trial(rows, records.targets, frame, events, seed) for seed in range(seeds)])
-            alone.setdefault(kind, drawn)
-            for column, what in enumerate(("accuracy", "purity")):
-                found[f"{what} {kind}"] = interval(drawn[:, column].tolist())
-                found[f"{what} {kind}, difference"] = interval((drawn - alone[kind])[:, column].tolist())
-        yield found
+    drawn = {
+        (views, kind): _drawn(seen, records.targets, public, views, events, seeds)
+        for views in ROWS
+        for kind, events in KINDS.items()
+    }
+    rows = [{"views": ["encoder", *views], **_told(views, drawn)} for views in ROWS]
+    return {"set": name, "role": SETS[name].role, "seeds": seeds, "rows": rows}
+
+
+def _drawn(
+    seen: Seen, targets: np.ndarray, public: Seen, views: Sequence[str], events: Events, seeds: int
+) -> np.ndarray:
+    """Accuracy and purity of each draw, %, ``(seeds, 2)``."""
+    rows, frame = seen.joined(views, public), Frame.of(public.joined(views, public))
+    return np.array([trial(rows, targets, frame, events, seed) for seed in range(seeds)])
+
+
+def _told(views: tuple[str, ...], drawn: dict[tuple[tuple[str, ...], str], np.ndarray]) -> Row:
+    """Means and halves of 95 % intervals of a row, and of its differences to the encoder alone."""
+    told: Row = {}
+    for kind in KINDS:
+        found, alone = drawn[views, kind], drawn[(), kind]
+        for column, what in enumerate(("accuracy", "purity")):
+            told[f"{what} {kind}"] = interval(found[:, column].tolist())
+            told[f"{what} {kind}, difference"] = interval((found - alone)[:, column].tolist())
+    return told
+
+
+def page(found: Sequence[Row]) -> str:
+    """Accuracy and purity under the guarantee, set by set."""
+    parts = [HEADER.format(seeds=max(row["seeds"] for row in found))]
+    for what in ("accuracy", "purity"):
+        heads = ["set", "role", "encoder alone", *("+ " + " + ".join(views) for views in ROWS[1:])]
+        parts += [f"## {what.capitalize()}, %\n", table(heads, (_line(row, what) for row in found))]
+    return "\n".join(parts)
+
+
+def _line(row: Row, what: str) -> list[str]:
+    """A set: the encoder alone, then what each further view adds."""
+    alone, *others = row["rows"]
+    mean, half = alone[f"{what} released"]
+    added = [each[f"{what} released, difference"] for each in others]
+    return [
+        *(SETS[row["set"]].title, row["role"], f"{mean:.1f} ± {half:.1f}"),
+        *(f"{more:+.1f} ± {width:.1f}" for more, width in added),
+    ]
 
 
 def sampled(folder: Path, count: int, seed: int = 1) -> list[Image.Image]:
@@ -129,23 +165,38 @@ def sampled(folder: Path, count: int, seed: int = 1) -> list[Image.Image]:
 
 
 def main() -> None:
+    """Measure what the JSON file lacks, and write both files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--public", type=Path, required=True)
     parser.add_argument("--rendered", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--looked-at-once", action="store_true", help="those sets instead of those tuned on")
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
     args = parser.parse_args()
-    public = Seen.of(sampled(args.public, 4000) + sampled(args.rendered, 1000))
-    role = LOOKED_AT_ONCE if args.looked_at_once else TUNED_ON
-    names = [
-        name for name, each in SETS.items() if each.role == role and not name.startswith(("digits", "marks"))
-    ]
-    for name in filter(available, names):
-        for row in figures(name, public, args.seeds):
-            print(json.dumps(row), flush=True)
-    if not any(map(available, names)):
+    names = [name for name in by_role() if not name.startswith(("digits", "marks")) and available(name)]
+    if not names:
         sys.exit("no set is here: PCEVOLVE_BENCH_DATA names their folder")
+    public = Seen.of(sampled(args.public, 4000) + sampled(args.rendered, 1000))
 
+    def missing(known: Sequence[Row]) -> list[str]:
+        return [name for name in names if name not in {row["set"] for row in known}]
+
+    found = resumed(args.out / "views.json", missing, lambda name: figures(name, public, args.seeds))
+    (args.out / "views.md").write_text(page(found))
+
+
+HEADER = """# What a second view is worth
+
+Written by `python -m benchmarks.views`, which says how: a release of class means through the bundled encoder alone,
+and through the encoder beside a power spectrum, colour or a thumbnail, which get a quarter of the vector's spread
+together. Ten shots per class, ε = 10, δ = 1e-5, replace-one, centre first, the frame of public images, {seeds} draws.
+*Accuracy*: of the nearest released mean on held-out real images. *Purity*: of 15 unlabelled real images per class
+that are selected, the share of the right class. The encoder alone, mean ± half of a 95 % interval by Student's t, and
+what each view adds over the same draws. There is no other judge here: the release itself is what is measured, and no
+image is made.
+
+`--encoder bundled+spectrum` is what came of it, for surfaces and textures; `auto` does not choose it ([decision
+35](../decisions/0035-views-are-one-vector.md)).
+"""
 
 if __name__ == "__main__":
     main()

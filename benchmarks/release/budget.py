@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+from scipy.stats import t as student
 
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.methods.centre_first import with_centre
@@ -17,5 +18,6 @@ CENTRE_FIRST: Events = with_centre((AT_ONCE,))[0]
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and half the width of its 95 % interval."""
-    return float(np.mean(values)), float(1.96 * np.std(values, ddof=1) / len(values) ** 0.5)
+    """Mean and half the width of its 95 % interval, by Student's t."""
+    error = np.std(values, ddof=1) / len(values) ** 0.5
+    return float(np.mean(values)), float(student.ppf(0.975, len(values) - 1) * error)

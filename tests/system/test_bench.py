@@ -14,7 +14,8 @@ from pcevolve import audit
 from support.processes import Client
 from support.served import wait_until
 
-SMALL = ("--smoke", "--seeds", "1", "--judge", "bundled", "--processes", "2")
+SMALLER = ("--candidates", "3", "--iterations", "1", "--seeds", "1")
+SMALL = ("--smoke", *SMALLER, "--judge", "bundled", "--processes", "2")
 
 
 def asked(client: Client, *arguments: object) -> dict:
@@ -82,6 +83,18 @@ def test_what_cannot_be_is_refused_before_anything_is_made(
     assert refused.returncode == 2
     assert said in " ".join(refused.stderr.split())
     assert not (tmp_path / "out").exists()
+
+
+def test_weights_that_are_not_at_hand_are_said_once_and_before_a_server_is_started(
+    client: Client, tmp_path: Path
+):
+    for option in ("--judge", "--encoder"):
+        refused = client("bench", "table1", "--smoke", option, "resnet18", "--out", tmp_path / "out")
+        assert refused.returncode != 0
+        said = " ".join(refused.stderr.split())
+        assert said.count("are not on this machine") == 1
+        assert "(a judge: --judge resnet18=PATH)" in said
+        assert not (tmp_path / "out" / "server.log").exists()
 
 
 def test_the_list_names_every_table(client: Client):

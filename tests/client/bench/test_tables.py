@@ -95,9 +95,30 @@ def test_columns_of_the_table_about_apis_are_the_models_that_were_named():
     assert [dict(each.options) for each in found] == [{"model": "sd"}, {"model": "sd", "adapter": "ip"}]
 
 
+def test_private_evolution_s_tables_have_its_own_columns_at_its_own_sizes():
+    paper = FULL.of_paper(table("pe-private").original)
+    counts = {
+        (place.cell.settings()["subsample"], place.cell.settings()["candidates"])
+        for place in placed(table("pe-private"), paper)
+        if place.row == "PE"
+    }
+    assert counts == {(count, count) for count in (5000, 2000, 1000, 500)}
+    found = {
+        (place.row, place.cell.settings()["epsilon"]): place.cell.settings()
+        for place in placed(table("pe-accuracy"), paper)
+        if "epsilon" in place.cell.settings()
+    }
+    rounds = [found["PE", epsilon]["iterations"] for epsilon in ("1.36", "1.99", "2.50", "2.94", "3.34")]
+    assert rounds == [1, 2, 3, 4, 5]
+    assert found["PE", "1.36"]["threshold"] == 4
+    assert not {"iterations", "threshold"} & found["dp-means (ours)", "1.36"].keys()
+
+
 def test_a_table_that_is_not_there_is_refused_with_where_to_look():
     with pytest.raises(UsageError, match="--list names them"):
         table("table9")
+    with pytest.raises(UsageError, match="name a table or figure"):
+        table("")
 
 
 def test_what_a_person_says_about_sizes_goes_before_the_size_and_after_the_columns():

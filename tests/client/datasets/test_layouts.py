@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import pickle
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -323,6 +324,22 @@ def no_column(root: Path) -> None:
     (root / "metadata.csv").write_text("patient,tumor\n1,0\n")
 
 
+def not_text(root: Path) -> None:
+    covidx(root)
+    (root / "train.txt").write_bytes(b"\xff\xfe\x00")
+
+
+def not_json(root: Path) -> None:
+    hugging_face(root)
+    (root / "train" / "dataset_info.json").write_text("{")
+
+
+def other_class(root: Path) -> None:
+    camelyon17(root)
+    listing = root / "metadata.csv"
+    listing.write_text(re.sub(r"(?m)^((?:\d+,){5})\d", r"\g<1>7", listing.read_text()))
+
+
 def torn(root: Path) -> None:
     cifar10(root)
     (root / "test_batch.bin").write_bytes(b"\x00" * 100)
@@ -340,6 +357,9 @@ def torn(root: Path) -> None:
         ("kvasir-f", kvasir, {"held_out": 5}, "5 are to be held out"),
         ("kvasir-f", kvasir, {"held_out": 2, "labels": ("a", "b")}, "names 2 classes, and there are 3"),
         ("kvasir-f", kvasir, {"held_out": 2, "labels": ("a", "b", "../c")}, "--labels"),
+        ("covidx", not_text, {}, "not covidx as it was downloaded .UnicodeDecodeError"),
+        ("hugging-face", not_json, {}, "not hugging-face as it was downloaded .JSONDecodeError"),
+        ("camelyon17", other_class, {}, "not camelyon17 as it was downloaded .KeyError: '7'"),
         ("cifar-10", torn, {}, "not of whole records"),
         ("folder", lambda root: None, {}, "no class folders with images"),
         ("hugging-face", lambda root: None, {}, "dataset_info.json is missing"),

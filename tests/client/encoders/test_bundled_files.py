@@ -30,6 +30,11 @@ def test_weights_are_small_and_in_half_precision():
     assert {value.dtype for value in load_file(BUNDLED_WEIGHTS).values()} == {torch.float16}
 
 
+def test_their_card_lies_beside_them_and_names_the_licences_that_ask_for_it():
+    card = BUNDLED_WEIGHTS.with_name("MODEL_CARD.md").read_text()
+    assert all(name in card for name in ("Kermany", "flower_photos", "CC BY 4.0", "What it never saw"))
+
+
 def test_the_network_has_no_layer_by_which_images_of_a_batch_meet():
     assert not [
         each for each in load_bundled().modules() if isinstance(each, torch.nn.modules.batchnorm._BatchNorm)

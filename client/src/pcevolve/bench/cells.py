@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from pcevolve.bench.data import BenchData
-from pcevolve.bench.sizes import Scale
+from pcevolve.bench.sizes import PAPER, Scale
 from pcevolve.bench.table import Table, Variant, Yardstick
 from pcevolve.methods import METHODS
 
@@ -74,7 +74,8 @@ def columns_of(
         return tuple(_model(name) for name in models)
     if table.by == "encoder":
         return tuple(Variant(name, {"encoder": name}) for name in encoders)
-    return table.columns[: scale.columns]
+    columns = table.paper_columns if scale.name == PAPER and table.paper_columns else table.columns
+    return columns[: scale.columns]
 
 
 def places(
@@ -131,7 +132,9 @@ def _options(
         **{name: value for name, value in column.options.items() if name not in passed_over},
     }
     if (rounds := scale.rounds_of(method)) is not None:
-        options["iterations"] = rounds
+        options["iterations"] = column.options.get("iterations", rounds)
+    elif "iterations" in column.options:
+        options.pop("iterations", None)  # a column of rounds concerns those whose last round is the dataset
     if method.keep == "selected" or method.holds:
         options.pop("lookahead", None)  # there are no variations to look at
     return options

@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
-from pcevolve.bench.table import COUNTS, OURS, PE, PE_EPSILONS, PE_PAPER, SHOT_COUNTS, Table, value_columns
+from pcevolve.bench.table import (
+    COUNTS,
+    OURS,
+    PE,
+    PE_EPSILONS,
+    PE_PAPER,
+    SHOT_COUNTS,
+    Table,
+    Variant,
+    value_columns,
+)
+
+FIRST_ROUNDS = tuple(
+    Variant(
+        f"ε = {epsilon}",
+        {"epsilon": epsilon, "iterations": rounds, "threshold": 4.0, "relation": "add-remove"},
+    )
+    for rounds, epsilon in enumerate(("1.36", "1.99", "2.50", "2.94", "3.34"), 1)
+)
+"""Table 1: the first five rounds of one run, at a noise multiplier of 2√2 and H = 4."""
+PRIVATE_COUNTS = tuple(
+    Variant(f"{10 * count:,} private images", {"subsample": count, "candidates": count})
+    for count in (5000, 2000, 1000, 500)
+)
+"""Table 2: of CIFAR-10's ten classes together, and as many synthetic ones, N_syn / N_priv = 1."""
 
 PE_TABLES: tuple[Table, ...] = (
     Table(
@@ -13,6 +37,7 @@ PE_TABLES: tuple[Table, ...] = (
         PE_EPSILONS,
         axis="ε",
         original=PE_PAPER,
+        paper_columns=FIRST_ROUNDS,
     ),
     Table(
         "pe-fid",
@@ -33,6 +58,7 @@ PE_TABLES: tuple[Table, ...] = (
         axis="K",
         measures=("fid", "accuracy"),
         original=PE_PAPER,
+        paper_columns=PRIVATE_COUNTS,
     ),
     Table(
         "pe-lookahead",
@@ -86,7 +112,7 @@ PE_TABLES: tuple[Table, ...] = (
     Table(
         "pe-dimension",
         "Intrinsic dimension of embeddings: of datasets, and of the held-out images (in the row of the shots)",
-        "Private Evolution, Figure 9",
+        "the question of Private Evolution, Figure 9, asked of datasets",
         (PE, OURS),
         measures=("dimension",),
         original=PE_PAPER,

@@ -14,6 +14,8 @@ from pcevolve.public.options import Panel, Setting
 from pcevolve.run.settings import CaptionerModel, CaptionerName, Epsilon, MaxCost, Price
 
 USUAL_EPSILON = "10"
+PAPER = "paper"
+"""What the sizes of a paper's own runs are called."""
 ALL = 10**9
 """More held-out images of a class than there are."""
 
@@ -48,7 +50,7 @@ class Scale:
         """The sizes of a paper's own runs, tested on all that is held out."""
         return replace(
             self,
-            name="paper",
+            name=PAPER,
             candidates=original.candidates,
             shots=original.shots,
             rounds=original.rounds,

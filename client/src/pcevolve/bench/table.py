@@ -119,6 +119,7 @@ class Table:
         source: Where the original stands.
         rows: Besides the controls.
         columns: Variants of every row, where they concern it; one without a name for a table over data sets alone.
+        paper_columns: Those of ``--paper``, where a paper's own make sense at its own sizes alone.
         measures: What is shown, a part of the page for each.
         axis: What the columns are values of, for a figure; empty for a table without one.
         controls: Rows that are in every table of datasets.
@@ -138,3 +139,4 @@ class Table:
     sheets: bool = False
     by: Literal["", "model", "encoder"] = ""
     original: Original = PCEVOLVE_PAPER
+    paper_columns: tuple[Variant, ...] = ()

@@ -16,6 +16,8 @@ def table(name: str) -> Table:
     Raises:
         UsageError: There is none of that name.
     """
+    if not name:
+        raise UsageError("name a table or figure: pcevolve bench --list names them")
     if name not in TABLES:
         raise UsageError(f"there is no table '{name}': pcevolve bench --list names them")
     return TABLES[name]

@@ -130,7 +130,8 @@ def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
     for judge in judges_of(job.judges, None, "auto"):
         real = as_seen_by(judge.name, job.data, cell.tested)
         shapes = Training(real, test.targets, len(test.labels))
-        heads = [judge.untrained(shapes, seed) for seed in HEADS]
+        # Nothing is trained, so a seed of a cell shows in the first weights alone.
+        heads = [judge.untrained(shapes, len(HEADS) * cell.seed + seed) for seed in HEADS]
         yield Figure(judge.name, False, "accuracy", _right(heads, real, test))
 
 

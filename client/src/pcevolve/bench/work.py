@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,10 +16,11 @@ from pcevolve.bench.sizes import Scale
 from pcevolve.bench.store import Store
 from pcevolve.bench.table import Measure, Table
 from pcevolve.bench.trial import NEAREST_MEAN, Found, Job, carried_out
-from pcevolve.bench.workers import Workers
+from pcevolve.bench.workers import Cluster, Workers
 from pcevolve.errors import ClientError
 from pcevolve.methods import METHODS
 from pcevolve.run.images.judging import CNN
+from pcevolve.run.judges import judges_of
 from pcevolve.run.local_server import local_server
 
 Told = Callable[[int, int], None]
@@ -69,11 +71,13 @@ def filled(asked: Asked, told: Told) -> list[str]:
         A line for each run that could not be carried out; the same command tries it again.
 
     Raises:
+        ModelError: A judge or an encoder is not at hand; nothing was begun.
         ProviderUnreachableError: There is no server.
     """
     missing = _missing(asked)
     if not missing:
         return []
+    _require_models(asked)
     asked.out.mkdir(parents=True, exist_ok=True)
     faults = []
     told(0, len(missing))
@@ -83,6 +87,15 @@ def filled(asked: Asked, told: Told) -> list[str]:
             faults += _kept(asked.store, job, found)
             told(done, len(jobs))
     return faults
+
+
+def _require_models(asked: Asked) -> None:
+    """Say that weights are not at hand before a server is started, and not once for each run."""
+    if isinstance(asked.workers, Cluster):
+        return  # its machines have weights of their own
+    options = (json.loads(place.cell.options) for place in asked.places)
+    encoders = dict.fromkeys(each["encoder"] for each in options if "encoder" in each)
+    judges_of([*asked.judges, *encoders], None, "auto")
 
 
 def _missing(asked: Asked) -> list[tuple[Cell, ...]]:

@@ -112,7 +112,7 @@ LEATHER_DATASET = Dataset(
     layout=LEATHER_LAYOUT,
     where="mvtec.com/company/research/datasets/mvtec-ad",
     terms="CC BY-NC-SA 4.0: not for commercial use",
-    sizes="PCEvolve: 19 images per class, 10 shots and 9 for the test; its 'droplet defect' is taken to be the folder "
+    sizes="PCEvolve: 19 images per class, 10 shots and 9 for the test; its 'droplet defect' is the folder "
     "glue; its prompt for 'no defect' has no label",
     held_out=9,
 )
@@ -130,12 +130,13 @@ MVTEC_DATASET = Dataset(
 CATS_DATASET = Dataset(
     name="cats",
     title="Cat Cookie and Cat Doudou of the Private Evolution paper",
-    words="cat",
+    words="ragdoll cat",
     read=partial(classes, folders=_named(CATS), layout=CATS_LAYOUT),
     layout=CATS_LAYOUT,
     where="with the paper's code: github.com/microsoft/DPSDA",
     terms="as its repository says",
-    sizes="Private Evolution: 100 images of each cat, 512 x 512, no test set",
+    sizes="Private Evolution: 100 images of each cat, 512 x 512, no test set, prompt 'A photo of ragdoll cat' "
+    "(--prompt-template)",
     held_out=20,
 )
 FOLDER_DATASET = Dataset(

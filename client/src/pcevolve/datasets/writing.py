@@ -72,7 +72,7 @@ def write(dataset: Dataset, source: Path, out: Path, wanted: Wanted, told: Told)
     """
     if out.exists():
         raise UsageError(f"{out} exists already: name another --out, or remove it")
-    items = _named(list(dataset.read(source)), wanted.labels)
+    items = _named(_read(dataset, source), wanted.labels)
     chosen = _drawn(_split(items, dataset, wanted), wanted)
     _require_both(chosen)
     partial = out.with_name(f".{out.name}.part")
@@ -88,6 +88,20 @@ def write(dataset: Dataset, source: Path, out: Path, wanted: Wanted, told: Told)
     counts = {part: sum(item.split == part for item in chosen) for part in PARTS}
     labels = tuple(sorted({item.label for item in chosen}))
     return Written(out, labels, counts, out / UNITS if (out / UNITS).exists() else None)
+
+
+def _read(dataset: Dataset, source: Path) -> list[Item]:
+    """All images of a dataset; files of other people hold what nobody expects, and none of it is our fault."""
+    try:
+        return list(dataset.read(source))
+    except OSError as error:
+        raise DataError(f"{error.filename or source}: {error.strerror or 'cannot be read'}") from None
+    except (LookupError, ValueError, TypeError) as error:
+        told = f"{type(error).__name__}: {str(error)[:200]}"
+        raise DataError(
+            f"{source} is not {dataset.name} as it was downloaded ({told}): "
+            f"pcevolve datasets {dataset.name} says what it has to look like"
+        ) from None
 
 
 def _named(items: Sequence[Item], labels: Sequence[str]) -> list[Item]:
