@@ -146,6 +146,26 @@ def test_the_figures_lie_where_only_their_owner_can_read_them(world, found):
     assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
 
 
+def test_judges_that_were_asked_before_stay_beside_those_of_today_on_the_same_images_alone(
+    tmp_path: Path, world
+):
+    root = shutil.copytree(world / "run", tmp_path / "run")
+    shutil.rmtree(root / "private", ignore_errors=True)
+
+    def kept(test: Path, judge: str) -> list[str]:
+        evaluated(root, Question(str(test), judges=(judge,)))
+        return [
+            row["judge"] for row in json.loads((root / "private" / "judgement.json").read_text())["judges"]
+        ]
+
+    assert kept(world / "test", "bundled+spectrum") == ["bundled+spectrum"]
+    assert kept(world / "test", "bundled") == ["bundled", "bundled+spectrum"]
+    assert kept(world / "test", "bundled") == ["bundled", "bundled+spectrum"]
+    assert compared([root])[0].judges.keys() == {"bundled", "bundled+spectrum"}
+    other = toned(tmp_path / "other", 12, 5)
+    assert kept(other, "bundled") == ["bundled"], "of other images"
+
+
 def test_the_run_s_record_is_what_it_was(tmp_path: Path, world):
     root = finished(tmp_path / "run")
     question = Question(str(world / "test"), str(world / "private"), judges=("bundled",))

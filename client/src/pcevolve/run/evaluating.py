@@ -19,7 +19,7 @@ from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import Features, Judge
 from pcevolve.evaluation.memorisation import memorisation
-from pcevolve.evaluation.private_file import write_private, write_private_bytes
+from pcevolve.evaluation.private_file import write_private_bytes
 from pcevolve.evaluation.verdicts import Verdict
 from pcevolve.methods import method
 from pcevolve.modality.images.confusion import confusion_png
@@ -29,6 +29,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.run.classification import NearestMean
 from pcevolve.run.concerns import Parts
 from pcevolve.run.folder import RunFolder
+from pcevolve.run.judgement import keep, subject
 from pcevolve.run.judges import judges_of
 from pcevolve.run.kinds import of_kind
 from pcevolve.run.labelled import Labelled, control_of
@@ -157,6 +158,7 @@ class Evaluation:
             )
         found: dict[str, object] = {
             "run": self.root.name,
+            "subject": subject(self.test.digest, filter(None, (self.root, self.control))),
             "control": "labels shuffled" if self.control is None else self.control.name,
             "classes": list(self.labels),
             "chance": 1 / len(self.labels),
@@ -165,7 +167,7 @@ class Evaluation:
             **self._classifier(),
             "judges": rows,
         }
-        write_private(RunFolder(self.root).judgement, found)
+        keep(self.root, found)
         return found
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +26,13 @@ class Labelled:
         images: In any order.
         targets: int64 ``(images,)``, places of the labels.
         names: What each image is called, for the owner.
+        digest: SHA-256 of the owner's own, by which two sets of them are told apart; empty for what a run released.
     """
 
     images: Sequence[Item | None]
     targets: NDArray[np.int64]
     names: tuple[str, ...] = ()
+    digest: bytes = b""
 
     @classmethod
     def released(cls, root: Path, labels: Sequence[str]) -> Labelled:
@@ -54,7 +57,8 @@ class Labelled:
     @classmethod
     def of(cls, data: PrivateDataset) -> Labelled:
         """Private or held-out images."""
-        return cls(data.items, data.targets)
+        digest = hashlib.sha256(b"".join(data.digests) + data.targets.tobytes()).digest()
+        return cls(data.items, data.targets, digest=digest)
 
     def first(self, most: int) -> list[Item | None]:
         """The first few images of each class, class after class; for people to look at."""
