@@ -45,8 +45,8 @@ def test_folders_are_made_and_the_commands_that_come_next_are_told(cats: Path, t
     (run,) = [line for line in page.splitlines() if line.startswith("pcevolve run ")]
     words = shlex.split(run)
     assert words[words.index("--private") + 1] == str(tmp_path / "out" / "train")
-    assert words[words.index("--domain") + 1] == "cat"
-    assert f"--data 'cat={tmp_path / 'out'}'" in page or f"--data cat={tmp_path / 'out'}" in page
+    assert words[words.index("--domain") + 1] == "ragdoll cat"
+    assert f"--data 'ragdoll cat={tmp_path / 'out'}'" in page
 
 
 @pytest.mark.parametrize(
