@@ -222,7 +222,7 @@ def reach(
         tally.add("escaped" if number < gone else "refused")
     if url:
         tally.add("allowed" if seen["status"] == 200 else "refused")
-    assert seen == {"status": 200 if url else None, "reached": [], "known": []}
+    assert seen == {"status": 200 if url else None, "reached": [], "known": []}, f"{service}: {seen}"
 
 
 def of_the_host(port: int) -> list[list[Any]]:
