@@ -124,9 +124,9 @@ def test_nobody_voted_where_nothing_was_looked_at(found):
 def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world):
     plan = small_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=method("jvem").delta)
     root = paid_run(tmp_path / "run", plan)
-    found = evaluated(root, Question(str(world / "test"), judges=("bundled", "bundled+spectrum")))
-    assert [row["judge"] for row in found["judges"]] == ["bundled", "bundled+spectrum"]
-    assert [row["voted"] for row in found["judges"]] == [True, True]
+    found = evaluated(root, Question(str(world / "test"), judges=("bundled", "cnn", "bundled+spectrum")))
+    assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled", "bundled+spectrum"]
+    assert [row["voted"] for row in found["judges"]] == [False, True, True]
     said = command(root, "--test", world / "test", "--judge", "bundled").stdout
     assert "bundled (voted)" in said
     assert "every judge here voted" in said
