@@ -3,10 +3,10 @@
     .venv/bin/python -m benchmarks.evolution --seeds 10
 
 `select 4` is the default: 4 N text-to-image candidates per class, of which the release selects N. Its rows and the
-yardsticks' are those of `make bench-selectors`, out of selectors.json in the folder of results. `select 7` and `10` buy
-more. With T rounds, the ten best of each class are varied N times a round, at strengths that fall, and N are selected
-from all. `developed`: prototypes go back in the released appearance, which would be a fourth reason to leave; here it
-is tried without a gate.
+yardsticks' are those of `make bench-selectors`, out of selectors.json in the folder of results. `select 5`, `7` and
+`10` buy more. With T rounds, the ten best of each class are varied N times a round, at strengths that fall, and N are
+selected from all. `developed`: prototypes go back in the released appearance, which would be a fourth reason to leave;
+here it is tried without a gate.
 
 It continues where it was cut off, and writes docs/results/evolution.{md,json}.
 """
@@ -34,6 +34,7 @@ from pcevolve.public.release import Receipt
 
 ROUNDS: dict[str, Any] = {"iterations": 3, "strengths": (0.6, 0.5, 0.4)}
 SCHEDULES: dict[str, tuple[dict[str, Any], bool]] = {
+    "select 5": ({"initial": 5}, False),
     "select 7": ({"initial": 7}, False),
     "select 10": ({"initial": 10}, False),
     "T = 1, strength 0.6": ({"iterations": 1, "strengths": (0.6,)}, False),
@@ -41,8 +42,8 @@ SCHEDULES: dict[str, tuple[dict[str, Any], bool]] = {
     "T = 3, developed": (ROUNDS, True),
 }
 """What is changed in the default's plan, and whether prototypes are developed."""
-EQUAL = ("select 7", "T = 3, strengths 0.6 to 0.4", "T = 3, developed")
-"""Those that buy equally many images, which are measured first."""
+EQUAL = ("select 7", "T = 3, strengths 0.6 to 0.4", "T = 3, developed", "select 5", "T = 1, strength 0.6")
+"""Those with one beside them that buys equally many images; they are measured first."""
 
 
 @dataclass

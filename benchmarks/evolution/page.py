@@ -24,6 +24,7 @@ DEFAULT = "select 4"
 PAIRS = (
     ("select 10", DEFAULT),
     ("T = 1, strength 0.6", DEFAULT),
+    ("T = 1, strength 0.6", "select 5"),
     ("T = 3, strengths 0.6 to 0.4", DEFAULT),
     ("T = 3, strengths 0.6 to 0.4", "select 7"),
     ("T = 3, developed", "select 7"),
@@ -66,7 +67,7 @@ def _section(world: str, groups: dict[str, list[Row]]) -> str:
 
 
 def _paired(found: dict[str, dict[str, list[Row]]]) -> str:
-    """Differences within a set and a seed, over all of them; three rounds buy as many images as ``select 7``."""
+    """Differences within a set and a seed, over all; one round costs what ``select 5`` costs, three ``select 7``."""
     lines = []
     for first, second in PAIRS:
         apart = np.array([each for groups in found.values() for each in _apart(groups, first, second)]) * 100
