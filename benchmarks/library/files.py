@@ -33,7 +33,12 @@ def main() -> None:
     library, cache = given.work / "library", given.work / "index"
     for number in range(0, given.images, IN_FOLDER):
         _write(library / f"part {number // 10_000:03d}" / f"label{number // IN_FOLDER:05d}", number)
-    command = [str(Path(sys.executable).with_name("pcevolve-server")), "serve", "--model", f"library:{library}"]
+    command = [
+        str(Path(sys.executable).with_name("pcevolve-server")),
+        "serve",
+        "--model",
+        f"library:{library}",
+    ]
     command += ["--library-cache", str(cache), "--threads", str(given.threads)]
     found = {"images": given.images, "threads": given.threads, "indexing": asked(command)}
     found["again"] = asked(command)

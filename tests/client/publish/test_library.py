@@ -10,12 +10,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from pcevolve import privacy
 from pcevolve.audit import audit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import ProviderReplyError
+from pcevolve.methods import method
 from pcevolve.providers import dialect
 from pcevolve.public.library import Library, Licence, LicenceFile
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.publish import Release, card
 from pcevolve_shared import wire
 from support.forge import Event, forge
 from support.provider import FakeProvider, ok
@@ -164,3 +168,11 @@ def test_the_run_passes_the_audit_and_a_plan_that_says_otherwise_does_not(run: P
     forge(run, denied)
     faults = [fault for finding in audit(run) for fault in finding.faults]
     assert "the plan says another thing of the provider's images than the provider did" in faults
+
+
+def test_the_card_never_calls_a_librarys_images_synthetic():
+    plan = small_plan(method="dp-means", centre_first=True, delta=1e-5, library=told(SAID))
+    receipts = (Receipt(plan.run_id, 1, (), (privacy.Event("exponential", "5/4", count=2),), "replace-one"),)
+    said = card(Release(plan, method("dp-means"), {}, receipts, "f" * 64, 9), 0)
+    assert "in a frame made from images of the library, which is in the file" in said
+    assert "synthetic" not in said.replace("**They are not synthetic**", "")

@@ -25,3 +25,9 @@ def test_what_the_user_says_is_not_passed_over(tmp_path: Path):
 
 def test_a_run_that_begins_has_nothing_to_keep():
     assert as_it_began(None, NOW, RunSettings.of(SAID)) == NOW
+
+
+def test_a_librarys_licence_stays_what_it_began_as():
+    begun, now = NOW.model_copy(update={"licence": "unknown"}), NOW.model_copy(update={"licence": "other"})
+    assert as_it_began(begun, now, RunSettings.of(SAID)) == begun
+    assert as_it_began(begun, now, RunSettings.of({**SAID, "licence": "other"})) == now

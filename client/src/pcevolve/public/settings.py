@@ -325,6 +325,8 @@ Licence = Annotated[
     ),
     _IMAGES,
 ]
+UNKNOWN_LICENCE = "unknown"
+"""What Hugging Face calls a licence that nobody named."""
 ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
 ImageHosts = Annotated[
     tuple[ImageHost, ...],

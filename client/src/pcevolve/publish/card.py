@@ -119,7 +119,9 @@ def _classifier(plan: PublicPlan) -> str:
     """What the classifier beside the images is and needs; empty for a run that has none."""
     if not plan.centre_first:
         return ""
-    candidates = "a frame made from synthetic candidates"
+    candidates = (
+        f"a frame made from {'synthetic candidates' if plan.library is None else 'images of the library'}"
+    )
     public = f"the public frame with sha256 {plan.frame}"
     frame = (
         f"{public} joined with {candidates}" if plan.joined_frame else public if plan.frame else candidates

@@ -111,7 +111,8 @@ def _sampled(components: Components, plan: PublicPlan) -> dict[str, str]:
 def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
     """Steps, guidance and strengths of images, or length and blanks of texts; and what the provider recommends."""
     degrees = f"{plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
-    return plan.modality.asked_with(degrees, str(advice) if advice else "")
+    idle = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
+    return plan.modality.asked_with(degrees, str(advice) if advice else "") + idle
 
 
 def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:

@@ -15,7 +15,7 @@ from pcevolve.public.library import Library
 from pcevolve.public.options import checked, flag
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
-from pcevolve.public.settings import MOST_CELLS
+from pcevolve.public.settings import MOST_CELLS, UNKNOWN_LICENCE
 from pcevolve.public.wordings import MOST, USUAL
 from pcevolve.run.components import Components
 from pcevolve.run.kinds import of_kind
@@ -89,8 +89,15 @@ def resolved_plan(
         "forgets_insecure": settings.forget_insecure,
         "earlier": earlier,
         "library": library,
+        "licence": _licence(settings, library),
     }
     return checked(PublicPlan, values)
+
+
+def _licence(settings: RunSettings, library: Library | None) -> str:
+    """The user's word; without one, of images with licences of their own: another one, which the card lists."""
+    declared = library is not None and (library.licences or library.files)
+    return "other" if declared and settings.licence == UNKNOWN_LICENCE else settings.licence
 
 
 def _of_method(components: Components) -> dict[str, object]:
@@ -107,7 +114,8 @@ def _of_method(components: Components) -> dict[str, object]:
 def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
     """Let a run go on with what it began with where the user said nothing, and an earlier version chose otherwise.
 
-    That is how many images it asks for at once, the grammar's prompts, and whether it says that nothing is looked at.
+    That is how many images it asks for at once, the grammar's prompts, whether it says that nothing is looked at, and a
+    library's licence.
 
     Args:
         begun: The plan on record; None for a run that begins.
@@ -118,6 +126,7 @@ def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSetting
         return plan
     kept: dict[str, object] = {} if settings.at_once is not None else {"at_once": begun.at_once}
     kept |= {} if settings.prompts is not None else {"prompts": begun.prompts}
+    kept |= {} if settings.licence != UNKNOWN_LICENCE else {"licence": begun.licence}
     return plan.model_copy(update=kept | {"unseen": begun.unseen})
 
 

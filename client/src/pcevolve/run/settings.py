@@ -339,7 +339,7 @@ class RunSettings(BaseModel):
         ),
         Setting(Panel.TEXTS, public=True),
     ] = None
-    licence: public.Licence = "unknown"
+    licence: public.Licence = public.UNKNOWN_LICENCE
     formats: Annotated[
         tuple[Form, ...],
         Field(
