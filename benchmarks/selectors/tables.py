@@ -16,7 +16,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from benchmarks.rows import accuracy
-from benchmarks.selectors.design import Trial
+from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.grid import (
     BY_WEIGHT,
     CHOSEN_EPSILON,
@@ -44,6 +44,15 @@ JUDGES = {
     "clip": "CLIP",
 }
 """Judges that took no part, in the order of the columns; an encoder has a linear head."""
+VOTER = "bundled"
+YARDSTICKS = {
+    "shots": ("the shots themselves\n(not private)", "-", "black"),
+    NEAREST_MEAN: ("nearest released mean,\nno images, by the voter", "-.", "grey"),
+    "t2i": ("t2i", "--", "grey"),
+    "random": ("random", ":", "grey"),
+    RANDOM_PHASE: ("random phases", ":", "tab:purple"),
+}
+"""What every panel shows beside the methods: label, line, colour. Level lines are at ten shots and ε = 10."""
 Results = Sequence[dict]
 
 
@@ -240,33 +249,54 @@ def _picture(path: Path, results: Results, heads: Sequence[str]) -> None:
     for row, judge in zip(axes, heads, strict=True):
         for panel, (axis, values) in zip(row, (("epsilon", EPSILONS), ("shots", SHOTS)), strict=True):
             _panel(panel, results, judge, axis, values)
-    axes[0, 1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    handles = {
+        label: handle
+        for panel in axes[0]
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    axes[0, 1].legend(
+        handles.values(), handles.keys(), loc="center left", bbox_to_anchor=(1, 0.5), frameon=False
+    )
     figure.suptitle("Accuracy on held-out real digits 3, 5, 8, by judges that did not vote; mean ± s.e.")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
 def _panel(panel: Axes, results: Results, judge: str, axis: str, values: Sequence) -> None:
-    own = [each for each in results if _swept(each)]
     for method in METHODS:
-        places, means, errors = [], [], []
-        for value, there in zip(values, _along(results, axis, values), strict=True):
-            found = _known(there, method, judge)
-            if found:
-                places.append(float(value))
-                means.append(100 * np.mean(found))
-                errors.append(100 * np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0)
-        if places:
-            panel.errorbar(places, means, errors, marker="o", capsize=2, label=method)
-    for method, style in (("t2i", "--"), ("random", ":")):
-        found = _known(own, method, judge)
-        if found:
-            panel.axhline(100 * float(np.mean(found)), linestyle=style, color="grey", label=method)
+        _curve(panel, _by_value(results, method, judge, axis, values), method)
+    if axis == "shots":
+        by_shots = _by_value(results, "shots", judge, axis, values)
+        _curve(panel, by_shots, YARDSTICKS["shots"][0], "black")
+    chosen = [each for each in results if _swept(each) and _headline(each)]
+    for method, (label, style, colour) in YARDSTICKS.items():
+        found = _known(chosen, method, VOTER if method == NEAREST_MEAN else judge)
+        if found and (method, axis) != ("shots", "shots"):
+            panel.axhline(100 * float(np.mean(found)), linestyle=style, color=colour, label=label)
     panel.set_xscale("log")
     panel.set_xticks([float(value) for value in values], [str(value) for value in values])
     panel.minorticks_off()
     panel.set_xlabel("ε at K = 10 shots" if axis == "epsilon" else "shots per class K at ε = 10")
     panel.set_ylabel(f"{JUDGES.get(judge, judge)}, %")
+
+
+def _by_value(
+    results: Results, method: str, judge: str, axis: str, values: Sequence
+) -> dict[float, list[float]]:
+    """A method's accuracies at each value of one axis where it has any."""
+    found = (_known(there, method, judge) for there in _along(results, axis, values))
+    return {float(value): each for value, each in zip(values, found, strict=True) if each}
+
+
+def _curve(panel: Axes, found: dict[float, list[float]], label: str, colour: str | None = None) -> None:
+    """Means and standard errors, %; nothing where nothing was measured."""
+    if not found:
+        return
+    means = [100 * np.mean(each) for each in found.values()]
+    errors = [
+        100 * np.std(each, ddof=1) / np.sqrt(len(each)) if len(each) > 1 else 0 for each in found.values()
+    ]
+    panel.errorbar(list(found), means, errors, marker="o", capsize=2, label=label, color=colour)
 
 
 def _known(results: Results, method: str, judge: str) -> list[float]:
