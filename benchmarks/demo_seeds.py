@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from benchmarks.judges import other_eyes
+from benchmarks.judges import ONNX, other_eyes
 from benchmarks.private_sets import drawn
 from benchmarks.rows import Row, accuracy, options, summary, table, written
-from benchmarks.selectors.design import Trial
+from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import NoNoise, Watch, encoder, model, planned, ran
+from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from pcevolve.dp.mechanisms import Noise, SeededNoise
 from pcevolve.evaluation.heads import Training, train_linear
 from pcevolve.evaluation.judge import Judge
@@ -45,7 +46,7 @@ class Way:
     """What is measured.
 
     Attributes:
-        method: Of selection, or ``shots`` for training on the private shots themselves.
+        method: Of selection, or a yardstick: ``shots`` is training on the private shots themselves.
         drawn: What a seed draws anew; the rest is the demonstration's.
         iterations: Rounds of variation.
         noisy: False for the release without its noise, which protects nobody.
@@ -61,6 +62,8 @@ WAYS = {
     "the demonstration": Way("dp-means", (POOL, NOISE), 1),
     "t2i": Way("t2i", (POOL,)),
     "random": Way("random", (POOL, NOISE), 1),
+    "random phases under a released spectrum": Way(RANDOM_PHASE, (POOL, NOISE)),
+    "nearest released mean, no images": Way(NEAREST_MEAN, (NOISE,)),
     "selection, other pools and noise": Way("dp-means", (POOL, NOISE)),
     "selection, other pools, no noise": Way("dp-means", (POOL,), noisy=False),
     "selection, other noise": Way("dp-means", (NOISE,)),
@@ -68,32 +71,57 @@ WAYS = {
     "shots": Way("shots", (SHOTS,)),
 }
 OPTIONS = DEMONSTRATION.options
-JUDGES = {"cnn": "CNN", "mobilenet": "MobileNet", "bundled": "bundled: **voted**"}
+JUDGES = {
+    "cnn": "CNN",
+    "mobilenet": "MobileNet",
+    "squeezenet": "SqueezeNet",
+    "bundled": "bundled: **voted**",
+}
 
 
 def measured(seed: int, name: str, candidates: int, pictures: Path) -> Row:
     """One run in one way, and what every judge says of its dataset."""
     way = WAYS[name]
     private, held_out = drawn(WORLD, OPTIONS["shots"], seed if SHOTS in way.drawn else SPLIT_SEED)
-    images, targets = (
-        (list(private.items), list(private.targets))
-        if way.method == "shots"
-        else _made(way, seed, candidates, private, pictures)
-    )
+    about = {"seed": seed, "way": name, "candidates": candidates}
+    if way.method == NEAREST_MEAN:
+        return {**about, "verdicts": [_of_release(_trial(way, seed, candidates), seed, private, held_out)]}
+    images, targets = _shown(way, seed, candidates, private, pictures)
     found = [_verdict(judge, images, np.array(targets), held_out) for judge in _judges()]
-    return {"seed": seed, "way": name, "candidates": candidates, "verdicts": found}
+    return {**about, "verdicts": found}
+
+
+def _trial(way: Way, seed: int, candidates: int) -> Trial:
+    """What is run, by the seed of its pool."""
+    of_pool = seed if POOL in way.drawn else int(OPTIONS["seed"])
+    shots, epsilon = int(OPTIONS["shots"]), str(OPTIONS["epsilon"])
+    return Trial(WORLD, way.method, epsilon, shots, of_pool, candidates=candidates, iterations=way.iterations)
+
+
+def _of_release(trial: Trial, seed: int, private: PrivateDataset, held_out: PrivateDataset) -> Row:
+    """What the released means say by themselves, by the encoder that made them."""
+    voter = _judges()[-1]
+    said = nearest_mean(trial, private, encoder("bundled"), _seen(voter, held_out), SeededNoise(seed))
+    return _told(voter, said, held_out)
+
+
+def _shown(
+    way: Way, seed: int, candidates: int, private: PrivateDataset, pictures: Path
+) -> tuple[list[Image.Image | None], list[int]]:
+    """Images to train on, and the class of each."""
+    if way.method == "shots":
+        return list(private.items), list(private.targets)
+    if way.method == RANDOM_PHASE:
+        painted, targets = random_phase(_trial(way, seed, candidates), private, SeededNoise(seed))
+        return list(painted), targets
+    return _made(way, seed, candidates, private, pictures)
 
 
 def _made(
     way: Way, seed: int, candidates: int, private: PrivateDataset, pictures: Path
 ) -> tuple[list[Image.Image | None], list[int]]:
     """A run's dataset in its appearance, and the class of each image."""
-    of_pool = seed if POOL in way.drawn else int(OPTIONS["seed"])
-    shots, epsilon = int(OPTIONS["shots"]), str(OPTIONS["epsilon"])
-    trial = Trial(
-        WORLD, way.method, epsilon, shots, of_pool, candidates=candidates, iterations=way.iterations
-    )
-    plan, method = planned(trial, private.labels)
+    plan, method = planned(_trial(way, seed, candidates), private.labels)
     generator = LocalGenerator(plan, model(), pictures)
     of_noise = seed if NOISE in way.drawn else int(OPTIONS["seed"])
     noise: Noise = SeededNoise(of_noise) if way.noisy else NoNoise(of_noise)
@@ -105,16 +133,19 @@ def _made(
 
 @cache
 def _judges() -> tuple[Judge, ...]:
-    """Those of the demonstration, and a MobileNet where its weights are at hand; the voter last."""
+    """Those of the demonstration, and encoders that took no part where their weights are at hand; the voter last."""
     *strangers, voter = quick_judges(encoder("bundled"), voted=True, device="cpu")
-    look = other_eyes("mobilenet")
-    more = [] if look is None else [Judge("mobilenet", voted=False, look=look, train=train_linear)]
+    looks = {name: look for name in ONNX if (look := other_eyes(name)) is not None}
+    more = [Judge(name, voted=False, look=look, train=train_linear) for name, look in looks.items()]
     return (*strangers, *more, voter)
 
 
 def _verdict(judge: Judge, images: Sequence[Any], targets: np.ndarray, held_out: PrivateDataset) -> Row:
     training = Training(judge.look(images), targets, len(held_out.labels))
-    said = judge.train(training, 0)(_seen(judge, held_out))
+    return _told(judge, judge.train(training, 0)(_seen(judge, held_out)), held_out)
+
+
+def _told(judge: Judge, said: np.ndarray, held_out: PrivateDataset) -> Row:
     return {
         "judge": judge.name,
         "voted": judge.voted,
