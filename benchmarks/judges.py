@@ -21,6 +21,7 @@ from pcevolve.encoders import load_encoder
 from pcevolve.encoders.choice import PREFERRED, is_fetched
 from pcevolve.encoders.pixels import centre_square, pixel_array
 from pcevolve.evaluation.heads import CNN_SIDE, Training, train_cnn, train_linear
+from pcevolve_shared.quiet import keep_quiet
 
 Pictures = Sequence[Image.Image | None]
 Look = Callable[[Pictures], np.ndarray]
@@ -101,6 +102,7 @@ def other_eyes(name: str) -> Look | None:
     path = Path(os.environ.get(DATA, "")) / "weights" / file
     if DATA not in os.environ or not path.is_file():
         return None
+    keep_quiet()
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -19,10 +19,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import pytest
 from hypothesis import settings
 
+from pcevolve_shared.quiet import keep_quiet
 from support import schedule, tally
 from support.examples import NIGHTLY
 from support.forkserver import ForkServer, ForkServers
 
+keep_quiet()
 settings.register_profile("nightly", deadline=None, derandomize=False, max_examples=NIGHTLY)
 settings.register_profile("change", deadline=None, derandomize=False, max_examples=25)
 settings.register_profile("fast", deadline=None, derandomize=False, max_examples=10)

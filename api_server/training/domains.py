@@ -24,6 +24,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional as tf
 
+from pcevolve_shared.quiet import keep_quiet
+
 Images = list[Image.Image]
 Create = Callable[[list[str], int], Images]
 
@@ -40,6 +42,7 @@ class Encoder:
     """A pretrained network, seen as a function from images to 1,280 features."""
 
     def __init__(self, file: Path, threads: int) -> None:
+        keep_quiet()
         import onnxruntime
 
         options = onnxruntime.SessionOptions()

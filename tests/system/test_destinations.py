@@ -6,6 +6,7 @@ Python tells of both through audit events, whatever library asks; proxies in the
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import ssl
@@ -18,8 +19,10 @@ import pytest
 
 from pcevolve.egress.transport import Address, ConnectionTroubleError, HttpTransport
 from pcevolve.providers.dialect import WireRequest
+from pcevolve_shared.quiet import VARIABLES
 from support.folders import class_folders
-from support.processes import RUN_SECONDS, Client
+from support.processes import BIN, READY_SECONDS, RUN_SECONDS, Client
+from support.served import wait_until
 
 LIBRARY_SEARCH = {"ldconfig", "gcc", "cc", "ld", "objdump", "uname"}
 """What Python's ctypes starts to find a shared library."""
@@ -70,6 +73,29 @@ def test_a_run_looks_up_and_reaches_the_api_host_and_nothing_else(client: Client
     assert {each[1] for each in found if each[0] == "looked up"} == {"localhost"}
     assert {each[1:] for each in found if each[0] == "went to"} <= {("127.0.0.1", port), ("::1", port)}
     assert {Path(each[1]).name for each in found if each[0] == "started"} <= LIBRARY_SEARCH
+
+
+def test_a_server_has_its_libraries_tell_their_makers_nothing(tmp_path: Path):
+    """Diffusers loads onnxruntime, which is no dependency, where it finds it; that would write an id and call home."""
+    pytest.importorskip("onnxruntime")
+    spoken = {"CI", "TF_BUILD", "GITHUB_ACTIONS", *VARIABLES}  # where makers are told nothing anyway
+    environment = {name: value for name, value in os.environ.items() if name not in spoken}
+    log = tmp_path / "log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [BIN / "pcevolve-server", "serve", "--port", "0"],
+            env={**environment, "HOME": str(tmp_path / "home")},
+            stdout=out,
+            stderr=out,
+        )
+    try:
+        wait_until(lambda: '"event": "ready"' in log.read_text(), READY_SECONDS)
+        loaded = Path(f"/proc/{process.pid}/maps").read_text()
+    finally:
+        process.kill()
+        process.wait()
+    assert "onnxruntime" in loaded, "diffusers no longer loads it: the test says nothing"
+    assert [*(tmp_path / "home").rglob("*")] == []
 
 
 class TlsServer:

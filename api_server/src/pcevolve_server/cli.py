@@ -19,6 +19,7 @@ from pcevolve_server.settings import (
     SafetyPolicy,
     Settings,
 )
+from pcevolve_shared.quiet import keep_quiet
 
 HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
@@ -154,6 +155,7 @@ def main() -> None:
     """Run the command line; one clear line on stderr and an exit code for every expected failure."""
     # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    keep_quiet()
     try:
         app()
     except ServerError as error:

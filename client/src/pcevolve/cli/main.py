@@ -13,6 +13,7 @@ import typer
 from pcevolve import __version__
 from pcevolve.cli.help import HELP, CommandWithPanels, Context, GroupWithPanels, Rows
 from pcevolve.errors import ClientError, StoppedError, printable
+from pcevolve_shared.quiet import keep_quiet
 
 CommandLike: TypeAlias = Any
 """A command or a group of them; typer does not export their common class."""
@@ -163,6 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; every expected error is one line on stderr and an exit code."""
     # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    keep_quiet()
     try:
         app(arguments)
     except StoppedError as stopped:
