@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import stat
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,13 @@ from pcevolve.audit import audit
 from pcevolve.cli.main import COMMANDS
 from pcevolve.encoders import frame_digest
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
+from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn
 from pcevolve.methods import method
 from pcevolve.private.dataset import load_folder
 from pcevolve.run.classification import NearestMean
 from pcevolve.run.comparison import compared
 from pcevolve.run.evaluating import Question, evaluated
+from pcevolve.run.images import judging
 from pcevolve.run.labelled import Labelled
 from support.paid import encoder, paid_run
 from support.runs import SmallRun, small_plan
@@ -74,7 +77,10 @@ def world(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(world: Path) -> dict:
-    return evaluated(world / "run", Question(str(world / "test"), str(world / "private"), mix=True))
+    """By both usual judges; twelve networks from scratch take a quarter of their steps each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "train_cnn", partial(train_cnn, steps=QUICK_STEPS))
+        return evaluated(world / "run", Question(str(world / "test"), str(world / "private"), mix=True))
 
 
 def test_a_dataset_of_the_right_kind_is_far_above_its_control(found):
