@@ -25,6 +25,7 @@ from PIL import Image
 from benchmarks.judges import Verdict, judged, judges
 from benchmarks.peers.contenders import CONTENDERS, ENCODER, Contender, Setting, run
 from benchmarks.peers.page import written
+from benchmarks.peers.yardsticks import YARDSTICKS, Yardstick, said, shown
 from benchmarks.private_sets import drawn
 from benchmarks.rows import Row, resumed
 from pcevolve.evaluation.closeness import closeness
@@ -35,6 +36,7 @@ SETTINGS = (
     Setting("mnist:3,5,8", 200, 1.0),
     Setting("steel:crazing,patches,scratches", 100, 2.0),
 )
+Wanted = tuple[Setting, Contender | Yardstick, int]
 FID_EYE = "mobilenet"
 """Did not vote."""
 
@@ -42,15 +44,20 @@ FID_EYE = "mobilenet"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is missing, and write."""
     given = _given(arguments)
-    wanted = [(s, c, seed) for seed in range(given.seeds) for s in SETTINGS for c in CONTENDERS]
+    everybody = (*CONTENDERS, *YARDSTICKS)
+    wanted = [(s, each, seed) for seed in range(given.seeds) for s in SETTINGS for each in everybody]
     with local_server(given.work / "server.log") as url:
 
-        def missing(rows: Sequence[Row]) -> Iterable[tuple[Setting, Contender, int]]:
+        def missing(rows: Sequence[Row]) -> Iterable[Wanted]:
             known = {(row["setting"], row["contender"], row["seed"]) for row in rows}
             return [each for each in wanted if (each[0].name, each[1].name, each[2]) not in known]
 
-        def measured(each: tuple[Setting, Contender, int]) -> Row:
-            return _measured(*each, url, given.checkout)
+        def measured(each: Wanted) -> Row:
+            setting, contender, seed = each
+            about = {"setting": setting.name, "contender": contender.name, "seed": seed}
+            if isinstance(contender, Yardstick):
+                return {**about, **_beside(setting, contender, seed)}
+            return {**about, **_measured(setting, contender, seed, url, given.checkout)}
 
         _until_ready(url)
         rows = resumed(given.out / "peers.json", missing, measured)
@@ -100,8 +107,15 @@ def _measured(setting: Setting, contender: Contender, seed: int, url: str, check
         release, took = run(contender, setting, seed, url, Path(folder), checkout and checkout.resolve())
         labels = drawn(setting.world, setting.shots, seed)[1].labels
         images, targets = _pictures(release, labels)
-    about = {"setting": setting.name, "contender": contender.name, "seed": seed}
-    return {**about, **asdict(took), **_judged(setting, seed, images, targets)}
+    return {**asdict(took), **_judged(setting, seed, images, targets)}
+
+
+def _beside(setting: Setting, yardstick: Yardstick, seed: int) -> Row:
+    """What judges say of a yardstick; of one without images it is the voter itself that speaks."""
+    if yardstick.paints:
+        return {"images": 0, **_judged(setting, seed, *shown(yardstick, setting, seed))}
+    verdict = Verdict(ENCODER, voted=True, accuracy=round(said(yardstick, setting, seed), 4))
+    return {"images": 0, "verdicts": [asdict(verdict)]}
 
 
 def _judged(setting: Setting, seed: int, images: list[Image.Image], targets: np.ndarray) -> Row:
@@ -111,8 +125,8 @@ def _judged(setting: Setting, seed: int, images: list[Image.Image], targets: np.
     found: Row = {"verdicts": verdicts}
     for name, look in judges(ENCODER).items():
         made, real = look(images), look(held_out.items)
-        said = round(judged(name, made, targets, real, held_out.targets, seed), 4)
-        verdicts.append(asdict(Verdict(name, name == ENCODER, said)))
+        share = round(judged(name, made, targets, real, held_out.targets, seed), 4)
+        verdicts.append(asdict(Verdict(name, name == ENCODER, share)))
         if name == FID_EYE:
             near = closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
             found["frechet"] = round(near.fidelity.frechet, 2)

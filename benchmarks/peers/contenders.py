@@ -73,6 +73,7 @@ CONTENDERS = (
     Contender("pe, the same settings", ("--method", "pe", *_AS_PUBLISHED)),
     Contender("dp-means, its own", ("--method", "dp-means")),
     Contender("random", ("--method", "random", *_CONTROL)),
+    Contender("t2i, the prompt's images", ("--method", "t2i")),
 )
 
 

@@ -18,7 +18,8 @@ vote and a small network from scratch judge on held-out real images; the last ju
 is to held-out images and of few samples, so it compares rows of one table and nothing else. Seconds are by the
 clock from the start of a process to its end, private work padded to whole seconds in ours. `pe` has the same
 settings as DPSDA: three rounds at strengths 0.9, 0.75, 0.6, no lookahead, H = 0, every image varied once, 16 images
-under way at once on both sides.
+under way at once on both sides. The last three rows ask no server; their releases are at the same ε and δ, under
+replace-one.
 
 """
 FOOTER = """## What is compared, and what was seen
@@ -74,6 +75,6 @@ def _lines(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[tuple[str, .
 
 
 def _figures(rows: Sequence[Row], column: str) -> np.ndarray:
-    """What the rows say in a column; accuracies in percent."""
+    """What the rows say in a column, accuracies in percent; NaN where they say nothing."""
     said = [100 * each for row in rows if (each := accuracy(row, column)) is not None]
-    return np.array(said or [row[column] for row in rows if column in row])
+    return np.array(said or [row.get(column, np.nan) for row in rows])

@@ -1,0 +1,75 @@
+"""What stands beside the programs: the cheapest things that private images are good for, and those images themselves.
+
+They ask no server. Releases are as in ``benchmarks.selectors.yardsticks``, at the setting's ε, under replace-one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.peers.contenders import DELTA, ENCODER, Setting
+from benchmarks.private_sets import drawn
+from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
+from benchmarks.selectors.yardsticks import nearest_mean, random_phase
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.encoders import load_encoder
+
+SHOTS = "shots"
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """One of them.
+
+    Attributes:
+        name: For people.
+        method: Which.
+    """
+
+    name: str
+    method: str
+
+    @property
+    def paints(self) -> bool:
+        """Whether there are images that a judge can be trained on."""
+        return self.method != NEAREST_MEAN
+
+
+YARDSTICKS = (
+    Yardstick("random phases under a released spectrum", RANDOM_PHASE),
+    Yardstick("nearest released mean, no images", NEAREST_MEAN),
+    Yardstick("the private images themselves, not private", SHOTS),
+)
+
+
+def shown(yardstick: Yardstick, setting: Setting, seed: int) -> tuple[list[Image.Image], np.ndarray]:
+    """Images to train on, and the class of each."""
+    private, _ = drawn(setting.world, setting.shots, seed)
+    if yardstick.method == SHOTS:
+        return [each for each in private.items if isinstance(each, Image.Image)], np.asarray(private.targets)
+    images, targets = random_phase(_trial(yardstick, setting, seed), private, SeededNoise(seed))
+    return images, np.array(targets)
+
+
+def said(yardstick: Yardstick, setting: Setting, seed: int) -> float:
+    """Accuracy of the released means on held-out images, by the encoder that they are of."""
+    private, held_out = drawn(setting.world, setting.shots, seed)
+    encoder = load_encoder(ENCODER)
+    trial = _trial(yardstick, setting, seed)
+    found = nearest_mean(trial, private, encoder, encoder.embed(held_out.items), SeededNoise(seed))
+    return float((found == held_out.targets).mean())
+
+
+def _trial(yardstick: Yardstick, setting: Setting, seed: int) -> Trial:
+    return Trial(
+        setting.world,
+        yardstick.method,
+        f"{setting.epsilon:g}",
+        setting.shots,
+        seed,
+        DELTA,
+        setting.candidates,
+    )
