@@ -15,7 +15,7 @@ from pcevolve.bench.sheets import sheets
 from pcevolve.bench.sizes import FULL, SMOKE, USUAL_EPSILON, Scale, Sizes
 from pcevolve.bench.table import Measure, Table
 from pcevolve.bench.tables import TABLES, table
-from pcevolve.bench.work import Asked, Told, filled
+from pcevolve.bench.work import Asked, Say, Told, filled
 from pcevolve.bench.workers import Cluster, Workers
 from pcevolve.errors import UsageError
 from pcevolve.methods import AUTO_DELTA, METHODS, Scope
@@ -130,7 +130,7 @@ class Made:
         return [each for each in self.tables if each.measure == measure]
 
 
-def made(wanted: Wanted, told: Told) -> Made:
+def made(wanted: Wanted, told: Told, say: Say) -> Made:
     """Carry out what is missing of a table, and write its page.
 
     Raises:
@@ -138,7 +138,7 @@ def made(wanted: Wanted, told: Told) -> Made:
         DataError: The images cannot be used.
     """
     asked = _asked(wanted)
-    faults = filled(asked, told)
+    faults = filled(asked, told, say)
     tables = judged(asked.places, asked.store, asked.table.measures, asked.judges)
     folder = asked.out / "tables" / asked.scale.name
     folder.mkdir(parents=True, exist_ok=True)

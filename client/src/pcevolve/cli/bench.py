@@ -150,7 +150,8 @@ def bench(
     )
     console = error_console()
     with told_of(console, f"bench {name}") as told:
-        found = made(wanted, _announcing(told, console, wanted.sizes.max_cost))
+        announced = _announcing(told, console, wanted.sizes.max_cost)
+        found = made(wanted, announced, lambda line: console.print(line, markup=False, highlight=False))
     console.print(found.page.read_text())
     for fault in found.faults:
         console.print(f"not done: {fault}")
