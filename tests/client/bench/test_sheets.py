@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
 from PIL import Image
 
 from pcevolve.bench.cells import columns_of, places
@@ -16,18 +15,7 @@ from pcevolve.bench.tables import table
 from pcevolve.bench.work import Asked
 from pcevolve.bench.workers import Processes
 from support.runs import SmallRun
-
-LABELS = ("cut", "good")
-
-
-def shots(folder: Path) -> Path:
-    random = np.random.default_rng(0)
-    for label in LABELS:
-        (folder / label).mkdir(parents=True)
-        for number in range(2):
-            pixels = random.integers(0, 256, (16, 16, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(folder / label / f"{number}.png")
-    return folder
+from support.shots import shots
 
 
 def test_what_the_prompt_alone_gave_comes_first_and_what_was_not_made_has_no_row(tmp_path: Path):

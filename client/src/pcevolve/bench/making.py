@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from pcevolve.bench.cells import columns_of, places
 from pcevolve.bench.data import PAPERS_DATA, BenchData, data_table, described, digits, given
 from pcevolve.bench.pages import as_json, written
+from pcevolve.bench.prompts import keep_prompts, with_prompts
 from pcevolve.bench.results import Judged, judged
 from pcevolve.bench.sheets import sheets
 from pcevolve.bench.sizes import FULL, SMOKE, USUAL_EPSILON, Scale, Sizes
@@ -43,11 +45,17 @@ class Wanted:
     workers: Workers
     out: Path
     sizes: Sizes = field(default_factory=Sizes)
+    le_prompts: Path | None = None
 
-    @property
+    @cached_property
     def table(self) -> Table:
-        """The table that is wanted."""
-        return table(self.name)
+        """The table that is wanted; its row LE has the prompts that were given.
+
+        Raises:
+            UsageError: There is no such table, it has no row LE, or there is no such file.
+        """
+        found = table(self.name)
+        return found if self.le_prompts is None else with_prompts(found, self.le_prompts)
 
     @property
     def scale(self) -> Scale:
@@ -160,6 +168,8 @@ def _asked(wanted: Wanted) -> Asked:
         raise UsageError(
             "--ray-address: its machines cannot reach a server on this one; say where one is with --api"
         )
+    if wanted.le_prompts is not None:
+        keep_prompts(wanted.le_prompts, data, wanted.out)
     if len({each.name for each in data}) < len(data):
         raise UsageError("--data: two data sets have the same words, by which tables tell them apart")
     columns = columns_of(chosen, scale, wanted.models, wanted.selecting)

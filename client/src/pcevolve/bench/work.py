@@ -12,6 +12,7 @@ from typing import Any
 
 from pcevolve.bench.cells import Cell, Place
 from pcevolve.bench.data import BenchData
+from pcevolve.bench.prompts import kept_in
 from pcevolve.bench.results import BY_ITERATION
 from pcevolve.bench.sizes import Scale
 from pcevolve.bench.store import Store
@@ -158,7 +159,9 @@ def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
 def _job(asked: Asked, cells: Sequence[Cell], connection: Mapping[str, Any]) -> Job:
     data = next(each for each in asked.data if each.name == cells[0].data)
     measures = frozenset(asked.table.measures)
-    return Job(tuple(cells), data, asked.root(cells[0]), connection, asked.judges, measures)
+    prompts = cells[0].settings().get("prompts")
+    own = {} if prompts is None else {"prompts": str(kept_in(asked.out, prompts))}
+    return Job(tuple(cells), data, asked.root(cells[0]), {**connection, **own}, asked.judges, measures)
 
 
 def _kept(store: Store, job: Job, found: Found | ClientError) -> list[str]:
