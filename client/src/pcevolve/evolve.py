@@ -165,10 +165,10 @@ class _Evolution:
         return in_proportion(plan, self.receipts, whole)
 
     def _made(self, calls: Iterable[Call]) -> Population:
-        made: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())
+        made: dict[str, list[Candidate]] = {label: [] for label in self.plan.labels}
         for call, brought in self._answered(calls):
             made[call.label] += brought
-        return made
+        return {label: tuple(each) for label, each in made.items()}
 
     def _answered(self, calls: Iterable[Call]) -> Iterator[tuple[Call, tuple[Candidate, ...]]]:
         """Calls of one round, and what they bring."""

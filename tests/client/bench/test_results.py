@@ -11,12 +11,14 @@ from scipy.stats import t as student
 
 from pcevolve.bench.bars import bars
 from pcevolve.bench.cells import Cell, Place
-from pcevolve.bench.curves import chart, svg
+from pcevolve.bench.curves import chart
 from pcevolve.bench.pages import as_json, markdown
-from pcevolve.bench.results import Value, judged
+from pcevolve.bench.results import judged
 from pcevolve.bench.sizes import FULL
 from pcevolve.bench.store import Figure, Store
 from pcevolve.bench.tables import table
+from pcevolve.evaluation.intervals import Value
+from pcevolve.pages.drawing import svg
 
 
 def cell(method: str, seed: int, yardstick: str = "") -> Cell:

@@ -10,7 +10,7 @@ import pytest
 from pcevolve.bench.cells import columns_of, places
 from pcevolve.bench.data import BenchData
 from pcevolve.bench.sizes import FULL, SMOKE, Scale, Sizes
-from pcevolve.bench.table import CONTROLS, Table
+from pcevolve.bench.table import CONTROLS, OURS, PE, Table, Variant
 from pcevolve.bench.tables import TABLES, table
 from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS
@@ -112,6 +112,14 @@ def test_private_evolution_s_tables_have_its_own_columns_at_its_own_sizes():
     assert rounds == [1, 2, 3, 4, 5]
     assert found["PE", "1.36"]["threshold"] == 4
     assert not {"iterations", "threshold"} & found["dp-means (ours)", "1.36"].keys()
+
+
+@pytest.mark.parametrize("scale", [SMOKE, FULL], ids=lambda scale: scale.name)
+def test_a_column_of_rounds_counts_wherever_the_last_round_is_the_dataset_at_every_size(scale: Scale):
+    rounds = Table("t", "", "", rows=(PE, OURS), columns=(Variant("T = 7", {"iterations": 7}),))
+    found = {place.row: place.cell.settings() for place in placed(rounds, scale)}
+    assert [found[row]["iterations"] for row in ("PE", "random")] == [7, 7]
+    assert not any("iterations" in found[row] for row in ("dp-means (ours)", "B (t2i)"))
 
 
 def test_a_table_that_is_not_there_is_refused_with_where_to_look():

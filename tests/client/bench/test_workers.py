@@ -19,7 +19,9 @@ pytestmark = pytest.mark.system
 
 def test_a_process_that_dies_is_a_fault_of_its_job_and_the_others_are_done():
     jobs = ["one", "die", "refuse", "two", "three"]
-    found = dict(Processes(2).each_done(worked, jobs))
+    begun: list[str] = []
+    found = dict(Processes(2).each_done(worked, jobs, begun.append))
+    assert sorted(begun) == sorted(jobs)
     assert isinstance(found["die"], EngineError)
     assert isinstance(found["refuse"], DataError)
     assert {name: found[name] for name in ("one", "two", "three")} == {"one": 3, "two": 3, "three": 5}
@@ -28,7 +30,7 @@ def test_a_process_that_dies_is_a_fault_of_its_job_and_the_others_are_done():
 def test_workers_end_with_the_command_that_is_killed(tmp_path: Path):
     code = (
         "from pcevolve.bench.workers import Processes\nfrom support.jobs import worked\n"
-        f"list(Processes(2).each_done(worked, ['sleep {tmp_path}', 'sleep {tmp_path}']))"
+        f"list(Processes(2).each_done(worked, ['sleep {tmp_path}', 'sleep {tmp_path}'], print))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = psutil.Popen([sys.executable, "-c", code], env=environment)

@@ -49,6 +49,14 @@ def test_folders_are_made_and_the_commands_that_come_next_are_told(cats: Path, t
     assert f"--data 'ragdoll cat={tmp_path / 'out'}'" in page
 
 
+def test_all_images_are_for_training_where_none_is_held_out(cats: Path, tmp_path: Path):
+    page = shown("cats", "--from", cats, "--out", tmp_path / "out", "--held-out", 0)
+    assert "8 images in train, 0 in test" in page
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["train"]
+    assert "--test" not in page
+    assert "pcevolve bench" not in page
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

@@ -123,7 +123,7 @@ def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
     for option in options_of(RunSettings):
         assert f"{option.flag} " in page
         assert " ".join(option.help.split()[:5]) in page
-    assert "Synthetic images per class, N. [default: 100; 1<=x<=10000]" in page
+    assert "Synthetic images per class, N. [default: 100; 1<=x<=1000000]" in page
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ REFUSED = (
     ({"--out": "full"}, 2, "holds something else; choose another --out"),
     ({"--shots": "0"}, 2, "--shots: Input should be greater than or equal to 1"),
     ({"--shots": "few"}, 2, "--shots: Input should be a valid integer"),
-    ({"--candidates": "10001"}, 2, "--candidates: Input should be less than or equal to 10000"),
+    ({"--candidates": "1000001"}, 2, "--candidates: Input should be less than or equal to 1000000"),
     ({"--relation": "sideways"}, 2, "--relation: Input should be"),
     ({"--api": "ftp://api"}, 2, "--api 'ftp://api' is not an address"),
     ({"--dialect": "morse"}, 2, "unknown dialect 'morse'"),

@@ -231,6 +231,17 @@ def test_default_prototypes_share_the_candidates_evenly(candidates, prototypes):
     assert method("pe").prototypes_for(candidates) == candidates
 
 
+@pytest.mark.parametrize(
+    ("candidates", "prototypes"), [(10_000, 10_000), (50_000, 10_000), (151_218, 8_401), (1_000_000, 10_000)]
+)
+def test_where_a_class_has_more_images_than_prototypes_may_be_each_is_varied_several_times(
+    candidates: int, prototypes: int
+):
+    assert method("pe").prototypes_for(candidates) == prototypes
+    sized = small_plan(method="pe", delta=1e-5, candidates=candidates, prototypes=prototypes)
+    assert sized.initial == candidates
+
+
 def test_schedules_go_down_by_steps_or_in_a_line():
     assert Schedule(0.8, 0.6, step=0.02).over(3) == (0.8, 0.78, 0.76)
     assert Schedule(0.8, 0.6, step=0.02).over(30)[-1] == 0.6

@@ -26,7 +26,9 @@ def test_jobs_on_a_cluster_are_done_refused_or_told_to_have_died(
     from pcevolve.private.cluster.jobs import each_done
 
     jobs = ["one", "die", "refuse", "two", "three"]
-    found = dict(each_done(worked, jobs, 2, None, tmp_path / "cluster"))
+    begun: list[str] = []
+    found = dict(each_done(worked, jobs, begun.append, 2, None, tmp_path / "cluster"))
+    assert begun == jobs
     assert isinstance(found["die"], EngineError)
     assert isinstance(found["refuse"], DataError)
     assert str(found["refuse"]) == "no image"

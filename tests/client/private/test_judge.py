@@ -22,7 +22,7 @@ from pcevolve.private.judge import PrivateJudge, UniformJudge
 from pcevolve.private.views import PrivateViews
 from pcevolve.public.release import Candidate, Query
 from pcevolve.selectors import SELECTORS
-from pcevolve.selectors.choosing import Chooser
+from pcevolve.selectors.choosing import Chooser, renditions_of
 from pcevolve_shared import images
 from support.runs import small_plan
 
@@ -132,6 +132,22 @@ def test_later_rounds_and_the_dataset_follow_from_what_was_measured_once(tmp_pat
         assert receipt.events == (FREE,)
         assert chosen(receipt, "red")[0] == "red"
         assert len(chosen(receipt, "red")) == wanted
+
+
+@pytest.mark.parametrize(("pool", "again"), [("latest", 1), ("all", 0)])
+def test_candidates_that_will_not_be_shown_again_are_forgotten(tmp_path, pool: str, again: int):
+    encoder = MeanColour()
+    chooser = judge(tmp_path, 8000, "pe", encoder, pool=pool).chooser
+    first, second = (
+        Pool({label: tuple(c for c in candidates(label) if c.id in names) for label in DATA.labels})
+        for names in (("red", "green"), ("red", "blue"))
+    )
+    looks = []
+    for shown in (first, first, second, first):
+        before = encoder.calls
+        chooser.scenes(1, shown, renditions_of(chooser.plan, None))
+        looks.append(encoder.calls - before)
+    assert looks == [2, 0, 1, again], "of a pool that is shown twice nothing is embedded twice"
 
 
 PALE = (200, 250, 200)

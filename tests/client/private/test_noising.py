@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from pcevolve.dp.mechanisms import FloatArray, SecureNoise, SeededNoise
 from pcevolve.dp.sensitivity import slots_sensitivity
 from pcevolve.methods import method
 from pcevolve.privacy import Event
+from pcevolve.private.noising import SAMPLE, expected_seconds
 from pcevolve.public.noised import choices_of, files_in, measurement_of, png, shape_of
 from pcevolve.selectors.noised import BLANK, drawn_places, noised, sigma_of
 from pcevolve_shared import images
@@ -169,3 +171,18 @@ def test_a_run_releases_its_noised_images_and_they_are_what_left(tmp_path: Path)
     assert receipt.choices == choices_of(plan, measured)
     assert shape_of(plan) == (2, 2, 16, 16, 3)
     assert [fault for finding in audit(tmp_path) for fault in finding.faults] == []
+
+
+def test_a_release_is_expected_to_take_as_long_as_noise_on_grey_for_as_many_values():
+    plan, drawn = noised_plan(), list[FloatArray]()
+
+    class Counting(SeededNoise):
+        def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
+            drawn.append(values)
+            return super().gaussian(key, values, sigma)
+
+    ticking = itertools.count()
+    event = method("dpimg").planned(plan)[1][0]
+    found = expected_seconds(plan, event, Counting(0), lambda: float(next(ticking)))
+    assert found == pytest.approx(math.prod(shape_of(plan)) / SAMPLE)
+    assert set(np.concatenate(drawn)) == {BLANK}

@@ -195,7 +195,8 @@ def test_without_a_control_labels_are_shuffled(tmp_path: Path, world):
     found = evaluated(root, Question(str(world / "test"), judges=("bundled",)))
     (row,) = found["judges"]
     assert found["control"] == "labels shuffled"
-    assert row["random"]["accuracy"]["mean"] < row["dataset"]["accuracy"]["mean"]
+    assert row["shuffled"]["accuracy"]["mean"] < row["dataset"]["accuracy"]["mean"]
+    assert "random" not in row, "that is the name of a control run"
     assert "memorisation" not in row
 
 
@@ -241,12 +242,25 @@ def command(*words: object):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
+def columns(table: str) -> list[str]:
+    """The titles of a printed table."""
+    titles = next(line for line in table.splitlines() if "judge" in line)
+    return [each.strip() for each in titles.strip("┃ ").split("┃")]
+
+
+def test_the_table_calls_shuffled_labels_by_their_name(tmp_path: Path, world):
+    root = shutil.copytree(world / "run", tmp_path / "run")
+    table = command(root, "--test", world / "test", "--judge", "bundled").stdout
+    assert columns(table)[:3] == ["judge", "dataset", "shuffled"]
+
+
 def test_the_command_prints_a_table_or_one_line_of_json(world):
     asked = (world / "run", "--test", world / "test", "--judge", "bundled")
     table = command(*asked)
     assert table.exit_code == 0
     for part in ("bundled", "chance: 50.0%", "few images"):
         assert part in table.stdout
+    assert columns(table.stdout)[:3] == ["judge", "dataset", "random"]
     line = command(*asked, "--json").stdout.strip().splitlines()[-1]
     assert json.loads(line)["judges"][0]["judge"] == "bundled"
 

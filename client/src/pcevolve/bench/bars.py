@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET  # only writes
 
-from pcevolve.bench.drawing import COLOURS, LEGEND, UNITS, canvas, legend, line, spelled, text
-from pcevolve.bench.results import Judged, Value
+from pcevolve.bench.drawing import UNITS, spelled
+from pcevolve.bench.results import Judged
+from pcevolve.evaluation.intervals import Value
+from pcevolve.pages.drawing import COLOURS, LEGEND, canvas, legend, line, text
 from pcevolve.pages.report.charts import ticks
 
 WIDTH, NAMES, FIGURES = 560.0, 180.0, 90.0

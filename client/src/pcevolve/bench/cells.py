@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from pcevolve.bench.data import BenchData
-from pcevolve.bench.sizes import PAPER, Scale
+from pcevolve.bench.sizes import PAPER, Scale, ends_in_its_dataset
 from pcevolve.bench.table import Table, Variant, Yardstick
 from pcevolve.methods import METHODS
 
@@ -131,8 +131,9 @@ def _options(
         **row.options,
         **{name: value for name, value in column.options.items() if name not in passed_over},
     }
-    if (rounds := scale.rounds_of(method)) is not None:
-        options["iterations"] = column.options.get("iterations", rounds)
+    if ends_in_its_dataset(method):
+        rounds = column.options.get("iterations", scale.rounds)
+        options |= {} if rounds is None else {"iterations": rounds}
     elif "iterations" in column.options:
         options.pop("iterations", None)  # a column of rounds concerns those whose last round is the dataset
     if method.keep == "selected" or method.holds:

@@ -53,8 +53,7 @@ def given(text: str) -> BenchData:
     if not found or not words.strip() or not folder.strip():
         raise UsageError(f"--data {text}: write WORDS=DIR, as in 'chest x-ray=./covidx'")
     root = Path(folder.strip()).absolute()
-    classes = [_classes(root / part) for part in (TRAIN, TEST)]
-    if classes[0] != classes[1]:
+    if classes(root / TRAIN) != classes(root / TEST):
         raise DataError(f"--data {text}: {TRAIN} and {TEST} must have the same class folders")
     return BenchData(words.strip(), words.strip(), root / TRAIN, root / TEST)
 
@@ -75,7 +74,7 @@ def digits(folder: Path) -> BenchData:
 
 def described(data: Sequence[BenchData]) -> list[tuple[str, int, int, int]]:
     """Name, number of classes, images in ``train`` and in ``test`` of each; what Table 5 of the paper says."""
-    return [(each.name, len(_classes(each.train)), _images(each.train), _images(each.test)) for each in data]
+    return [(each.name, len(classes(each.train)), _images(each.train), _images(each.test)) for each in data]
 
 
 def data_table(data: Sequence[BenchData]) -> list[str]:
@@ -86,12 +85,17 @@ def data_table(data: Sequence[BenchData]) -> list[str]:
     ]
     for each, (name, _, train, test) in zip(data, described(data), strict=True):
         width, height = _first_image(each.train).size
-        labels = ", ".join(_classes(each.train))
+        labels = ", ".join(classes(each.train))
         lines.append(f"| {name} | {width}x{height} | {train} | {test} | {each.words} | {labels} |")
     return [*lines, ""]
 
 
-def _classes(folder: Path) -> list[str]:
+def classes(folder: Path) -> list[str]:
+    """Names of the class folders of ``train`` or ``test``.
+
+    Raises:
+        DataError: There is no such folder.
+    """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; give one with {TRAIN} and {TEST}, each of class folders")
     return sorted(each.name for each in folder.iterdir() if each.is_dir())

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from pcevolve.bench.cells import columns_of, places
 from pcevolve.bench.data import PAPERS_DATA, BenchData, data_table, described, digits, given
 from pcevolve.bench.pages import as_json, written
+from pcevolve.bench.prompts import keep_prompts, with_prompts
 from pcevolve.bench.results import Judged, judged
 from pcevolve.bench.sheets import sheets
 from pcevolve.bench.sizes import FULL, SMOKE, USUAL_EPSILON, Scale, Sizes
 from pcevolve.bench.table import Measure, Table
 from pcevolve.bench.tables import TABLES, table
-from pcevolve.bench.work import Asked, Told, filled
+from pcevolve.bench.work import Asked, Say, Told, filled
 from pcevolve.bench.workers import Cluster, Workers
 from pcevolve.errors import UsageError
 from pcevolve.methods import AUTO_DELTA, METHODS, Scope
@@ -43,11 +45,17 @@ class Wanted:
     workers: Workers
     out: Path
     sizes: Sizes = field(default_factory=Sizes)
+    le_prompts: Path | None = None
 
-    @property
+    @cached_property
     def table(self) -> Table:
-        """The table that is wanted."""
-        return table(self.name)
+        """The table that is wanted; its row LE has the prompts that were given.
+
+        Raises:
+            UsageError: There is no such table, it has no row LE, or there is no such file.
+        """
+        found = table(self.name)
+        return found if self.le_prompts is None else with_prompts(found, self.le_prompts)
 
     @property
     def scale(self) -> Scale:
@@ -130,7 +138,7 @@ class Made:
         return [each for each in self.tables if each.measure == measure]
 
 
-def made(wanted: Wanted, told: Told) -> Made:
+def made(wanted: Wanted, told: Told, say: Say) -> Made:
     """Carry out what is missing of a table, and write its page.
 
     Raises:
@@ -138,7 +146,7 @@ def made(wanted: Wanted, told: Told) -> Made:
         DataError: The images cannot be used.
     """
     asked = _asked(wanted)
-    faults = filled(asked, told)
+    faults = filled(asked, told, say)
     tables = judged(asked.places, asked.store, asked.table.measures, asked.judges)
     folder = asked.out / "tables" / asked.scale.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -160,6 +168,8 @@ def _asked(wanted: Wanted) -> Asked:
         raise UsageError(
             "--ray-address: its machines cannot reach a server on this one; say where one is with --api"
         )
+    if wanted.le_prompts is not None:
+        keep_prompts(wanted.le_prompts, data, wanted.out)
     if len({each.name for each in data}) < len(data):
         raise UsageError("--data: two data sets have the same words, by which tables tell them apart")
     columns = columns_of(chosen, scale, wanted.models, wanted.selecting)

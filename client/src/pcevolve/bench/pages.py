@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.bench.bars import bars
-from pcevolve.bench.curves import chart, svg
+from pcevolve.bench.curves import chart
 from pcevolve.bench.drawing import spelled, unit
 from pcevolve.bench.results import Judged
 from pcevolve.bench.table import Table
 from pcevolve.durable import write_durably
+from pcevolve.pages.drawing import svg
 
 
 def markdown(

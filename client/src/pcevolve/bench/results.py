@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from scipy.stats import t as student
 
 from pcevolve.bench.cells import Place
 from pcevolve.bench.store import Figure, Store
 from pcevolve.bench.table import Measure
-
-LEVEL = 0.95
-FEWEST = 3
-"""Seeds of an interval; that of two is wider than the axis."""
-
+from pcevolve.evaluation.intervals import Value
 
 BY_ITERATION: Mapping[Measure, str] = {"by iteration": "accuracy", "loss": "loss", "votes": "votes"}
 """Measures that have a figure after each iteration T, and what these are called before ``@T``."""
@@ -25,30 +17,6 @@ PAIRS: Mapping[Measure, tuple[tuple[str, str], ...]] = {
     "noise": (("votes cast", "votes"), ("noise cast", "noise")),
 }
 """Measures of two figures, and what their columns are called."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """A figure over seeds.
-
-    Attributes:
-        mean: Over draws of shots, seeds of prompts, and noise.
-        half: Half of its interval at ``LEVEL`` by Student's t; None for fewer than ``FEWEST`` seeds.
-        seeds: How many.
-    """
-
-    mean: float
-    half: float | None
-    seeds: int
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Value:
-        """Summarise at least one figure."""
-        count = len(values)
-        if count < FEWEST:
-            return cls(float(np.mean(values)), None, count)
-        error = float(np.std(values, ddof=1)) / math.sqrt(count)
-        return cls(float(np.mean(values)), float(student.ppf((1 + LEVEL) / 2, count - 1)) * error, count)
 
 
 @dataclass(frozen=True)

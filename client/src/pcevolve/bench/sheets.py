@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from pcevolve.bench.cells import Place
 from pcevolve.bench.data import BenchData
+from pcevolve.bench.table import B
 from pcevolve.bench.work import Asked
 from pcevolve.durable import write_durably
 from pcevolve.modality.images.decoding import DecodedImage
@@ -17,6 +17,8 @@ from pcevolve.run.labelled import Labelled
 
 SHOWN = 6
 """Images of each class."""
+INITIAL = "initial (t2i)"
+"""What the figure calls the dataset of the prompt alone, from which the others set out."""
 
 
 def sheets(asked: Asked, folder: Path) -> list[str]:
@@ -27,21 +29,25 @@ def sheets(asked: Asked, folder: Path) -> list[str]:
     """
     made = []
     for data in asked.data:
-        first = [each for each in asked.places if each.cell.data == data.name and each.cell.seed == 0]
-        rows = list(_rows(asked, data, first))
         name = f"{asked.table.name}-{''.join(c if c.isalnum() else '-' for c in data.name)}.png"
-        write_durably(folder / name, sheet_png(rows))
+        write_durably(folder / name, sheet_png(list(rows_of(asked, data))))
         made.append(name)
     return made
 
 
-def _rows(
-    asked: Asked, data: BenchData, places: Sequence[Place]
-) -> Iterator[tuple[str, list[DecodedImage | None]]]:
+def rows_of(asked: Asked, data: BenchData) -> Iterator[tuple[str, list[DecodedImage | None]]]:
+    """The rows of a data set's picture, what the prompt alone gave before the others.
+
+    Args:
+        asked: The table; runs that could not be carried out have no row.
+        data: One of its data sets.
+    """
     private = load_folder(data.train, unique=False)
-    for place in places:
+    places = [each for each in asked.places if each.cell.data == data.name and each.cell.seed == 0]
+    for place in sorted(places, key=lambda each: each.row != B.name):
         root = asked.root(place.cell)
         if place.cell.yardstick == "shots":
             yield "private", Labelled.of(private).first(SHOWN)
         elif not place.cell.yardstick and RunFolder(root).finished:
-            yield place.row, Labelled.released(root, private.labels).first(SHOWN)
+            name = INITIAL if place.row == B.name else place.row
+            yield name, Labelled.released(root, private.labels).first(SHOWN)

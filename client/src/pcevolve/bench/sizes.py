@@ -20,6 +20,11 @@ ALL = 10**9
 """More held-out images of a class than there are."""
 
 
+def ends_in_its_dataset(method: Method) -> bool:
+    """Whether the last round of a method is the dataset, so that it makes as many rounds as it is told."""
+    return method.varies and method.keep == "last" and not method.holds
+
+
 @dataclass(frozen=True)
 class Scale:
     """How large the runs of a table are, where its rows and columns do not say.
@@ -44,7 +49,7 @@ class Scale:
 
     def rounds_of(self, method: Method) -> int | None:
         """Rounds that a method is told to make; None for its own number."""
-        return self.rounds if method.varies and method.keep == "last" and not method.holds else None
+        return self.rounds if ends_in_its_dataset(method) else None
 
     def of_paper(self, original: Original) -> Scale:
         """The sizes of a paper's own runs, tested on all that is held out."""

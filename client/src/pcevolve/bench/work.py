@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from pcevolve.bench.cells import Cell, Place
 from pcevolve.bench.data import BenchData
+from pcevolve.bench.prompts import kept_in
 from pcevolve.bench.results import BY_ITERATION
 from pcevolve.bench.sizes import Scale
 from pcevolve.bench.store import Store
@@ -24,6 +26,7 @@ from pcevolve.run.judges import judges_of
 from pcevolve.run.local_server import local_server
 
 Told = Callable[[int, int], None]
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,13 @@ class Asked:
         return self.out / "runs" / cell.run
 
 
-def filled(asked: Asked, told: Told) -> list[str]:
+def filled(asked: Asked, told: Told, say: Say) -> list[str]:
     """Carry out what is missing of a table.
 
     Args:
         asked: The table.
         told: Is told how many runs are done, and of how many; first that none is.
+        say: Is told a line of each run that begins.
 
     Returns:
         A line for each run that could not be carried out; the same command tries it again.
@@ -83,10 +87,24 @@ def filled(asked: Asked, told: Told) -> list[str]:
     told(0, len(missing))
     with _connected(asked) as connection:
         jobs = [_job(asked, cells, connection) for cells in missing]
-        for done, (job, found) in enumerate(asked.workers.each_done(carried_out, jobs), 1):
+        begun = _saying(asked, len(jobs), say)
+        for done, (job, found) in enumerate(asked.workers.each_done(carried_out, jobs, begun), 1):
             faults += _kept(asked.store, job, found)
             told(done, len(jobs))
     return faults
+
+
+def _saying(asked: Asked, total: int, say: Say) -> Callable[[Job], None]:
+    """Tells of each run that begins: its number, its row, its column and its seed."""
+    numbers = count(1)
+    places = {place.cell.run: place for place in reversed(asked.places)}
+
+    def begun(job: Job) -> None:
+        first = job.cells[0]
+        place = places[first.run]
+        say(f"run {next(numbers)} of {total}: {place.row}, {place.column}, seed {first.seed}")
+
+    return begun
 
 
 def _require_models(asked: Asked) -> None:
@@ -141,7 +159,9 @@ def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
 def _job(asked: Asked, cells: Sequence[Cell], connection: Mapping[str, Any]) -> Job:
     data = next(each for each in asked.data if each.name == cells[0].data)
     measures = frozenset(asked.table.measures)
-    return Job(tuple(cells), data, asked.root(cells[0]), connection, asked.judges, measures)
+    prompts = cells[0].settings().get("prompts")
+    own = {} if prompts is None else {"prompts": str(kept_in(asked.out, prompts))}
+    return Job(tuple(cells), data, asked.root(cells[0]), {**connection, **own}, asked.judges, measures)
 
 
 def _kept(store: Store, job: Job, found: Found | ClientError) -> list[str]:

@@ -18,19 +18,21 @@ from pcevolve.errors import ClientError, EngineError
 Job = TypeVar("Job")
 Found = TypeVar("Found")
 Work = Callable[[Job], Found]
+Begun = Callable[[Job], None]
 
 
 class Workers(Protocol):
     """Carries out jobs beside each other."""
 
     def each_done(
-        self, work: Work[Job, Found], jobs: Sequence[Job]
+        self, work: Work[Job, Found], jobs: Sequence[Job], begun: Begun[Job]
     ) -> Iterator[tuple[Job, Found | ClientError]]:
         """What came of each job, in the order in which they end.
 
         Args:
             work: A function of a module, for it is sent to other processes.
             jobs: What it is given; sent as well.
+            begun: Is told of each job when there is room for it, from any thread.
         """
         ...
 
@@ -46,7 +48,7 @@ class Processes:
     most: int
 
     def each_done(
-        self, work: Work[Job, Found], jobs: Sequence[Job]
+        self, work: Work[Job, Found], jobs: Sequence[Job], begun: Begun[Job]
     ) -> Iterator[tuple[Job, Found | ClientError]]:
         """See ``Workers``."""
         if self.most > 1:
@@ -56,7 +58,7 @@ class Processes:
             slots.put(_Slot())
         threads = ThreadPoolExecutor(self.most)
         try:
-            waiting = {threads.submit(_in_a_slot, slots, work, job): job for job in jobs}
+            waiting = {threads.submit(_in_a_slot, slots, work, job, begun): job for job in jobs}
             for future in as_completed(waiting):
                 yield waiting[future], future.result()
         finally:
@@ -92,9 +94,12 @@ class _Slot:
         self._pool = None
 
 
-def _in_a_slot(slots: SimpleQueue[_Slot], work: Work[Job, Found], job: Job) -> Found | ClientError:
+def _in_a_slot(
+    slots: SimpleQueue[_Slot], work: Work[Job, Found], job: Job, begun: Begun[Job]
+) -> Found | ClientError:
     """What came of a job, in a process that nobody else uses meanwhile."""
     slot = slots.get()
+    begun(job)
     try:
         return slot.carried_out(work, job)
     except ClientError as error:
@@ -130,7 +135,7 @@ class Cluster:
     scratch: Path
 
     def each_done(
-        self, work: Work[Job, Found], jobs: Sequence[Job]
+        self, work: Work[Job, Found], jobs: Sequence[Job], begun: Begun[Job]
     ) -> Iterator[tuple[Job, Found | ClientError]]:
         """See ``Workers``.
 
@@ -141,4 +146,4 @@ class Cluster:
             each_done,
         )  # Ray takes seconds to load, and need not be installed
 
-        return each_done(work, jobs, self.most, self.address, self.scratch)
+        return each_done(work, jobs, begun, self.most, self.address, self.scratch)

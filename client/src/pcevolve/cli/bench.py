@@ -91,6 +91,13 @@ def bench(
         list[str] | None,
         typer.Option(help="As for evaluate; once for each. Default: cnn, and the encoder that selects."),
     ] = None,
+    le_prompts: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with prompts for the row LE, as pcevolve prompts writes it; for tables of one data set. "
+            "Default: the built-in grammar's."
+        ),
+    ] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, max=100, help="Draws of shots, prompts' seeds and noise.")
     ] = None,
@@ -147,10 +154,12 @@ def bench(
         workers=_workers(engine, ray_address, processes or os.cpu_count() or 1, out.absolute()),
         out=out.absolute(),
         sizes=checked(Sizes, given(options)),
+        le_prompts=le_prompts,
     )
     console = error_console()
     with told_of(console, f"bench {name}") as told:
-        found = made(wanted, _announcing(told, console, wanted.sizes.max_cost))
+        announced = _announcing(told, console, wanted.sizes.max_cost)
+        found = made(wanted, announced, lambda line: console.print(line, markup=False, highlight=False))
     console.print(found.page.read_text())
     for fault in found.faults:
         console.print(f"not done: {fault}")

@@ -22,7 +22,7 @@ def compare(
     html: Annotated[
         Path | None,
         typer.Option(
-            help="Also write a page: facts, accuracies as bars, and pictures of each run, class by class."
+            help="Also write a page: facts, accuracies as bars and curves, and pictures of each run, class by class."
         ),
     ] = None,
     as_json: Json = False,

@@ -31,7 +31,10 @@ def datasets(
     ] = "",
     held_out: Annotated[
         int | None,
-        typer.Option(min=1, help="Images per class for the test, of a dataset without a split of its own."),
+        typer.Option(
+            min=0,
+            help="Images per class for the test, of a dataset without a split of its own; 0: all are for train.",
+        ),
     ] = None,
     most: Annotated[
         int | None, typer.Option(min=1, help="Most images per class of train and of test, drawn at random.")
@@ -61,10 +64,13 @@ def datasets(
     console.print("next:")
     words = shlex.quote(chosen.words or "WORDS FOR WHAT THEY SHOW")
     units = f" --unit-map {shlex.quote(str(made.units))}" if made.units else ""
-    train, test = (shlex.quote(str(out / part)) for part in ("train", "test"))
+    train = shlex.quote(str(out / "train"))
+    test = f" --test {shlex.quote(str(out / 'test'))}" if made.counts["test"] else ""
     typer.echo(
-        f"pcevolve run --private {train} --test {test}{units} --subsample 10 --domain {words} --out runs/{name}"
+        f"pcevolve run --private {train}{test}{units} --subsample 10 --domain {words} --out runs/{name}"
     )
+    if not test:
+        return  # a table needs held-out images
     data = shlex.quote(f"{chosen.words or 'WORDS'}={out}")
     typer.echo(f"pcevolve bench table1 --public-data --data {data}")
 

@@ -100,7 +100,9 @@ def _show(found: dict[str, Any]) -> None:
 
 
 def _accuracies(found: dict[str, Any]) -> Table:
-    columns = [name for name in ("dataset", "random", "private", "both") if name in found["judges"][0]]
+    columns = [
+        name for name in ("dataset", "random", "shuffled", "private", "both") if name in found["judges"][0]
+    ]
     table = Table(
         "judge", *columns, "macro F1", *found["classes"], title="Accuracy, % (s.e. over seeds of the head)"
     )

@@ -25,7 +25,7 @@ class Wanted:
 
     Attributes:
         labels: Names of the classes, in the order of those that the dataset has; none to keep these.
-        held_out: Images per class for the test where there is no split; None for the dataset's own number.
+        held_out: Images per class for the test where there is no split, 0 for none; None for the dataset's own number.
         most: Most images per class of each part, drawn at random; None for all.
         seed: Of the draws.
     """
@@ -74,7 +74,8 @@ def write(dataset: Dataset, source: Path, out: Path, wanted: Wanted, told: Told)
         raise UsageError(f"{out} exists already: name another --out, or remove it")
     items = _named(_read(dataset, source), wanted.labels)
     chosen = _drawn(_split(items, dataset, wanted), wanted)
-    _require_both(chosen)
+    if wanted.held_out != 0:
+        _require_both(chosen)
     partial = out.with_name(f".{out.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
     try:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +19,10 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.noised import choices_of, measurement_of, shape_of
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.selectors.noised import drawn_places, noised, sigma_of
+from pcevolve.selectors.noised import BLANK, drawn_places, noised, sigma_of
+
+SAMPLE: Final = 4096
+"""Values of a sample by which it is told how long a release takes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,3 +71,25 @@ class NoisingJudge:
     def _values(self, number: int) -> FloatArray:
         """A private image in the public size."""
         return values_of(self.data.items[number], self.plan.images.width, self.plan.images.height)
+
+
+def expected_seconds(
+    plan: PublicPlan, event: Event, noise: Noise, clock: Callable[[], float] = time.monotonic
+) -> float:
+    """How long a release is likely to take on this machine, by a sample of grey: noise is nearly all of its work.
+
+    It depends on public sizes and on this machine alone, whatever the private images are.
+
+    Args:
+        plan: Says how many values there are.
+        event: Pays for the release; nothing is drawn for it here.
+        noise: Is drawn as it will be, and thrown away.
+        clock: Seam for tests, in seconds.
+    """
+    classes, wanted, *shape = shape_of(plan)
+    values = math.prod(shape)
+    sigma = sigma_of(event, values, plan.relation)
+    noise.gaussian("sample", np.full(1, BLANK), sigma)  # the first draw loads what later ones have
+    began = clock()
+    noise.gaussian("sample", np.full(SAMPLE, BLANK), sigma)
+    return (clock() - began) * classes * wanted * values / SAMPLE

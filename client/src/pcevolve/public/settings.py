@@ -111,14 +111,20 @@ Subsample = Annotated[
     ),
     Setting(Panel.DATA, public=True),
 ]
-Candidates = Annotated[int, Field(ge=1, le=10_000, description="Synthetic images per class, N."), _MOST_USED]
+MOST_CANDIDATES = 1_000_000
+"""Images of a class in the dataset; as many as there may be private images."""
+Candidates = Annotated[
+    int, Field(ge=1, le=MOST_CANDIDATES, description="Synthetic images per class, N."), _MOST_USED
+]
 Iterations = Annotated[
     int,
     Field(ge=1, le=MOST_ITERATIONS, description="Evolution rounds, T; the method's own if not given."),
     _MOST_USED,
 ]
-MOST_INITIAL = 100_000
+MOST_INITIAL = 10 * MOST_CANDIDATES
 """Text-to-image candidates of a class."""
+MOST_PROTOTYPES = 10_000
+"""Of a class and round; each request is checked against the whole of the receipt that allows it."""
 Initial = Annotated[
     int,
     Field(
@@ -130,7 +136,9 @@ Initial = Annotated[
 ]
 Prototypes = Annotated[
     int,
-    Field(ge=1, le=10_000, description="Prototypes per class and round; the method's own if not given."),
+    Field(
+        ge=1, le=MOST_PROTOTYPES, description="Prototypes per class and round; the method's own if not given."
+    ),
     _EVOLUTION,
 ]
 Lookahead = Annotated[

@@ -19,6 +19,7 @@ from pcevolve.public.secrecy import Secrecy
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.kinds import of_kind
 from pcevolve.run.labelled import Labelled
+from pcevolve.run.lines import Point, Settings, drawn, settings_of
 from pcevolve.transcript import RunReader
 
 Each = TypeVar("Each")
@@ -37,12 +38,14 @@ class Compared:
         summary: As the run wrote it; public.
         labels: Of its classes.
         judges: What ``pcevolve evaluate`` found, by judge; empty where it was not asked. Private.
+        settings: What a line of a curve has in common.
     """
 
     name: str
     summary: dict[str, Any]
     labels: tuple[str, ...]
     judges: dict[str, dict[str, Any]]
+    settings: Settings
 
     def to_json(self) -> dict[str, Any]:
         """For programs; private where there are judges."""
@@ -81,7 +84,9 @@ def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> 
     Raises:
         TranscriptError: A stored image is missing or was changed.
     """
-    write_comparison([_column(each, root) for each, root in zip(found, roots, strict=True)], path)
+    columns = [_column(each, root) for each, root in zip(found, roots, strict=True)]
+    judges = dict.fromkeys(judge for each in found for judge in each.judges)
+    write_comparison(columns, path, {judge: drawn(_points(found, judge), judge) for judge in judges})
 
 
 def facts(summary: dict[str, Any]) -> dict[str, str]:
@@ -103,6 +108,12 @@ def facts(summary: dict[str, Any]) -> dict[str, str]:
         "requests": str(summary["requests"]),
         "useful?": (summary.get("usefulness") or {}).get("word", "–"),
     }
+
+
+def _points(found: Sequence[Compared], judge: str) -> list[Point]:
+    """What a judge found of the runs that it was asked about."""
+    asked = (each for each in found if judge in each.judges)
+    return [Point(each.settings, each.judges[judge]["mean"]) for each in asked]
 
 
 def _column(each: Compared, root: Path) -> Column:
@@ -146,7 +157,8 @@ def _one(root: Path) -> Compared:
     rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
     found = sorted(rows, key=lambda row: row["voted"])
     judges = {row["judge"]: {"voted": row["voted"], **row["dataset"]["accuracy"]} for row in found}
-    return Compared(root.name, json.loads(folder.summary.read_bytes()), plan.labels, judges)
+    summary = json.loads(folder.summary.read_bytes())
+    return Compared(root.name, summary, plan.labels, judges, settings_of(plan, summary["epsilon_spent"]))
 
 
 def _dataset(root: Path) -> Labelled:

@@ -24,7 +24,7 @@ from pcevolve.private.captioning import CaptioningJudge
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, UniformJudge
-from pcevolve.private.noising import NoisingJudge
+from pcevolve.private.noising import NoisingJudge, expected_seconds
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
@@ -185,6 +185,12 @@ class Components:
             return None
         selector = SELECTORS[str(self.method.selector)]()
         return Chooser(plan, self.encoder, transcript.bodies.file, selector)
+
+    def expected_seconds(self, plan: PublicPlan) -> float:
+        """How long a round's private work is likely to take, by public sizes; 0 where a usual tick covers it."""
+        return (
+            expected_seconds(plan, self.method.planned(plan)[1][0], self.noise) if self.method.noises else 0.0
+        )
 
     def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
         """The side that looks at private images: it chooses by them, noises or captions them, or is the control's."""

@@ -131,15 +131,15 @@ class Measuring(Protocol):
     """Figures about a dataset beside those of judges; private."""
 
     def of_sets(
-        self, sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None, controlled: bool
+        self, sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None
     ) -> dict[str, object]:
         """Of the data themselves.
 
         Args:
-            sets: ``dataset``, ``random``, and where private data are trained on ``private`` and ``both``.
+            sets: ``dataset``; ``random``, a control's dataset, or else ``shuffled``, the run's own under shuffled
+                labels; and where private data are trained on ``private`` and ``both``.
             test: Held-out data.
             private: What may have been copied; None if nothing is to be compared with it.
-            controlled: Whether ``random`` is a control's dataset; else it is the run's own under shuffled labels.
         """
         ...
 

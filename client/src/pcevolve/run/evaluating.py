@@ -32,7 +32,7 @@ from pcevolve.run.folder import RunFolder
 from pcevolve.run.judgement import keep, subject
 from pcevolve.run.judges import judges_of
 from pcevolve.run.kinds import of_kind
-from pcevolve.run.labelled import Labelled, control_of
+from pcevolve.run.labelled import RANDOM, SHUFFLED, Labelled, control_of
 from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import RunLayout, RunReader
 
@@ -163,7 +163,7 @@ class Evaluation:
             "classes": list(self.labels),
             "chance": 1 / len(self.labels),
             f"test_{self.kind}s": len(self.test.images),
-            **self._parts.measuring.of_sets(sets, self.test, self.private, self.control is not None),
+            **self._parts.measuring.of_sets(sets, self.test, self.private),
             **self._classifier(),
             "judges": rows,
         }
@@ -194,13 +194,13 @@ class Evaluation:
         return load_encoder(plan.encoder, weights)
 
     def _sets(self) -> Iterable[tuple[str, Labelled]]:
-        """What classifiers are trained on, by name."""
+        """What classifiers are trained on, by name; ``shuffled`` stands in for ``random`` where there is no control."""
         dataset = Labelled.released(self.root, self.labels)
         yield "dataset", dataset
-        yield (
-            "random",
-            dataset.shuffled(0) if self.control is None else Labelled.released(self.control, self.labels),
-        )
+        if self.control is None:
+            yield SHUFFLED, dataset.shuffled(0)
+        else:
+            yield RANDOM, Labelled.released(self.control, self.labels)
         if self.private is not None and self.mix:
             yield "private", self.private
             targets = np.concatenate([self.private.targets, dataset.targets])
@@ -230,9 +230,9 @@ class Evaluation:
         made = seen["dataset"]
         close = closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))
         found: dict[str, object] = {"distances": close.to_json()}
-        if self.control is not None:  # else it has the same images under other labels, at the same distances
+        if RANDOM in seen:
             found["control_distances"] = closeness(
-                _embeddings(seen["random"]), _embeddings(real), clip=judge.name.startswith("clip")
+                _embeddings(seen[RANDOM]), _embeddings(real), clip=judge.name.startswith("clip")
             ).to_json()
         found |= self._parts.measuring.of_embeddings(_embeddings(made), _embeddings(real))
         if self.private is not None:

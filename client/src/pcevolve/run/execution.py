@@ -35,7 +35,7 @@ from pcevolve.run.long_work import told_of
 from pcevolve.run.opening import show_opening
 from pcevolve.run.planning import as_it_began, resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
-from pcevolve.run.progress import Audience, RunProgress, error_console, facts, padding, padding_kept
+from pcevolve.run.progress import Audience, RunProgress, covering, error_console, facts, padding, padding_kept
 from pcevolve.run.settings import RunSettings
 from pcevolve.run.stopping import stopped_early, stopped_midway
 from pcevolve.selectors.choosing import Chooser
@@ -167,13 +167,15 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         advice = components.dialect.advice(settings.model, greeting)
         resolved = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
         plan = as_it_began(transcript.plan(), resolved, settings)
-        told = {**disclosure(components, plan, ready.notes, advice), "time": padding(pace.tick)}
+        tick = pace.tick if gate.has_receipt(1) else covering(pace.tick, components.expected_seconds(plan))
+        told = {**disclosure(components, plan, ready.notes, advice), "time": padding(tick)}
         console.print(facts("Before anything is spent", told))
         approve(components, plan, gate, meter, begun=transcript.plan() is not None)
         settings.save(folder.config)
         with gate.private_section():
             account.enrol()
             gate.begin(plan, account.committed, account.measured)
+        pace.tick = tick  # of the rounds: what was enrolled took no longer than with any method
         chooser = components.chooser(plan, transcript)
         yield _Session(components, folder, plan, gate, transcript, chooser, account, meter, pace)
 

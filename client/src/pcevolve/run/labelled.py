@@ -17,6 +17,11 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.run.folder import RunFolder
 from pcevolve.transcript import RunReader
 
+RANDOM = "random"
+"""What the dataset of a control run is called where it is measured."""
+SHUFFLED = "shuffled"
+"""What a run's own dataset is called when its labels were shuffled: it stands in where there is no control."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labelled:

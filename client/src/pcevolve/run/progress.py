@@ -37,7 +37,7 @@ SHOWN = {"seconds": "wall_seconds", "dataset": "dataset", "report": "report"}
 SCORED = ("initial", "final", "random")
 """Of what a judge says in a summary, the sets that it was asked about."""
 SLOW_DAY = 1.5
-"""How many times as long as in this run private work may take in the next; a tick that covers it is recommended."""
+"""How many times as long as in this run, or as expected, private work may take; a tick covers that."""
 
 
 def error_console() -> Console:
@@ -154,6 +154,16 @@ def facts(title: str, rows: dict[str, Any]) -> Table:
     for name, value in rows.items():
         table.add_row(name, str(value))
     return table
+
+
+def covering(tick: float, expected: float) -> float:
+    """A tick that covers private work, in seconds.
+
+    Args:
+        tick: What ``--pad-selection`` says; 0 stays 0.
+        expected: Seconds that the work is likely to take, by public sizes.
+    """
+    return max(tick, math.ceil(expected * SLOW_DAY)) if tick else 0.0
 
 
 def padding(tick: float) -> str:

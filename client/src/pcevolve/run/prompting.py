@@ -18,7 +18,9 @@ _FILE = TypeAdapter(dict[str, list[Prompt]])
 _NAMED = 5  # classes named in one error
 
 
-def prompts_for(path: Path | None, count: int, domain: str, labels: Sequence[str]) -> Prompts:
+def prompts_for(
+    path: Path | None, count: int, domain: str, labels: Sequence[str], option: str = "--prompts"
+) -> Prompts:
     """The prompts of each class; empty if the template makes its only one.
 
     Args:
@@ -26,12 +28,13 @@ def prompts_for(path: Path | None, count: int, domain: str, labels: Sequence[str
         count: How many of the grammar's for each class; 0 for none.
         domain: Public words for what the images show.
         labels: The classes.
+        option: That named the file.
 
     Raises:
         UsageError: The file is not one, or its classes are not those of the run.
     """
     if path is not None:
-        return _of_file(path, labels)
+        return _of_file(path, labels, option)
     return tuple(usual_prompts(domain, label, count) for label in labels) if count else ()
 
 
@@ -40,24 +43,24 @@ def written(prompts: Mapping[str, Sequence[str]]) -> str:
     return json.dumps(prompts, indent=1, ensure_ascii=False) + "\n"
 
 
-def _of_file(path: Path, labels: Sequence[str]) -> Prompts:
+def _of_file(path: Path, labels: Sequence[str], option: str) -> Prompts:
     try:
         found = _FILE.validate_json(path.read_bytes())
     except OSError as error:
-        raise UsageError(f"--prompts {path}: {error.strerror or error}") from None
+        raise UsageError(f"{option} {path}: {error.strerror or error}") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = "/".join(str(each) for each in first["loc"]) or "the file"
         raise UsageError(
-            f"--prompts {path}: {place}: {first['msg']}; it needs one list of prompts for each class: "
+            f"{option} {path}: {place}: {first['msg']}; it needs one list of prompts for each class: "
             '{"CLASS": ["A ...", "Another ..."]}'
         ) from None
     if missing := [label for label in labels if not found.get(label)]:
-        raise UsageError(f"--prompts {path}: no prompt for {_listed(missing)}")
+        raise UsageError(f"{option} {path}: no prompt for {_listed(missing)}")
     if foreign := found.keys() - set(labels):
-        raise UsageError(f"--prompts {path}: {_listed(sorted(foreign))}: no such class in --private")
+        raise UsageError(f"{option} {path}: {_listed(sorted(foreign))}: no such class in --private")
     if len({len(each) for each in found.values()}) > 1:
-        raise UsageError(f"--prompts {path}: every class needs as many prompts as every other")
+        raise UsageError(f"{option} {path}: every class needs as many prompts as every other")
     return tuple(tuple(found[label]) for label in labels)
 
 

@@ -74,7 +74,16 @@ class Chooser:
 
     def scenes(self, iteration: int, pool: Pool, renditions: Iterable[Rendition]) -> tuple[Scene, ...]:
         """What the selector is shown: one scene for each rendition."""
+        if self.plan.pool == "latest":
+            self._forget_others(pool)
         return tuple(self._scene(iteration, pool, rendition) for rendition in renditions)
+
+    def _forget_others(self, pool: Pool) -> None:
+        """Drop embeddings of what is not in the pool and will not be again: of many large rounds they fill memories."""
+        all_of_them = (each for of_class in pool.candidates.values() for each in of_class)
+        shown = {view.digest for each in all_of_them for view in pool.views.get(each.id, (each,))}
+        for digest, rendition in [key for key in self._embedded if key[0] not in shown]:
+            del self._embedded[digest, rendition]
 
     def choose(
         self, measured: Measurement, scenes: Sequence[Scene], pool: Pool

@@ -6,6 +6,6 @@ What judges found is private; the page is handed it and says so. May import what
 
 from __future__ import annotations
 
-from pcevolve.pages.comparison.page import Column, Figure, write_comparison
+from pcevolve.pages.comparison.page import Column, Curve, Figure, write_comparison
 
-__all__ = ["Column", "Figure", "write_comparison"]
+__all__ = ["Column", "Curve", "Figure", "write_comparison"]

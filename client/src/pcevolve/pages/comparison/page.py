@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+
+from markupsafe import Markup
 
 from pcevolve.durable import write_durably
 from pcevolve.pages import Picture, base_style, compiled, inline, own_file
@@ -29,6 +32,24 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A picture of what a judge found; private.
+
+    Attributes:
+        title: What stands above it.
+        picture: SVG, as ``pages.drawing`` made it, with every name escaped.
+    """
+
+    title: str
+    picture: bytes
+
+    @property
+    def standing(self) -> Markup:
+        """The picture as a part of the page."""
+        return Markup(self.picture.decode())  # noqa: S704 - ElementTree wrote it
+
+
+@dataclass(frozen=True)
 class Column:
     """A run.
 
@@ -47,12 +68,15 @@ class Column:
     dataset: dict[str, tuple[Picture, ...]]
 
 
-def write_comparison(columns: Sequence[Column], out: Path) -> Path:
+def write_comparison(
+    columns: Sequence[Column], out: Path, curves: Mapping[str, Sequence[Curve]] = MappingProxyType({})
+) -> Path:
     """Write the page, for the owner's eyes alone where judges found something; one that is there is replaced.
 
     Args:
         columns: Runs, in their order; their classes may differ.
         out: The page.
+        curves: By judge.
     """
     judges = list(dict.fromkeys(judge for each in columns for judge in each.figures))
     content = {
@@ -60,6 +84,7 @@ def write_comparison(columns: Sequence[Column], out: Path) -> Path:
         "columns": columns,
         "facts": list(dict.fromkeys(title for each in columns for title in each.facts)),
         "judges": judges,
+        "curves": curves,
         "labels": list(dict.fromkeys(label for each in columns for label in each.dataset)),
         "bar": BAR,
     }

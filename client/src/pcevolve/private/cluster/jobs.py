@@ -14,13 +14,19 @@ Found = TypeVar("Found")
 
 
 def each_done(
-    work: Callable[[Job], Found], jobs: Sequence[Job], most: int, address: str | None, scratch: Path
+    work: Callable[[Job], Found],
+    jobs: Sequence[Job],
+    begun: Callable[[Job], None],
+    most: int,
+    address: str | None,
+    scratch: Path,
 ) -> Iterator[tuple[Job, Found | ClientError]]:
     """What came of each job, in the order in which they end; one whose process dies is not begun again.
 
     Args:
         work: A function of an installed module.
         jobs: What it is given.
+        begun: Is told of each job when it is handed to the cluster.
         most: How many at a time.
         address: ``HOST:PORT`` of the user's cluster; None for one on this machine, which ends with the work.
         scratch: Folder for what that one writes; it is gone afterwards.
@@ -36,6 +42,7 @@ def each_done(
         for job in jobs:
             if len(waiting) >= most:
                 yield _taken(waiting)
+            begun(job)
             waiting[task.remote(work, job)] = job
         while waiting:
             yield _taken(waiting)

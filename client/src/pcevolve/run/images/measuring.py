@@ -8,9 +8,7 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.run.labelled import Labelled
 
 
-def of_sets(
-    sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None, controlled: bool
-) -> dict[str, object]:
+def of_sets(sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None) -> dict[str, object]:
     """Nothing; see ``concerns.Measuring``."""
     return {}
 

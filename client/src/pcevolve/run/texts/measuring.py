@@ -9,15 +9,12 @@ from pcevolve.evaluation.copies import longest_copied_span
 from pcevolve.evaluation.diversity import distinct_pairs
 from pcevolve.evaluation.mauve import mauve
 from pcevolve.evaluation.next_word import next_word_accuracy
-from pcevolve.run.labelled import Labelled
+from pcevolve.run.labelled import SHUFFLED, Labelled
 
 
-def of_sets(
-    sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None, controlled: bool
-) -> dict[str, object]:
+def of_sets(sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None) -> dict[str, object]:
     """Figures about words; see ``concerns.Measuring``."""
-    # Without a control, ``random`` has the dataset's own texts.
-    own = {name: each for name, each in sets.items() if controlled or name != "random"}
+    own = {name: each for name, each in sets.items() if name != SHUFFLED}  # it has the dataset's own texts
     return {
         **({} if private is None else _copied(sets["dataset"], private)),
         "distinct_pairs": {
