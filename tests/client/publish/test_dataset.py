@@ -113,6 +113,16 @@ def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
     assert [each for each in assumptions(small_plan(**plan)) if " images " in each] == said
 
 
+@pytest.mark.parametrize("not_private", [False, True])
+def test_a_run_that_is_not_private_promises_nothing_to_those_who_were_drawn(not_private: bool):
+    method = {"method": "rf", "not_private": True} if not_private else {}
+    (drawn,) = (each for each in assumptions(small_plan(subsample=10, **method)) if "drawn at random" in each)
+    assert ("no guarantee is for them" in drawn, "the guarantee is for" in drawn) == (
+        not_private,
+        not not_private,
+    )
+
+
 def test_a_crash_while_writing_leaves_no_release(tmp_path):
     def broken(digest: str) -> bytes:
         raise OSError("disk full")

@@ -152,9 +152,14 @@ def _subsample(plan: PublicPlan) -> list[str]:
     """What the guarantee is about where a run used some of the owner's images only."""
     if plan.subsample is None:
         return []
+    covered = (
+        "no guarantee is for them"
+        if plan.not_private
+        else "the guarantee is for those that were drawn, and compares draws that differ in one of them"
+    )
     return [
         f"the private dataset is {plan.subsample} units ({plan.unit}) per class, drawn at random out of more that the "
-        "owner has; the guarantee is for those that were drawn, and compares draws that differ in one of them"
+        f"owner has; {covered}"
     ]
 
 

@@ -60,7 +60,8 @@ def disclosure(
         + (f" (auto: {components.encoder_reason})" if components.encoder_reason else ""),
         "guarantee": _guarantee(plan, paid),
         **notes.known,
-        "accesses": f"{sum(event.count for event in paid)} to the private data, {plan.iterations} rounds of variation"
+        "accesses": f"{sum(event.count for event in paid)} to the private data, "
+        f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"
         + (f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""),
         **_selection(plan, lift),
         **_secrets(plan),
