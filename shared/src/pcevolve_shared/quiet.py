@@ -1,4 +1,4 @@
-"""Libraries that tell their makers who uses them: both commands ask them not to, before any of them is loaded."""
+"""Asks libraries not to tell their makers who uses them: in both commands, and in what runs on a cluster's machines."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from pcevolve_server.errors import GenerationError, RequestError
 from pcevolve_server.settings import ModelSettings
 from pcevolve_server.shelf import Offer, offers
 from pcevolve_server.work import Made, Model, Work, first, perform
+from pcevolve_shared.quiet import keep_quiet
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ class Replica:
 
 def _warm(wanted: Wanted) -> Model:
     logs.configure("info")
+    keep_quiet()
     several = len(wanted.models) > 1
     model = models.shelve(wanted.models, wanted.memory_mib) if several else models.load(wanted.models[0])
     for each in offers(model):

@@ -19,6 +19,7 @@ from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.errors import ModelError
 from pcevolve.private.stored import unchanged
 from pcevolve.selectors.choosing import Rendition
+from pcevolve_shared.quiet import keep_quiet
 
 DECODED = 16
 """Images that a worker holds the pixels of at a time."""
@@ -85,6 +86,7 @@ def _encoder(name: str, weights: str | None, digest: str | None, device: str) ->
     Raises:
         ModelError: Its weights cannot be had here, or are others.
     """
+    keep_quiet()
     if named_weights(name, weights) != digest:
         raise ModelError(f"encoder {name}: a machine of the cluster has other weights than this one")
     return load_encoder(name, weights, device)
