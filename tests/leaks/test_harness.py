@@ -14,7 +14,8 @@ from leaks.world import World
 from pcevolve.egress import gate, policy
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.lanes import Ready
-from pcevolve.egress.policy import Policy, Source
+from pcevolve.egress.policy import Source
+from pcevolve.egress.receipts import Receipts
 from pcevolve.egress.retry import Patience
 from pcevolve.evolve import Pool
 from pcevolve.public.calls import Call
@@ -118,7 +119,7 @@ def test_a_gate_that_does_not_look_at_what_is_stored_lets_it_escape(folder: Path
 def test_a_gate_that_believes_any_receipt_lets_it_escape(name: str, folder: Path):
     attempt = next(each for each in CORPUS if each.name == name)
     world = World.at(attempt.moment, folder)
-    world.run.gate._policy._committed = lambda receipt: True
+    world.run.gate._policy._receipts.fix(lambda receipt: True)
     verdict = tried(attempt, world)
     assert (verdict.refused, verdict.left) == (False, 1)
 
@@ -153,7 +154,7 @@ def test_a_judge_that_does_private_work_in_public_is_told_by_the_clock(folder: P
 
 
 def test_a_gate_that_asks_the_ledger_at_every_request_is_told_by_the_clock(folder: Path, monkeypatch):
-    monkeypatch.setattr(Policy, "_is_paid", lambda self, receipt: self._committed(receipt))
+    monkeypatch.setattr(Receipts, "own", lambda self, each: each if self._committed(each) else None)
     assert clock_reads_differently(folder, "a slow ledger")
 
 

@@ -10,6 +10,7 @@ from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers.dialect import WireRequest
+from pcevolve.public.release import Receipt
 from support import online
 from support.provider import FakeProvider, ok
 from support.runs import SmallRun, small_plan
@@ -141,17 +142,31 @@ def test_the_ledger_is_asked_about_a_receipt_once_and_not_between_the_requests_o
     asked: list[int] = []
     plan = small_plan(candidates=4, initial=4)
     run = SmallRun.open(tmp_path, plan)
-    honest = run.gate._policy._committed
-    run.gate._policy._committed = lambda receipt: asked.append(receipt.iteration) or honest(receipt)
+    honest = run.gate._policy._receipts._committed
+    run.gate._policy._receipts.fix(lambda receipt: asked.append(receipt.iteration) or honest(receipt))
     run.evolve()
     assert asked == [1, 2]
 
 
-def test_a_receipt_that_was_changed_after_the_ledger_knew_it_is_asked_about_again(tmp_path):
+def test_a_receipt_that_is_changed_after_the_ledger_knew_it_is_another_or_has_no_effect(tmp_path):
     run = SmallRun.open(tmp_path)
     receipt = run.evolve().receipts[0]
     with pytest.raises(EgressError, match="the ledger knows no receipt"):
         run.gate.record_receipt(replace(receipt, events=()))
+    before = list(run.transcript.entries)
     object.__setattr__(receipt, "events", ())
-    with pytest.raises(EgressError, match="the ledger knows no receipt"):
-        run.gate.record_receipt(receipt)
+    run.gate.record_receipt(receipt)
+    assert run.transcript.entries == before
+    assert run.gate._policy.require_committed(receipt).events, "the gate has a copy of its own"
+
+
+@pytest.mark.parametrize("candidates", [4, 12])
+def test_a_receipt_is_looked_through_as_often_whatever_the_number_of_its_requests(
+    tmp_path, monkeypatch, candidates: int
+):
+    seen: list[int] = []
+    plain = Receipt.as_dict
+    monkeypatch.setattr(Receipt, "as_dict", lambda self: seen.append(self.iteration) or plain(self))
+    plan = small_plan(candidates=candidates, initial=candidates, iterations=1, strengths=(0.8,))
+    SmallRun.open(tmp_path, plan).evolve()
+    assert len(seen) == 5

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from leaks import secrets
-from leaks.attempts import Act, Attempt, at_each
+from leaks.attempts import Act, Attempt, at_each, behind_its_back
 from leaks.families.receipts import _unchosen, named
-from leaks.world import VARIES, World
+from leaks.world import VARIES, World, unchecked_prototype
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Prototype, Receipt
 
@@ -106,7 +106,13 @@ def _changed_receipt(world: World) -> object:
     world.spoilt = True
     receipt = world.source.receipt
     object.__setattr__(receipt, "choices", (Choice(other.label, (named(other), named(other))),))
-    return world.ask(source=Prototype(other, receipt))
+    return world.ask(source=unchecked_prototype(other, receipt))
+
+
+def _emptied_receipt(world: World) -> object:
+    """The same, after the gate has seen it with an earlier request of the round."""
+    object.__setattr__(world.source.receipt, "choices", ())
+    return None
 
 
 def _changed_call(world: World) -> object:
@@ -204,13 +210,17 @@ WITH_RECEIPT = {
     "a receipt of one's own": _own_receipt,
 }
 
+EMPTIED = "a receipt that was seen before, emptied in place"
 ATTEMPTS: list[Attempt] = [
-    attempt
-    for moments, cases in (
-        (("create-1", "vary-1", "look-0"), EVERYWHERE),
-        (("vary-1", "vary-2", "look-0", "extend"), WITH_IMAGE),
-        (VARIES, WITH_RECEIPT),
-    )
-    for name, act in cases.items()
-    for attempt in at_each(moments, "objects", name, act, ANY)
+    *(
+        attempt
+        for moments, cases in (
+            (("create-1", "vary-1", "look-0"), EVERYWHERE),
+            (("vary-1", "vary-2", "look-0", "extend"), WITH_IMAGE),
+            (VARIES, WITH_RECEIPT),
+        )
+        for name, act in cases.items()
+        for attempt in at_each(moments, "objects", name, act, ANY)
+    ),
+    *behind_its_back("objects", EMPTIED, ("vary-1-second",), _emptied_receipt),
 ]

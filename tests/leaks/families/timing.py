@@ -275,14 +275,14 @@ def _slow_record(root: Path, took: float) -> list[tuple[str, float]]:
 def _slow_ledger(root: Path, took: float) -> list[tuple[str, float]]:
     """Other runs keep the ledger busy, which answers the gate late."""
     played = Played.open(root, 0.0)
-    policy = played.run.gate._policy
-    honest = policy._committed
+    receipts = played.run.gate._policy._receipts
+    honest = receipts._committed
 
     def slow(receipt: Receipt) -> bool:
         played.clock.now += took
         return honest(receipt)
 
-    policy._committed = slow
+    receipts.fix(slow)
     played.evolve()
     return played.end()
 

@@ -71,6 +71,7 @@ class Gate:
         self._policy = Policy(dialect, address, transcript.bodies.file)
         self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._round: int | None = None
+        self._recorded: dict[int, Receipt] = {}
         self._measured: Callable[[int], bytes] = lambda iteration: b""
         self._lanes = Lanes(1, transport.close)
 
@@ -240,14 +241,19 @@ class Gate:
         Raises:
             EgressError: The ledger does not know it.
         """
-        self._policy.require_committed(receipt)
-        if self._transcript.has(receipt):
+        own = self._policy.require_committed(receipt)
+        if own is self._recorded.get(
+            own.iteration
+        ):  # to compare thousands of names with each request takes long
             return
+        if not self._transcript.has(own):
+            self._append(own)
+        self._recorded[own.iteration] = own
+
+    def _append(self, receipt: Receipt) -> None:
         with self._exchange.recording:
-            if (
-                receipt.measured
-                and self._transcript.bodies.keep(self._measured(receipt.iteration)) != receipt.measured
-            ):
+            measured = receipt.measured and self._transcript.bodies.keep(self._measured(receipt.iteration))
+            if measured != receipt.measured:
                 raise EgressError(
                     f"the ledger holds another measurement than the receipt of {receipt.iteration} names"
                 )

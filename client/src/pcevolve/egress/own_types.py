@@ -6,6 +6,7 @@ to anything, so none is let in.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import fields, is_dataclass
 from types import NoneType
 from typing import Final
@@ -30,25 +31,26 @@ _OURS: Final = frozenset(
 )
 
 
-def require_own_type(value: object, *kinds: type) -> None:
+def require_own_type(value: object, *kinds: type, copied: Container[object] = ()) -> None:
     """Refuse a value of a type of somebody else's.
 
     Args:
         value: What was handed in.
         kinds: What it may be.
+        copied: What in it need not be looked through, because the gate has a copy and looks at that alone.
 
     Raises:
         EgressError: It is none of these, or something in it is neither a public type of the client's nor a scalar or
             tuple.
     """
-    if type(value) not in kinds or not _is_own(value):
+    if type(value) not in kinds or not _is_own(value, copied):
         raise EgressError("what was handed to the gate is not made of plain values")
 
 
-def _is_own(value: object) -> bool:
+def _is_own(value: object, copied: Container[object]) -> bool:
     """Whether a value is of the client's own types, down to the last field."""
     if type(value) in _OURS and is_dataclass(value):
-        return all(_is_own(getattr(value, each.name)) for each in fields(value))
+        return value in copied or all(_is_own(getattr(value, each.name), copied) for each in fields(value))
     if type(value) is tuple:
-        return all(map(_is_own, value))
+        return all(_is_own(each, copied) for each in value)
     return type(value) in _SCALARS

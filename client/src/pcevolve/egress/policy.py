@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from pcevolve.egress.bounds import of_asked_size
 from pcevolve.egress.links import follow
 from pcevolve.egress.own_types import require_own_type
+from pcevolve.egress.receipts import Receipts
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Dialect, WireRequest
@@ -53,9 +54,8 @@ class Policy:
         self._address = address
         self._received = received
         self._state: RunState | None = None
-        self._committed: Callable[[Receipt], bool] = lambda _: False
+        self._receipts = Receipts()
         self._known: dict[str, Candidate] = {}
-        self._paid: set[str] = set()
         self._held: dict[str, dict[Chosen, Any]] = {}
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
@@ -71,7 +71,7 @@ class Policy:
         if (plan.api, plan.dialect) != (self._address.base_url, self._dialect.name):
             raise EgressError("the plan is for another API than the one that this run is on record with")
         self._state = RunState(own_copy(plan))
-        self._committed = committed
+        self._receipts.fix(committed)
 
     @property
     def fixed(self) -> bool:
@@ -125,7 +125,7 @@ class Policy:
             TranscriptError: The received bytes are no longer what the API had sent.
         """
         require_own_type(call, Call)
-        require_own_type(source, NoneType, Prototype, PublicEcho, Noised, Captioned)
+        require_own_type(source, NoneType, Prototype, PublicEcho, Noised, Captioned, copied=self._receipts)
         state = self._state
         if state is None:
             raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
@@ -137,19 +137,23 @@ class Policy:
         state.note_leaving(call)
         return outgoing
 
-    def require_committed(self, receipt: Receipt) -> None:
+    def require_committed(self, receipt: Receipt) -> Receipt:
         """Refuse a receipt that nobody paid for.
+
+        Returns:
+            The policy's own copy, always the same one of equal receipts.
 
         Raises:
             EgressError: The ledger does not know it.
         """
-        require_own_type(receipt, Receipt)
-        if not self._is_paid(receipt):
+        own = self._receipts.own(receipt)
+        if own is None:
             raise EgressError(
                 f"the ledger knows no receipt for iteration {receipt.iteration}: is it the one that the run began with?"
             )
         if self._state is not None:
-            self._state.note_receipt(receipt)
+            self._state.note_receipt(own)
+        return own
 
     def note_answer(self, call: Call, brought: Iterable[Candidate]) -> None:
         """Take note that a call was answered, and by what."""
@@ -157,16 +161,6 @@ class Policy:
         self._known.update((each.id, each) for each in own)
         if self._state is not None:
             self._state.note_outputs(call.slot, [each.digest for each in own])
-
-    def _is_paid(self, receipt: Receipt) -> bool:
-        """Whether the ledger knows exactly this receipt.
-
-        It is asked once for each: how long it takes to answer depends on what others spend meanwhile, and shall not
-        show between two requests of a round.
-        """
-        if receipt.id not in self._paid and self._committed(receipt):
-            self._paid.add(receipt.id)
-        return receipt.id in self._paid
 
     def _require_reason(self, state: RunState, call: Call, source: Source) -> None:
         """Refuse a source of another kind than the call's purpose has, and a receipt that nobody paid for this call.
@@ -177,8 +171,8 @@ class Policy:
             raise EgressError(f"request {call.slot} must carry {_carried(call, state.plan)}")
         if not isinstance(source, Prototype | Held):
             return
-        receipt = source.receipt
-        if not self._is_paid(receipt):
+        receipt = self._receipts.own(source.receipt)
+        if receipt is None:
             raise EgressError(f"request {call.slot}: the ledger knows no receipt for its image")
         label = source.label if isinstance(source, Held) else source.candidate.label
         if (receipt.run_id, receipt.iteration, label) != (
@@ -247,7 +241,7 @@ class Policy:
             EgressError: The measurement holds no such thing.
             TranscriptError: What was measured is not on record as it was.
         """
-        digest = source.receipt.measured
+        digest = self.require_committed(source.receipt).measured
         try:
             held: dict[Chosen, Item] = self._held.get(digest) or held_in(plan, self._received(digest))
         except ValueError as error:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Self
 
 from pcevolve.errors import EgressError
@@ -123,6 +124,14 @@ class Receipt:
         """What was chosen from a class; nothing for a class that it does not know."""
         return next((each.chosen for each in self.choices if each.label == label), ())
 
+    def names(self, label: str, item: Chosen) -> bool:
+        """Whether something was chosen from a class; of thousands it is found at once."""
+        return item in self._by_label.get(label, ())
+
+    @cached_property
+    def _by_label(self) -> dict[str, frozenset[Chosen]]:
+        return {each.label: frozenset(each.chosen) for each in reversed(self.choices)}
+
     @property
     def id(self) -> str:
         """Digest of the receipt's content."""
@@ -160,7 +169,8 @@ class Prototype:
         Raises:
             EgressError: The receipt is for another candidate, class or an earlier round.
         """
-        named = Chosen(self.candidate.id, self.candidate.digest) in self.receipt.of(self.candidate.label)
+        chosen = Chosen(self.candidate.id, self.candidate.digest)
+        named = self.receipt.names(self.candidate.label, chosen)
         if not named or self.receipt.iteration <= self.candidate.iteration:
             raise EgressError(f"candidate {self.candidate.id} has no receipt for its class and iteration")
 
@@ -192,7 +202,7 @@ class Held:
         Raises:
             EgressError: The receipt is for something else, or another class.
         """
-        if self.item not in self.receipt.of(self.label):
+        if not self.receipt.names(self.label, self.item):
             raise EgressError(f"{self.item.id} is not what a paid release has for its class")
 
 
