@@ -93,6 +93,15 @@ def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tm
     assert page.count("<img") == 2 * 2 * 2 * min(PICTURES, 3)  # runs, classes, first images and dataset
 
 
+@pytest.mark.parametrize(("count", "said"), [(2, "<h1>one, one</h1>"), (5, "<h1>5 runs</h1>")])
+def test_the_page_is_headed_by_the_names_of_a_few_runs_and_the_number_of_many(
+    tmp_path: Path, count: int, said: str
+):
+    roots = [finished(tmp_path / "one")] * count
+    write_page(compared(roots), roots, tmp_path / "page.html")
+    assert said in (tmp_path / "page.html").read_text()
+
+
 def test_without_judges_the_page_holds_nothing_private(tmp_path: Path):
     roots = [finished(tmp_path / "one")]
     write_page(compared(roots), roots, tmp_path / "page.html")
