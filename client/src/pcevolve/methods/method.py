@@ -16,7 +16,6 @@ from pcevolve.methods.class_counts import with_class_counts
 from pcevolve.methods.rounds import Calibration, Rounds, Scope
 from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.settings import MOST_PROTOTYPES
 
 SelectorName = Literal[
     "contrastive",
@@ -266,13 +265,13 @@ class Method:
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
     def prototypes_for(self, candidates: int, shots: int | None = None) -> int:
-        """Default prototypes per class and round: each gets the same number of variations, and no more than may be.
+        """Default prototypes per class and round: each gets the same number of variations.
 
         Args:
             candidates: Candidates of each class.
             shots: Nominal private units of each class, where these are what is varied: no more are released.
         """
-        most = min(self.prototypes or MOST_PROTOTYPES, candidates)
+        most = candidates if self.prototypes is None else min(self.prototypes, candidates)
         most = min(most, shots) if self.holds and shots else most
         return next(count for count in range(most, 0, -1) if candidates % count == 0)
 

@@ -123,8 +123,6 @@ Iterations = Annotated[
 ]
 MOST_INITIAL = 10 * MOST_CANDIDATES
 """Text-to-image candidates of a class."""
-MOST_PROTOTYPES = 10_000
-"""Of a class and round; each request is checked against the whole of the receipt that allows it."""
 Initial = Annotated[
     int,
     Field(
@@ -137,7 +135,7 @@ Initial = Annotated[
 Prototypes = Annotated[
     int,
     Field(
-        ge=1, le=MOST_PROTOTYPES, description="Prototypes per class and round; the method's own if not given."
+        ge=1, le=MOST_CANDIDATES, description="Prototypes per class and round; the method's own if not given."
     ),
     _EVOLUTION,
 ]
