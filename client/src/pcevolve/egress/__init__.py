@@ -1,8 +1,8 @@
 """The only way out: the gate builds every request, puts it on record, and lets it leave when it is its turn.
 
 - ``gate``: ``Gate``, the run's ``Generator``.
-- ``policy``: builds what leaves, from the rulebook's verdict; ``own_types`` guards what is handed in, and ``receipts`` keeps
-  the gate's own copies of what was paid for.
+- ``policy``: builds what leaves, from the rulebook's verdict; ``own_types`` guards what is handed in.
+- ``receipts``: ``Receipts``: the gate's own copies of what was paid for, each looked through once.
 - ``paced``: ``PacedJudge``: a judge whose private work takes whole ticks of the schedule.
 - ``pace``: ``Pace``: when requests leave.
 - ``lanes``: ``Lanes``: several requests of a round under way at once, their answers in the plan's order.
