@@ -112,7 +112,7 @@ def test_a_calibration_that_breaks_the_budget_is_announced(client):
         (("--method", "pe", "--iterations", "0"), "--iterations"),
         (("--method", "pe", "--classes", "1001"), "--classes"),
         (("--method", "pe", "--shots", "0"), "--shots"),
-        (("--method", "pe", "--candidates", "10001"), "--candidates"),
+        (("--method", "pe", "--candidates", "1000001"), "--candidates"),
         (("--method", "pe", "--secret-size", "3"), "--secret-size means nothing to method 'pe'"),
         (("--method", "secpe", "--secret-bound", "1e-5"), "--secret-bound must not be below --secret-prior"),
     ],
