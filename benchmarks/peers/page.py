@@ -38,11 +38,11 @@ embedding class are what the package asks its users to write (`benchmarks/peers/
   network from scratch it is ahead by 15 points on the second and the third set and not told apart on the first; by
   linear heads it is ahead by a few points or not told apart. Steel is not drawn by the bundled model: MobileNet's head
   is at chance (33 %) there whatever was selected.
-- Beside the yardsticks: by the CNN neither implementation of Private Evolution is surely ahead of the prompt's images
-  (`t2i`) on any of the three sets, and `dp-means` is by 4, 10 and 15 points; on digits and MNIST the private images
-  themselves are far ahead of all. On steel random phases under a released spectrum, without any generator, are ahead of
-  everything that a generator drew. (`t2i` and the last three rows were measured later than the others, beside other
-  work: its seconds say little.)
+- Beside the yardsticks: by the CNN neither implementation of Private Evolution is told apart from the prompt's images
+  (`t2i`) as being ahead on any of the three sets; `dp-means` is ahead by 10 and 15 points on the second and the third
+  and by 4, which is not told apart, on the first. On digits and MNIST the private images themselves are far ahead of
+  all. On steel random phases under a released spectrum, without any generator, are ahead of everything that a generator
+  drew. (`t2i` and the last three rows were measured later than the others, beside other work: its seconds say little.)
 - DPSDA's noise comes from NumPy's global generator in floating point; ours from the operating system and exact.
 - With its default H (none) DPSDA draws by negative counts and stops; without `fraction_per_label_id` it takes the
   classes' proportions from the private data, and says so.

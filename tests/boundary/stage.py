@@ -40,6 +40,16 @@ print("listening", flush=True)
 while True:
     print("reached from", listener.accept()[1], flush=True)
 """
+STRAYS = """
+import pathlib
+
+lines = [line.split() for line in pathlib.Path("/proc/net/snmp").read_text().splitlines()]
+counts = {head[0] + name: int(value) for head, values in zip(lines[::2], lines[1::2])
+          for name, value in zip(head[1:], values[1:])}
+six = dict(line.split() for line in pathlib.Path("/proc/net/snmp6").read_text().splitlines())
+print(counts["Ip:OutNoRoutes"] + counts["Udp:OutDatagrams"]
+      + int(six["Ip6OutNoRoutes"]) + int(six["Udp6OutDatagrams"]))
+"""
 
 
 @dataclass
@@ -82,6 +92,10 @@ class Stage:
         done = self.lab.run(service, sys.executable, "-SIc", code, *arguments, confined=confined)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    def strays(self, service: str) -> int:
+        """Datagrams, and packets without a way, that any process or library of a service tried to send so far."""
+        return int(self.python(service, STRAYS))
 
     def start(self) -> None:
         """Bring everything up, side by side."""

@@ -214,33 +214,16 @@ def test_the_auditor_is_no_open_proxy(stage: Stage, tally: Tally, host: Listener
     refused(tally, [each or not all(silent) for each in reached], asked)
 
 
-STRAYS = """
-import pathlib
-
-lines = [line.split() for line in pathlib.Path("/proc/net/snmp").read_text().splitlines()]
-counts = {head[0] + name: int(value) for head, values in zip(lines[::2], lines[1::2])
-          for name, value in zip(head[1:], values[1:])}
-six = dict(line.split() for line in pathlib.Path("/proc/net/snmp6").read_text().splitlines())
-print(counts["Ip:OutNoRoutes"] + counts["Udp:OutDatagrams"]
-      + int(six["Ip6OutNoRoutes"]) + int(six["Udp6OutDatagrams"]))
-"""
-
-
 @pytest.fixture(scope="module")
 def run(stage: Stage) -> Any:
     """The main job in the client's place, by way of the auditor; then the capture as it was."""
     before = stage.capture.read_bytes()
-    strayed = {service: strays(stage, service) for service in ("client", "api")}
+    strayed = {service: stage.strays(service) for service in ("client", "api")}
     done = stage.client(*stage.client_command())
-    done.strayed = {service: strays(stage, service) - count for service, count in strayed.items()}
+    done.strayed = {service: stage.strays(service) - count for service, count in strayed.items()}
     opened = before.splitlines(keepends=True)[0]
     (stage.root / "honest.jsonl").write_bytes(opened + new_lines(stage, before))
     return done
-
-
-def strays(stage: Stage, service: str) -> int:
-    """Datagrams, and packets for which there is no way, that whatever process or library of a service tried to send."""
-    return int(stage.python(service, STRAYS))
 
 
 def folder_of(stage: Stage) -> Path:
@@ -256,9 +239,9 @@ def test_nothing_in_a_whole_run_asks_for_a_name_or_tries_another_address(
     stage: Stage, tally: Tally, run: Any
 ) -> None:
     """The kernel counts, so a library of machine code that calls home is counted too."""
-    before = strays(stage, "client")
+    before = stage.strays("client")
     stage.python("client", REACH, json.dumps([["tcp", "1.1.1.1", 443], ["name", "python.org", 443]]))
-    assert strays(stage, "client") >= before + 2, "the kernel would not have counted"
+    assert stage.strays("client") >= before + 2, "the kernel would not have counted"
     for count in run.strayed.values():
         tally.add("escaped" if count else "refused")
     assert run.strayed == {"client": 0, "api": 0}

@@ -242,9 +242,8 @@ class Gate:
             EgressError: The ledger does not know it.
         """
         own = self._policy.require_committed(receipt)
-        if own is self._recorded.get(
-            own.iteration
-        ):  # to compare thousands of names with each request takes long
+        # By identity: comparing thousands of names with each request takes long.
+        if own is self._recorded.get(own.iteration):
             return
         if not self._transcript.has(own):
             self._append(own)
