@@ -16,6 +16,7 @@ import numpy as np
 mpl.use("svg")
 from matplotlib import pyplot as plt
 
+from benchmarks.judges import CNN
 from benchmarks.library.cases import CASES, DEFAULT, SHOTS_THEMSELVES, T2I
 
 BARS = {
@@ -23,7 +24,7 @@ BARS = {
     DEFAULT: ("selected by ten private shots, ε = 10", "#0b5d6b"),
     SHOTS_THEMSELVES: ("the shots themselves, no privacy", "#5b616b"),
 }
-JUDGES = {"mobilenet": "MobileNet", "squeezenet": "SqueezeNet"}
+JUDGES = {CNN: "network from scratch", "mobilenet": "MobileNet", "squeezenet": "SqueezeNet"}
 SHOWN = {each.about.domain: each for each in CASES[:2]}
 
 
@@ -36,7 +37,7 @@ def accuracies(rows: list[dict], name: str, contender: str, judge: str) -> np.nd
 
 def draw(rows: list[dict], out: Path) -> None:
     """One group of bars for each set and judge, with standard errors and the level of chance."""
-    figure, axes = plt.subplots(figsize=(8.6, 3.1), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9.6, 3.1), layout="constrained")
     groups = [(name, judge) for name in SHOWN for judge in JUDGES]
     drawn = defaultdict(list)
     for place, (name, judge) in enumerate(groups):

@@ -88,6 +88,7 @@ def _summaries(rows: Sequence[Row]) -> Iterator[Row]:
             "seeds": len(values),
             "accuracy": round(mean, 4),
             "half_width_95": round(half, 4),
+            "by_seed": values,
         }
 
 
@@ -124,7 +125,10 @@ def _stops(stops: dict[str, Stop]) -> str:
 
 
 def _stop(name: str, stop: Stop) -> list[str]:
-    closed = [f"{100 * stop.closed[part]:.0f} %" if stop.closed else "–" for part in PARTS]
+    closed = [
+        "{:.0f} ± {:.0f} %".format(*(100 * each for each in stop.closed[part])) if stop.closed else "–"
+        for part in PARTS
+    ]
     return [SETS[name].title, SETS[name].role, f"{stop.gap:.1f}", *closed, stop.part, stop.then]
 
 

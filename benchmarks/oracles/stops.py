@@ -22,22 +22,24 @@ class Stop:
 
     Attributes:
         gap: Points of accuracy between a dataset as it is and the ten shots.
-        closed: By part, the share of the gap that its ideal alone closes; empty where there is no gap to speak of.
+        closed: By part, the share of the gap that its ideal alone closes, and half of its 95 % interval; empty where
+            there is no gap to speak of.
         added: By part but the generator, points that its ideal adds to an ideal generator: mean and half of a 95 %
             interval of differences over the same draws.
     """
 
     gap: float
-    closed: Mapping[str, float]
+    closed: Mapping[str, tuple[float, float]]
     added: Mapping[str, tuple[float, float]]
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Self:
         """Of all rows of one set."""
         found = by_draw(rows)
-        gain = {case: float((values - found[AS_IT_IS]).mean()) for case, values in found.items()}
-        gap = gain[SHOTS_THEMSELVES]
-        closed = {part: gain[ideal(part).title] / gap for part in PARTS if gap >= CLOSE}
+        gain = {case: values - found[AS_IT_IS] for case, values in found.items()}
+        gaps = gain[SHOTS_THEMSELVES]
+        gap = float(gaps.mean())
+        closed = {part: share(gain[ideal(part).title], gaps) for part in PARTS if gap >= CLOSE}
         drawn = found[ideal("generator").title]
         added = {part: interval(found[ideal("generator", part).title] - drawn) for part in PARTS[1:]}
         return cls(gap, closed, added)
@@ -47,8 +49,8 @@ class Stop:
         """What stops the set."""
         if not self.closed:
             return "nothing"
-        best = max(self.closed, key=lambda part: self.closed[part])
-        return best if self.closed[best] >= HALF else "no part alone"
+        best = max(self.closed, key=lambda part: self.closed[part][0])
+        return best if self.closed[best][0] >= HALF else "no part alone"
 
     @property
     def then(self) -> str:
@@ -56,6 +58,19 @@ class Stop:
         best = max(self.added, key=lambda part: self.added[part][0])
         mean, half = self.added[best]
         return f"{best}, +{mean:.1f} ± {half:.1f}" if mean > half else "none surely"
+
+
+def share(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:
+    """Mean part over mean whole, and half of its 95 % interval, to first order in what draws differ by.
+
+    Args:
+        parts: float64 ``(seeds,)``.
+        wholes: float64 ``(seeds,)``, of the same draws; their mean is far from 0.
+    """
+    whole = float(wholes.mean())
+    middle = float(parts.mean()) / whole
+    _, half = interval((parts - middle * wholes) / whole)
+    return middle, half
 
 
 def by_draw(rows: Sequence[Row]) -> dict[str, np.ndarray]:

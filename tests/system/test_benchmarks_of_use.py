@@ -14,7 +14,7 @@ from benchmarks.oracles.__main__ import SAYS
 from benchmarks.oracles.__main__ import SEEDS as ALL_SEEDS
 from benchmarks.oracles.__main__ import write as write_oracles
 from benchmarks.oracles.cases import AS_IT_IS, CASES, PARTS, SHOTS_THEMSELVES, Subject, figures, ideal
-from benchmarks.oracles.stops import Stop
+from benchmarks.oracles.stops import Stop, share
 from benchmarks.release.data import real_set
 from benchmarks.release.seen import VOTER, Draw, Seen
 from benchmarks.rows import appended
@@ -100,7 +100,17 @@ def test_every_figure_of_the_oracles_says_whether_its_judge_voted(measured):
 def test_a_set_that_the_generator_does_not_draw_stops_at_the_generator(measured):
     stop = Stop.of(measured)
     assert stop.part == "generator"
-    assert stop.closed["generator"] > 0.5 > stop.closed["noise"]
+    assert stop.closed["generator"][0] > 0.5 > stop.closed["noise"][0]
+
+
+def test_an_interval_of_a_share_is_as_wide_as_draws_say():
+    """Against the spread of the estimate itself, over many samples of ten draws whose parts and wholes go together."""
+    random = np.random.default_rng(0)
+    wholes = random.normal(40, 6, (4000, 10))
+    parts = 0.6 * wholes + random.normal(0, 5, wholes.shape)
+    shares = np.array([share(*each) for each in zip(parts, wholes, strict=True)])
+    covered = np.abs(shares[:, 0] - 0.6) <= shares[:, 1]
+    assert 0.94 < covered.mean() < 0.96
 
 
 def test_the_page_of_the_oracles_has_a_line_for_each_case_and_says_what_stops_a_set(measured, tmp_path):
