@@ -69,7 +69,7 @@ def share(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:
     """
     whole = float(wholes.mean())
     middle = float(parts.mean()) / whole
-    _, half = interval((parts - middle * wholes) / whole)
+    _, half = interval(((parts - middle * wholes) / whole).tolist())
     return middle, half
 
 

@@ -14,7 +14,7 @@ from benchmarks.oracles.__main__ import SAYS
 from benchmarks.oracles.__main__ import SEEDS as ALL_SEEDS
 from benchmarks.oracles.__main__ import write as write_oracles
 from benchmarks.oracles.cases import AS_IT_IS, CASES, PARTS, SHOTS_THEMSELVES, Subject, figures, ideal
-from benchmarks.oracles.stops import Stop, share
+from benchmarks.oracles.stops import HALF, Stop, share
 from benchmarks.release.data import real_set
 from benchmarks.release.seen import VOTER, Draw, Seen
 from benchmarks.rows import appended
@@ -172,6 +172,17 @@ def test_what_the_oracles_say_of_images_and_parts_is_what_was_published(publishe
     well = ("steel", "xray", "blood", "mnist", "digits", "marks")
     assert min(each for name, each in share.items() if name.split(":")[0] in well) > 0.9
     assert all(0.5 < share[name] < 0.6 for name in SETS if name.split(":")[0] in ("leaf", "machine"))
+
+
+def test_what_the_oracles_say_of_their_rule_is_what_was_published():
+    rows = [
+        {**row, "seed": seed, "accuracy": accuracy}
+        for row in json.loads((ROOT / "docs" / "results" / "oracles.json").read_text())
+        for seed, accuracy in enumerate(row["by_seed"])
+    ]
+    found = {name: Stop.of([row for row in rows if row["set"] == name]).closed["generator"] for name in SETS}
+    unsettled = {name.split(":")[0] for name, (middle, half) in found.items() if abs(middle - HALF) <= half}
+    assert unsettled == {"machine", "leaf", "waste", "malaria"}
 
 
 def stopped(**accuracies: float) -> Stop:
