@@ -150,7 +150,8 @@ def _evolved(
     lent = trial.appearance == "matched" and not methods.METHODS[trial.method].delta
     own = dataclasses.replace(trial, appearance="as-is") if lent else trial
     evolved, generator, made = _run(own, private, shared)
-    look = appearance_in(_run(lender(trial), private, shared)[0].receipts if lent else evolved.receipts)
+    giver, of_giver = _run(lender(trial), private, shared)[:2] if lent else (evolved, generator)
+    look = appearance_in(giver.receipts, of_giver.plan)
     pictures, targets = [], []
     for target, label in enumerate(private.labels):
         for each in evolved.dataset[label]:
@@ -222,6 +223,7 @@ def planned(
     method, _ = methods.resolved(trial.method, budget, scope)
     iterations = method.iterations(trial.iterations, budget, scope)
     frame = frame_digest(trial.encoder, None) if method.centre_first else None
+    look = trial.appearance or method.appearance_for(budget, scope)
     plan = PublicPlan(
         run_id=f"{trial.seed:032x}",
         run_seed=trial.seed,
@@ -238,7 +240,8 @@ def planned(
         strengths=method.schedule.over(iterations),
         pool=method.pool,
         keep=method.keep,
-        appearance=trial.appearance or method.appearance_for(budget, scope),
+        appearance=look,
+        keeps_contrast=look != "as-is",
         modality=modality or asked(),
         shots=trial.shots,
         epsilon=str(budget.epsilon),

@@ -49,6 +49,12 @@ RUNS = {
         "joined_frame": True,
     },
     "dp-means, matched": {"method": "dp-means", "appearance": "matched", **SELECTED},
+    "dp-means, matched, with contrast": {
+        "method": "dp-means",
+        "appearance": "matched",
+        "keeps_contrast": True,
+        **SELECTED,
+    },
     "dp-means, as they come": {"method": "dp-means", **SELECTED},
     "dp-means, all sums at once": {"method": "dp-means", **SELECTED, "centre_first": False},
     "dp-means without evolution": {"method": "dp-means", **SELECTED, "iterations": 0, "strengths": ()},

@@ -14,7 +14,7 @@ NOW = small_plan(method="le", iterations=0, strengths=(), prompts=(("x", "y", "z
 
 
 def test_a_run_that_goes_on_keeps_the_prompts_and_the_pace_that_it_began_with():
-    now = NOW.model_copy(update={"unseen": True})  # which earlier versions did not say
+    now = NOW.model_copy(update={"unseen": True, "keeps_contrast": True})  # earlier versions did not say so
     assert as_it_began(BEGAN, now, RunSettings.of(SAID)) == BEGAN
 
 

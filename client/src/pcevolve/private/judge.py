@@ -6,7 +6,7 @@ It lets a selector measure candidates with the private data, and lets the budget
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 from safetensors.numpy import load, save
@@ -86,7 +86,7 @@ class PrivateJudge:
             released = released_appearance(
                 views.appearances, views.data.unit_of, expected, prior, event, plan.relation, self.noise
             )
-            return Paid((), values=astuple(released))
+            return Paid((), values=released.numbers)
 
         return self.account.pay(query, (event,), draw)
 

@@ -101,6 +101,8 @@ class PlanFields(BaseModel):
     appearance: settings.Appearance = "as-is"
     # Absent in plans of earlier versions.
     centre_first: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    # Absent in plans of earlier versions, in whose released appearance images could become flat, and without one.
+    keeps_contrast: Annotated[bool, Field(exclude_if=operator.not_)] = False
     threshold: settings.Threshold = 0.0
     # Absent in plans of earlier versions, and where they are nothing but usual.
     threshold_end: Annotated[settings.ThresholdEnd | None, Field(exclude_if=_absent)] = None

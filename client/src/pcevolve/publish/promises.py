@@ -88,7 +88,7 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         + asked
         + _added(plan)
         + _sizes(plan)
-        + _appearance(plan, appearance_in(receipts))
+        + _appearance(plan, appearance_in(receipts, plan))
     )
     return spoken(made, plan.modality.kind)
 

@@ -51,6 +51,7 @@ def resolved_plan(
     settings, method = components.settings, components.method
     asking = of_kind(components.dialect.makes).asking
     initial = settings.initial or settings.candidates * method.initial
+    look = settings.appearance or _appearance(components)
     frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
     shared = {*PublicPlan.model_fields} & {*RunSettings.model_fields}
     values = settings.model_dump(include=shared, exclude_none=True) | {
@@ -68,7 +69,8 @@ def resolved_plan(
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates, settings.shots),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
-        "appearance": settings.appearance or _appearance(components),
+        "appearance": look,
+        "keeps_contrast": look != "as-is",
         **_of_method(components),
         "in_turns": True,
         "prompt_template": _template(settings, asking.template(settings.unlabelled)),
@@ -114,8 +116,8 @@ def _of_method(components: Components) -> dict[str, object]:
 def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
     """Let a run go on with what it began with where the user said nothing, and an earlier version chose otherwise.
 
-    That is how many images it asks for at once, the grammar's prompts, whether it says that nothing is looked at, and a
-    library's licence.
+    That is how many images it asks for at once, the grammar's prompts, whether it says that nothing is looked at, how
+    images are given an appearance, and a library's licence.
 
     Args:
         begun: The plan on record; None for a run that begins.
@@ -127,7 +129,8 @@ def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSetting
     kept: dict[str, object] = {} if settings.at_once is not None else {"at_once": begun.at_once}
     kept |= {} if settings.prompts is not None else {"prompts": begun.prompts}
     kept |= {} if settings.licence != UNKNOWN_LICENCE else {"licence": begun.licence}
-    return plan.model_copy(update=kept | {"unseen": begun.unseen})
+    kept |= {"unseen": begun.unseen, "keeps_contrast": begun.keeps_contrast}
+    return plan.model_copy(update=kept)
 
 
 def _wordings(settings: RunSettings, method: Method, initial: int) -> int:

@@ -45,7 +45,7 @@ def renditions_of(plan: PublicPlan, appearance: Receipt | None) -> tuple[Renditi
     """
     if appearance is None:
         return (None,)
-    released = Appearance.released(appearance.values)
+    released = Appearance.released(appearance.values, plan)
     return (None, released) if plan.appearance == "auto" else (released,)
 
 

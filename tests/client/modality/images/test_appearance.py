@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,8 +15,14 @@ from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, appe
 from pcevolve.public.release import Receipt
 from pcevolve_shared import images
 from support.examples import examples
+from support.runs import small_plan
 
 angles = st.floats(0, 1)
+SOFTENED = 0.5
+"""Of a stroke's contrast, what the widest blur leaves."""
+
+
+PLAN, OLD = small_plan(keeps_contrast=True), small_plan()
 
 
 def drawn(ground: int, ink: int, blur: float = 0.0, tint: int = 0, side: int = 64) -> Image.Image:
@@ -75,9 +83,55 @@ def test_colour_goes_and_edges_soften_but_never_the_other_way():
     assert Appearance.of(sharp.given_to(drawn(50, 250, blur=2))).sharpness <= plain.sharpness + 0.02
 
 
-def test_light_on_dark_stays_light_on_dark():
-    looked = np.asarray(Appearance.of(drawn(255, 0)).given_to(drawn(0, 255)), dtype=int)
-    assert looked[32, 32, 0] >= looked[0, 0, 0]
+def contrast(image: Image.Image) -> int:
+    """Levels between ink and ground, below 0 for dark on light."""
+    levels = np.asarray(image, dtype=int)[:, :, 0]
+    return int(levels[32, 32] - levels[0, 0])
+
+
+def test_light_on_dark_stays_light_on_dark_where_there_is_room_for_it():
+    assert contrast(Appearance.of(drawn(150, 0)).given_to(drawn(0, 200))) >= 100
+
+
+def test_where_nothing_is_darker_an_image_is_turned_round():
+    """A candidate that came dark on light, where private images are light on black: it used to become all black."""
+    wanted = Appearance.of(drawn(0, 255))
+    assert contrast(wanted.given_to(drawn(255, 0))) > 240
+    assert contrast(replace(wanted, keeps_contrast=False).given_to(drawn(255, 0))) == 0
+
+
+def test_turning_an_image_round_leaves_its_colours():
+    leaf = np.full((64, 64, 3), 250, dtype=np.uint8)
+    leaf[20:44, 20:44] = (60, 140, 50)
+    wanted = replace(Appearance.of(drawn(0, 200)), saturation=1.0)
+    red, green, blue = np.asarray(wanted.given_to(Image.fromarray(leaf)), dtype=int)[32, 32]
+    assert green > red > 0
+    assert green > blue > 0
+
+
+def test_a_bright_ground_that_is_turned_black_is_no_dark_colour():
+    paper = np.full((64, 64, 3), (250, 180, 60), dtype=np.uint8)
+    paper[20:44, 20:44] = 0
+    wanted = replace(Appearance.of(drawn(0, 255)), saturation=1.0)
+    assert np.asarray(wanted.given_to(Image.fromarray(paper)), dtype=int)[0, 0].max() <= 1
+
+
+def test_a_released_appearance_without_contrast_takes_no_more_than_three_quarters_of_it():
+    """Where some private images are light on dark and others are not, their mean has next to none."""
+    grey = Appearance.of(drawn(128, 128))
+    wanted = replace(grey, ink=grey.ink + 0.002, sharpness=1.0)
+    assert contrast(wanted.given_to(drawn(100, 180))) == pytest.approx(20, abs=1)
+    assert contrast(replace(wanted, keeps_contrast=False).given_to(drawn(100, 180))) <= 2
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.integers(0, 255), st.integers(0, 255), st.tuples(*[angles] * 4))
+def test_no_image_becomes_flat_in_any_appearance(ground, ink, numbers):
+    """An eighth of its contrast is left: half has room, and a quarter of that the lowest gain leaves."""
+    source = drawn(ground, ink)
+    shown = Appearance(*numbers, 0.5, 0.5).given_to(source)
+    before, after = (int(np.ptp(np.asarray(each, dtype=int).mean(axis=2))) for each in (source, shown))
+    assert after >= before / 8 * SOFTENED - 1
 
 
 @settings(max_examples=examples(50), deadline=None)
@@ -105,8 +159,9 @@ def test_the_released_appearance_is_found_among_receipts():
     numbers = (0.1, 0.9, 0.0, 0.5, 0.4, 0.6)
     one = Receipt("a" * 32, 0, (), (), "replace-one", numbers)
     two = Receipt("a" * 32, 1, (), (), "replace-one")
-    assert appearance_in([two, one]) == Appearance(*numbers)
-    assert appearance_in([two]) is None
+    assert appearance_in([two, one], PLAN) == Appearance(*numbers)
+    assert appearance_in([two, one], OLD) == Appearance(*numbers, keeps_contrast=False)
+    assert appearance_in([two], PLAN) is None
 
 
 def test_the_last_receipt_settles_whether_the_dataset_takes_it_on():
@@ -115,13 +170,18 @@ def test_the_last_receipt_settles_whether_the_dataset_takes_it_on():
         Receipt("a" * 32, t, (), (), "replace-one", values)
         for t, values in ((0, numbers), (1, MATCHED), (2, AS_IS))
     )
-    assert appearance_in([as_is, matched, first]) is None
-    assert appearance_in([matched, first]) == Appearance(*numbers)
+    assert appearance_in([as_is, matched, first], PLAN) is None
+    assert appearance_in([matched, first], PLAN) == Appearance(*numbers)
+
+
+def test_a_plan_of_an_earlier_version_is_written_as_it_was():
+    assert "keeps_contrast" not in OLD.model_dump()
+    assert PLAN.model_dump()["keeps_contrast"] is True
 
 
 def test_a_receipt_of_a_version_with_other_numbers_is_refused():
     with pytest.raises(TranscriptError, match=r"4 numbers.*begin a new run"):
-        appearance_in([Receipt("a" * 32, 0, (), (), "replace-one", (0.1, 0.9, 0.0, 0.5))])
+        appearance_in([Receipt("a" * 32, 0, (), (), "replace-one", (0.1, 0.9, 0.0, 0.5))], PLAN)
 
 
 def test_a_subject_is_moved_to_where_subjects_lie_and_nothing_else_changes():

@@ -8,7 +8,7 @@ the position instead of the class; a dataset of one appearance, and that of the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from typing import Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy.ndimage import gaussian_filter
 from pcevolve.errors import TranscriptError
 from pcevolve.modality.images.decoding import DecodedImage, picture
 from pcevolve.modality.images.position import MIDDLE, moved, position_of
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 
 FloatArray = NDArray[np.float64]
@@ -35,6 +36,8 @@ LARGEST_GAIN = 4.0
 AS_IS, MATCHED = (0.0,), (1.0,)
 """What a receipt says about the appearance in which its candidates were chosen, where the plan leaves it open."""
 LEAST_CONTRAST = 0.02
+LEAST_ROOM = 0.5
+"""Share of an image's contrast that has to be left of it in another appearance."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Appearance:
         sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
         down: Where the subject lies from top to bottom; see ``position.position_of``.
         across: Where it lies from left to right.
+        keeps_contrast: Whether an image that is given this keeps some of its contrast in any case; see ``given_to``.
     """
 
     ground: float
@@ -56,6 +60,7 @@ class Appearance:
     sharpness: float
     down: float
     across: float
+    keeps_contrast: bool = field(default=True, kw_only=True)
 
     @classmethod
     def of(cls, image: DecodedImage) -> Self:
@@ -67,8 +72,8 @@ class Appearance:
         return cls(_angle(ground), _angle(ink), saturation, sharpness, *_position(luminance, ground, ink))
 
     @classmethod
-    def released(cls, values: Sequence[float]) -> Self:
-        """The appearance in a receipt.
+    def released(cls, values: Sequence[float], plan: PublicPlan) -> Self:
+        """The appearance in a receipt of a run, to be given as its plan says.
 
         Raises:
             TranscriptError: The receipt holds another set of numbers.
@@ -78,7 +83,7 @@ class Appearance:
                 f"the run's receipt holds {len(values)} numbers of appearance, and this version reads {NUMBERS}: "
                 "read it with the version that made it, or begin a new run"
             )
-        return cls(*values)
+        return cls(*values, keeps_contrast=plan.keeps_contrast)
 
     @classmethod
     def nearest(cls, vector: FloatArray) -> Self:
@@ -88,20 +93,42 @@ class Appearance:
         )  # no negative zero
 
     @property
+    def numbers(self) -> tuple[float, ...]:
+        """The six."""
+        return astuple(self)[:NUMBERS]
+
+    @property
     def vector(self) -> FloatArray:
         """float64 ``(6,)``, each in [0, 1]."""
-        return np.array(astuple(self), dtype=np.float64)
+        return np.array(self.numbers, dtype=np.float64)
 
     def given_to(self, image: DecodedImage) -> DecodedImage:
-        """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail."""
+        """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail.
+
+        Light on dark stays light on dark. Where that would leave less than half of its contrast, because on black
+        nothing is darker, an image that keeps its contrast is turned round; its colours are not.
+        """
         pixels = self._softened(self._positioned(self._toned_down(_pixels(image))))
         ground, ink = _ground_and_ink(pixels.mean(axis=2))
-        wanted = _level(self.ink) - _level(self.ground)
-        contrast = ink - ground
-        gain = wanted / contrast if abs(contrast) > LEAST_CONTRAST else 0.0
-        gain = min(gain, LARGEST_GAIN) if gain > 0 else 1.0  # light on dark stays light on dark
-        shifted = _level(self.ground) + (pixels - ground) * gain
+        gain, onto = self._gain(ink - ground), _level(self.ground)
+        if self.keeps_contrast and not self._has_room(gain * (ink - ground)):
+            shifted = _turned(pixels, ground, onto, self._gain(ground - ink))
+        else:
+            shifted = onto + (pixels - ground) * gain
         return Image.fromarray((shifted.clip(0, 1) * 255).round().astype(np.uint8))
+
+    def _gain(self, contrast: float) -> float:
+        """What ink minus ground is multiplied by; 1 where there is no ink, or it lies on the other side."""
+        wanted = _level(self.ink) - _level(self.ground)
+        if abs(contrast) <= LEAST_CONTRAST or wanted * contrast <= 0:
+            return 1.0
+        least = 1 / LARGEST_GAIN if self.keeps_contrast else 0.0
+        return min(max(wanted / contrast, least), LARGEST_GAIN)
+
+    def _has_room(self, contrast: float) -> bool:
+        """Whether enough of a contrast fits between the ground that is asked for and the end of the scale."""
+        ground = _level(self.ground)
+        return (1 - ground if contrast > 0 else ground) >= LEAST_ROOM * abs(contrast)
 
     def _toned_down(self, pixels: FloatArray) -> FloatArray:
         grey = pixels.mean(axis=2, keepdims=True)
@@ -136,12 +163,12 @@ def is_released(values: Sequence[float]) -> bool:
     return len(values) == NUMBERS and spelled == [repr(each) for each in values]
 
 
-def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
+def appearance_in(receipts: Iterable[Receipt], plan: PublicPlan) -> Appearance | None:
     """The appearance that the dataset is given: what a run's receipts released, unless the last of them says as-is."""
     in_order = sorted(receipts, key=lambda each: each.iteration)
     if not in_order or in_order[0].iteration or in_order[-1].values == AS_IS:
         return None
-    return Appearance.released(in_order[0].values)
+    return Appearance.released(in_order[0].values, plan)
 
 
 def developed(data: bytes, wanted: Appearance | None) -> DecodedImage | None:
@@ -152,6 +179,13 @@ def developed(data: bytes, wanted: Appearance | None) -> DecodedImage | None:
 
 def _pixels(image: DecodedImage) -> FloatArray:
     return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
+
+
+def _turned(pixels: FloatArray, ground: float, onto: float, gain: float) -> FloatArray:
+    """Light and dark change places, and the ground comes to lie at ``onto``; hues stay, and what darkens loses colour."""
+    luminance = pixels.mean(axis=2, keepdims=True)
+    shown = (onto - (luminance - ground) * gain).clip(0, 1)
+    return np.asarray(shown + (pixels - luminance) * np.minimum(shown / np.maximum(luminance, 1e-6), 1.0))
 
 
 def _angle(level: float) -> float:
