@@ -182,7 +182,7 @@ def _pixels(image: DecodedImage) -> FloatArray:
 
 
 def _turned(pixels: FloatArray, ground: float, onto: float, gain: float) -> FloatArray:
-    """Light and dark change places, and the ground comes to lie at ``onto``; hues stay, and what darkens loses colour."""
+    """Light and dark change places, the ground lies at ``onto``; hues stay, and what darkens loses colour."""
     luminance = pixels.mean(axis=2, keepdims=True)
     shown = (onto - (luminance - ground) * gain).clip(0, 1)
     return np.asarray(shown + (pixels - luminance) * np.minimum(shown / np.maximum(luminance, 1e-6), 1.0))
