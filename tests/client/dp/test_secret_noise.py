@@ -26,6 +26,8 @@ BOUNDS = (10 * PRIOR, 10 * PRIOR, 50 * PRIOR)
 BUDGETS = [secret_budget(PRIOR, bound) for bound in BOUNDS]
 SHARED = 2.4873
 """σ of all three secrets together at a sampling rate of 0.1 over ten rounds."""
+GRID = 1e-5
+"""Of a bound, how far the grid of losses may move it; 6e-7 at most in 1,500 pairs of nearly equal rates."""
 DRAWS = 4_000_000 if is_nightly() else 200_000
 
 
@@ -169,8 +171,9 @@ def test_success_is_what_dp_accounting_s_privacy_loss_distribution_says(of, roun
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=5), st.data())
 def test_who_is_sampled_more_often_is_guessed_more_often(of, data):
+    """Up to the grid of losses: each is a bound from above, and rates that differ by a rounding have other grids."""
     less = tuple(data.draw(st.floats(0.0, each)) for each in of)
-    assert Sampled(less, 2, 2.0).success(PRIOR) <= Sampled(tuple(of), 2, 2.0).success(PRIOR) * (1 + 1e-9)
+    assert Sampled(less, 2, 2.0).success(PRIOR) <= Sampled(tuple(of), 2, 2.0).success(PRIOR) * (1 + GRID)
 
 
 def test_a_secret_is_covered_by_one_whose_records_are_all_sampled_as_often():
