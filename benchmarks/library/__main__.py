@@ -4,7 +4,7 @@
 
 Each trial is a whole run of the client's own loop, judge, ledger and selectors on the server's own library; HTTP alone
 is left out, and noise is seeded, so that a trial can be repeated. Classes are called "type 1", "type 2": private images
-alone tell them apart. Judges are linear heads on a MobileNet and a SqueezeNet, and for some contenders and seeds
+alone tell them apart. Judges are linear heads on a MobileNet and a SqueezeNet, and for some contenders
 a network from scratch; the private data lie where ``PCEVOLVE_BENCH_DATA`` says. It continues where it was cut
 off, and writes docs/results/library.{md,json}.
 """
@@ -60,7 +60,7 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--pixel-seeds", type=int, default=3, help="of them, those that the CNN judges too")
+    parser.add_argument("--pixel-seeds", type=int, default=10, help="of them, those that the CNN judges too")
     parser.add_argument("--sets", nargs="+", choices=KINDS, default=KINDS, help="default: all")
     parser.add_argument(
         "--contenders", nargs="+", choices=BY_NAME, default=list(BY_NAME), help="default: all"
