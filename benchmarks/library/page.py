@@ -42,7 +42,7 @@ Runs are of the client's own loop, judge and ledger on the server's library, in 
 noise. Of the blood smear and the chest X-ray, `dp-means`, `t2i` and the shots were measured over HTTP instead, with
 noise from the system and on all held-out images (`over_http` in the rows); they are in no pair below.
 """
-PIXELS = ", and a network from scratch on fewer seeds"
+PIXELS = ", and of some rows a network from scratch"
 ROUNDS = ((ONE_ROUND, SELECT_5), (THREE_ROUNDS, SELECT_7))
 PAIRS = (("as-is, 4 N", DEFAULT), (SELECT_7, "as-is, 4 N"), *ROUNDS)
 
