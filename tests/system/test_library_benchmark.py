@@ -96,5 +96,5 @@ def test_a_page_has_no_empty_columns_no_sets_without_rows_and_names_no_judge_tha
     assert "from scratch" not in page(rows)
     seen = page([*rows, row(THREE_ROUNDS, 1, "cnn")])
     assert "| CNN (seeds) |\n" in seen
-    assert "from scratch on fewer seeds" in seen
+    assert "of some rows a network from scratch" in seen
     assert "In pairs" not in page(rows[:2])
