@@ -51,7 +51,6 @@ def resolved_plan(
     settings, method = components.settings, components.method
     asking = of_kind(components.dialect.makes).asking
     initial = settings.initial or settings.candidates * method.initial
-    look = settings.appearance or _appearance(components)
     frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
     shared = {*PublicPlan.model_fields} & {*RunSettings.model_fields}
     values = settings.model_dump(include=shared, exclude_none=True) | {
@@ -69,8 +68,7 @@ def resolved_plan(
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates, settings.shots),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
-        "appearance": look,
-        "keeps_contrast": look != "as-is",
+        **_look(components),
         **_of_method(components),
         "in_turns": True,
         "prompt_template": _template(settings, asking.template(settings.unlabelled)),
@@ -243,6 +241,12 @@ def _strengths(components: Components, own: Schedule, advice: Advice | None) -> 
     if settings.vary_by == "prompt" or components.method.captions:
         return ()
     return settings.strengths or _schedule(settings, own, advice).over(components.iterations)
+
+
+def _look(components: Components) -> dict[str, object]:
+    """In which appearance images are chosen and released, as a plan says it."""
+    mode = components.settings.appearance or _appearance(components)
+    return {"appearance": mode, "keeps_contrast": mode != "as-is"}
 
 
 def _appearance(components: Components) -> AppearanceMode:
