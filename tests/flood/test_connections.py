@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -160,6 +162,97 @@ def test_another_machines_name_is_refused_where_there_is_no_key(keyless: LightSe
 )
 def test_this_machines_names_and_configured_ones_are_served_without_a_key(keyless: LightServer, host):
     assert keyless.ask("GET", wire.MODELS, Host=host)[0] == 200
+
+
+FOREIGN = [
+    {"Origin": "https://attacker.example"},
+    {"Origin": "http://localhost:3000"},
+    {"Origin": "http://127.0.0.1:8000"},  # the same machine by another name
+    {"Origin": "http://localhost"},
+    {"Origin": "http://localhost:8000.attacker.example"},
+    {"Origin": "null"},
+    {"Origin": ""},
+    {"Origin": "file://"},
+    {"Origin": "chrome-extension://localhost:8000"},
+    {"Sec_Fetch_Site": "cross-site"},
+    {"Sec_Fetch_Site": "same-site"},
+    {"Sec_Fetch_Site": "Cross-Site "},
+    {"Sec_Fetch_Site": ""},
+    {"Sec_Fetch_Site": "same-origin", "Origin": "https://attacker.example"},
+    {"Sec_Fetch_Site": "cross-site", "Origin": "http://localhost:8000"},
+]
+ASKS = [
+    (wire.OPENAI_EDITS, "multipart/form-data; boundary=b"),
+    (wire.TEXT_TO_IMAGE, "text/plain"),
+    (wire.CHAT, "application/x-www-form-urlencoded"),
+    (wire.IMAGE_TO_IMAGE, "application/json"),
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN, ids=str)
+def test_a_page_of_another_origin_has_nothing_made_where_there_is_no_key(keyless: LightServer, headers):
+    asks = [("POST", path, b'{"prompt": "a"}', {"Content_Type": kind}) for path, kind in ASKS]
+    asks += [(method, wire.TEXT_TO_IMAGE, None, {}) for method in ("OPTIONS", "GET")]
+    asks += [("GET", path, None, {}) for path in (wire.METRICS, f"{wire.LINKS}/x", wire.HEALTH, wire.MODELS)]
+    for method, path, body, more in asks:
+        status, answer = keyless.ask(method, path, body, Host="localhost:8000", **more, **headers)
+        error = json.loads(answer)["error"]
+        assert (status, error["code"], error["type"]) == (403, "origin_not_allowed", "invalid_request_error")
+        assert "API key" in error["message"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Host": "LocalHost:8000", "Origin": "http://localhost:8000", "Sec_Fetch_Site": "same-origin"},
+        {"Host": "images.example", "Origin": "https://images.example"},
+        {"Host": "[::1]:8000", "Origin": "http://[::1]:8000"},
+        {"Sec_Fetch_Site": "none"},
+    ],
+    ids=str,
+)
+def test_programs_and_the_server_s_own_pages_are_served_without_a_key(keyless: LightServer, headers):
+    asked = b'{"prompt": "a", "width": 64, "height": 64, "steps": 1}'
+    assert keyless.ask("GET", "/docs", **headers)[0] == 200
+    assert (
+        keyless.ask("POST", wire.TEXT_TO_IMAGE, asked, Content_Type="application/json", **headers)[0] == 200
+    )
+
+
+def test_no_page_of_another_origin_is_told_that_it_may_read_an_answer(keyless: LightServer):
+    with keyless.connect() as connection:
+        connection.sendall(
+            b"OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: https://attacker.example\r\n"
+            b"Access-Control-Request-Method: GET\r\nConnection: close\r\n\r\n"
+        )
+        status, headers, _ = answer(connection)
+    assert status == 403
+    assert not [name for name in headers if name.startswith("access-control")]
+
+
+def test_with_a_key_a_page_of_any_origin_is_served(locked: LightServer):
+    foreign = {"Origin": "https://app.example", "Sec_Fetch_Site": "cross-site"}
+    assert locked.ask("GET", wire.MODELS, Authorization=f"Bearer {KEY}", **foreign)[0] == 200
+    assert locked.ask("GET", wire.MODELS, **foreign)[0] == 401
+
+
+def test_thousands_of_connections_at_once_leave_the_server_file_descriptors(tmp_path: Path):
+    """Connections that wait are accepted before any of them is counted."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with running(tmp_path, header_seconds=2) as server, contextlib.ExitStack() as stack:
+        assert server.process is not None
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (1024, 1024))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        server.process.send_signal(signal.SIGSTOP)  # for as long, a busy event loop does not accept
+        for _ in range(1500):
+            crowd = stack.enter_context(socket.socket())
+            crowd.setblocking(False)
+            crowd.connect_ex(("127.0.0.1", server.port))
+        server.process.send_signal(signal.SIGCONT)
+        waited(lambda: _answers(server), MOST_SECONDS)
+        assert '"level": "error"' not in server.log.read_text()
 
 
 def test_with_a_key_a_server_has_any_name(locked: LightServer):

@@ -27,8 +27,8 @@ from pcevolve_server.links import Links
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.middleware import (
     Authenticated,
-    HostChecked,
     Observed,
+    WithoutKey,
     error_response,
     host_name,
     request_id_of,
@@ -92,10 +92,10 @@ def create_app(
 
 
 def _callers(settings: Settings) -> list[Middleware]:
-    """Who is let in: with a key, those who know it; without one, those who asked for this machine by its name."""
+    """Who is let in: with a key, those who know it; without one, this machine's own programs and pages."""
     if settings.keys:
         return [Middleware(Authenticated, keys=settings.keys)]
-    return [Middleware(HostChecked, allowed=frozenset(map(host_name, settings.allowed_hosts)))]
+    return [Middleware(WithoutKey, allowed=frozenset(map(host_name, settings.allowed_hosts)))]
 
 
 async def _on_error(request: Request, error: Any) -> Response:  # noqa: ANN401 - the framework's signature

@@ -10,6 +10,7 @@
         ├── InvalidRequestError    422  the caller can mend it
         │   └── ContentRejectedError   the safety checker refused every try
         ├── AuthenticationError    401
+        ├── OriginError            403  a page of another origin asks, and there is no key
         ├── NotFoundError          404  no such route, model or adapter
         ├── MethodError            405
         ├── TooSlowError           408  the body did not arrive in time
@@ -87,6 +88,12 @@ class AuthenticationError(RequestError):
     """The key is missing or wrong."""
 
     status, type, default_code = 401, "authentication_error", "invalid_api_key"
+
+
+class OriginError(RequestError):
+    """A page of another origin has a browser ask a server that wants no key."""
+
+    status, type, default_code = 403, "invalid_request_error", "origin_not_allowed"
 
 
 class NotFoundError(RequestError):

@@ -17,11 +17,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pcevolve_server.errors import AuthenticationError, HostError, RequestError
+from pcevolve_server.errors import AuthenticationError, HostError, OriginError, RequestError
 from pcevolve_server.keys import Key
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import is_loopback
 from pcevolve_shared import limits, wire
+from pcevolve_shared.browsers import is_foreign
 
 logger = logging.getLogger(__name__)
 
@@ -165,25 +166,37 @@ class Authenticated:
 
 
 @dataclass(frozen=True)
-class HostChecked:
-    """Answers only those who asked for this machine by a name of its own.
+class WithoutKey:
+    """Serves whoever is on this machine, and no page of somebody else's that a browser here has open.
 
-    A page on the web can point its own name at 127.0.0.1 (DNS rebinding) and have a browser here read a server that
-    asks for no key; the Host header then still holds the page's name.
+    Such a page can have the browser post a form to 127.0.0.1, which costs the model's time although the page cannot
+    read the answer. Or it points its own name at 127.0.0.1 (DNS rebinding) and reads it; the Host header then still
+    holds the page's name.
     """
 
     app: ASGIApp
     allowed: frozenset[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the app serve a request to a known host name; refuse others."""
-        if scope["type"] != "http" or self._admits(Headers(scope=scope).get("Host")):
+        """Let the app serve a request to a known host name from no page or one of its own; refuse others."""
+        error = self._refusal(Headers(scope=scope)) if scope["type"] == "http" else None
+        if error is None:
             await self.app(scope, receive, send)
             return
-        error = HostError(
-            "the Host header names neither this machine nor an --allowed-host, and there is no API key"
-        )
         await error_response(scope["state"]["request_id"], error)(scope, receive, send)
+
+    def _refusal(self, headers: Headers) -> RequestError | None:
+        host = headers.get("Host")
+        if not self._admits(host):
+            return HostError(
+                "the Host header names neither this machine nor an --allowed-host, and there is no API key"
+            )
+        if is_foreign(host, headers.get("Origin"), headers.get("Sec-Fetch-Site")):
+            return OriginError(
+                "a page of another origin may not use a server without an API key: start the server with one and"
+                " send it as 'Authorization: Bearer KEY'"
+            )
+        return None
 
     def _admits(self, host: str | None) -> bool:
         # HTTP/1.0 need not send one, and browsers do not speak HTTP/1.0.

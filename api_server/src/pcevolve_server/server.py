@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 128
+"""Connections that wait to be accepted; asyncio accepts so many at once, before any is counted."""
 
 
 class _Process:
@@ -89,6 +90,7 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
             log_config=None,
             access_log=False,
             server_header=False,
+            backlog=_BACKLOG,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=settings.shutdown_seconds,
         ),

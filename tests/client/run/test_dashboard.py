@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -90,14 +92,116 @@ def test_the_answer_may_not_be_kept_framed_or_sniffed(address: str):
     assert headers["Server"].strip() == "pcevolve"
 
 
-def test_it_listens_on_this_machine_alone(run: Path, monkeypatch: pytest.MonkeyPatch):
-    asked = []
-    real = live.ThreadingHTTPServer
-    monkeypatch.setattr(
-        live, "ThreadingHTTPServer", lambda where, how: asked.append(where) or real(where, how)
-    )
-    with served(run):
-        assert [host for host, _ in asked] == ["127.0.0.1"]
+def test_it_listens_on_this_machine_alone(address: str):
+    port = httpx.URL(address).port
+    with socket.create_connection(("127.0.0.1", port)):
+        pass
+    with pytest.raises(ConnectionRefusedError):  # whoever listens on all addresses listens on this one too
+        socket.create_connection(("127.0.0.2", port))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "same-origin", "Origin": "https://attacker.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:8888"},
+        {"Origin": "http://127.0.0.1"},
+    ],
+    ids=str,
+)
+def test_a_page_of_another_origin_is_refused_although_it_knows_the_address(address: str, headers: dict):
+    answer = httpx.get(address, headers=headers)
+    assert (answer.status_code, answer.content) == (403, b"")
+
+
+def test_its_own_page_and_a_person_who_types_the_address_are_served(address: str):
+    own = str(httpx.URL(address).copy_with(path="")).rstrip("/")
+    for headers in ({"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin", "Origin": own}):
+        assert httpx.get(address, headers=headers).status_code == 200
+
+
+def rest(connection: socket.socket) -> bytes:
+    """What comes until the end; nothing more once the connection is reset."""
+    received = b""
+    with suppress(ConnectionResetError):
+        while part := connection.recv(65536):
+            received += part
+    return received
+
+
+def test_a_head_that_comes_by_bytes_has_ten_seconds(address: str):
+    begun = time.monotonic()
+    with connected(address) as connection, suppress(ConnectionError):
+        connection.settimeout(0.5)
+        while time.monotonic() < begun + 30:
+            connection.sendall(b"x")
+            with suppress(TimeoutError):
+                if connection.recv(1) == b"":
+                    break
+    assert 9.5 < time.monotonic() - begun < 12
+
+
+@pytest.mark.parametrize(("length", "status"), [(16_000, b"200"), (17_000, b"")])
+def test_a_head_has_at_most_16_kib(address: str, length: int, status: bytes):
+    head = request(address)[:-2] + b"X-Long: "
+    with connected(address) as connection:
+        connection.sendall(head + b"x" * (length - len(head) - 4) + b"\r\n\r\n")
+        assert rest(connection)[9:12] == status
+
+
+def test_one_connection_too_many_takes_the_place_of_the_oldest_that_asks_for_nothing(address: str):
+    with ExitStack() as stack:
+        idle = [stack.enter_context(connected(address)) for _ in range(128)]
+        stack.enter_context(connected(address))
+        assert rest(idle[0]) == b""
+        idle[1].settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            idle[1].recv(1)
+        assert httpx.get(address).status_code == 200
+        assert rest(idle[1]) == b""
+
+
+def test_who_asked_is_answered_however_many_come_after(run: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "rendered_live", lambda *_: bytes(16 * 2**20))
+    with served(run) as (address, _), ExitStack() as stack:
+        slow = stack.enter_context(connected(address))
+        slow.sendall(request(address))
+        received = slow.recv(1)
+        for _ in range(300):
+            stack.enter_context(connected(address))
+        assert len(received + rest(slow)) > 16 * 2**20
+
+
+def test_who_takes_nothing_of_an_answer_is_cut_off(run: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "rendered_live", lambda *_: bytes(16 * 2**20))
+    monkeypatch.setattr(live, "ANSWER_SECONDS", 0.3)
+    with served(run) as (address, _), connected(address) as slow:
+        slow.sendall(request(address))
+        time.sleep(1)
+        assert len(rest(slow)) < 16 * 2**20
+
+
+def test_the_end_of_a_run_waits_for_no_connection(run: Path):
+    with ExitStack() as stack:
+        with served(run) as (address, _):
+            open_ones = [stack.enter_context(connected(address)) for _ in range(20)]
+            open_ones[0].sendall(b"GET ")
+            time.sleep(0.1)
+            begun = time.monotonic()
+        assert time.monotonic() - begun < 1
+        assert [rest(each) for each in open_ones] == [b""] * 20
+
+
+def connected(address: str) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", httpx.URL(address).port), timeout=20)
+
+
+def request(address: str) -> bytes:
+    url = httpx.URL(address)
+    return f"GET {url.path} HTTP/1.1\r\nHost: {url.netloc.decode()}\r\n\r\n".encode()
 
 
 def test_the_page_fetches_nothing_from_elsewhere(run: Path):
