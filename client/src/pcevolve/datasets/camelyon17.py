@@ -7,15 +7,19 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
 from pcevolve.datasets.items import Dataset, Item, Split, require
 from pcevolve.errors import DataError
+from pcevolve_shared.reading import open_file
 
 LABELS = {"0": "no tumor", "1": "breast cancer with a tumor tissue"}
 LAYOUT = "metadata.csv and patches/patient_PPP_node_N/patch_patient_PPP_node_N_x_X_y_Y.png"
 COLUMNS = {"patient", "node", "x_coord", "y_coord", "tumor", "center", "split"}
+MOST_BYTES = 1_000_000_000
+"""Of the table; its own has 30 MB."""
 TEST_CENTER, VALIDATION_CENTER = "2", "1"
 
 
@@ -26,8 +30,8 @@ def items(root: Path) -> list[Item]:
         DataError: A file or a column is missing.
     """
     table = require(root / "metadata.csv", LAYOUT)
-    with table.open(newline="") as file:
-        rows = csv.DictReader(file)
+    with open_file(table, MOST_BYTES) as file:
+        rows = csv.DictReader(io.TextIOWrapper(file, "utf-8", newline=""))
         if missing := COLUMNS - set(rows.fieldnames or ()):
             raise DataError(f"{table} has no column {', '.join(sorted(missing))}: it is not that of WILDS")
         return list(_used(root, rows))

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.datasets.items import Dataset, Item, Split, require
-from pcevolve.datasets.pickles import read_arrays
+from pcevolve.datasets.pickles import MOST_BYTES, read_arrays
 from pcevolve.errors import DataError
 from pcevolve.modality.images.arrays import png
+from pcevolve_shared.reading import read_file
 
 SIDE = 32
 RECORD = 1 + 3 * SIDE * SIDE
@@ -41,7 +42,7 @@ def items(root: Path) -> list[Item]:
 
 def _records(path: Path) -> NDArray[np.uint8]:
     """Labels and pixels of the binary version, uint8 ``(images, 1 + 3072)``."""
-    data = np.fromfile(require(path, LAYOUT), dtype=np.uint8)
+    data = np.frombuffer(read_file(require(path, LAYOUT), MOST_BYTES), dtype=np.uint8)
     if not len(data) or len(data) % RECORD:
         raise DataError(f"{path} is not of whole records of {RECORD} bytes: {LAYOUT}")
     return data.reshape(-1, RECORD)
@@ -50,13 +51,10 @@ def _records(path: Path) -> NDArray[np.uint8]:
 def _unpickled(path: Path) -> NDArray[np.uint8]:
     """The same of the Python version, of which nothing but arrays is read."""
     found = read_arrays(require(path, LAYOUT))
-    try:
-        labels = np.asarray(found["labels"], dtype=np.uint8).reshape(-1, 1)
-        return np.concatenate(
-            [labels, np.asarray(found["data"], dtype=np.uint8).reshape(len(labels), -1)], axis=1
-        )
-    except (KeyError, ValueError, TypeError) as error:
-        raise DataError(f"{path} has no data and labels as CIFAR-10 has them ({error})") from None
+    labels, data = found.get("labels"), found.get("data")
+    if labels is None or data is None or data.dtype != np.uint8 or data.shape != (len(labels), RECORD - 1):
+        raise DataError(f"{path} has no data and labels as CIFAR-10 has them")
+    return np.concatenate([labels.clip(0, 255).astype(np.uint8).reshape(-1, 1), data], axis=1)
 
 
 def _items(path: Path, records: NDArray[np.uint8], split: Split) -> Iterator[Item]:

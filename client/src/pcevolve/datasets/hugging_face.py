@@ -6,7 +6,7 @@ several. An image is a struct of bytes and path.
 
 from __future__ import annotations
 
-import json
+import struct
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,13 @@ from typing import Any
 from pcevolve.datasets.items import Dataset, Item, Split, require
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.kinds import SUFFIXES
+from pcevolve_shared.reading import open_file, parse_json, read_file
 
 LAYOUT = "what Dataset.save_to_disk or DatasetDict.save_to_disk writes, with a column of images and one of class labels"
+MOST_BYTES = 16 * 2**20
+"""Of a description."""
+MOST_FILE_BYTES = 2**36
+"""Of a file of images; nothing of it is unpacked."""
 SPLITS: Mapping[Split, tuple[str, ...]] = {"train": ("train",), "test": ("test", "validation")}
 
 
@@ -36,7 +41,9 @@ def items(root: Path) -> list[Item]:
 
 
 def _of_folder(folder: Path, split: Split) -> Iterator[Item]:
-    described = json.loads(require(folder / "dataset_info.json", LAYOUT).read_text()).get("features", {})
+    described = parse_json(read_file(require(folder / "dataset_info.json", LAYOUT), MOST_BYTES)).get(
+        "features", {}
+    )
     image = _column(folder, described, "Image")
     label = _column(folder, described, "ClassLabel")
     names = described[label]["names"]
@@ -67,9 +74,46 @@ def _rows(folder: Path, *columns: str) -> Iterator[dict[str, Any]]:
     if not files:
         raise DataError(f"{folder} has no .arrow files: {LAYOUT}")
     for path in files:
-        with arrow.memory_map(str(path)) as source:
-            for batch in arrow.ipc.open_stream(source):
-                yield from batch.select(list(columns)).to_pylist()
+        try:
+            open_file(path, MOST_FILE_BYTES).close()
+            with arrow.memory_map(str(path)) as source:
+                for batch in _batches(arrow.ipc, source):
+                    rows = batch.select(list(columns))
+                    rows.validate(full=True)
+                    yield from rows.to_pylist()
+        except (arrow.ArrowException, OSError, KeyError, struct.error) as error:
+            raise DataError(f"{path} is no file of {LAYOUT}: {str(error)[:200]}") from None
+
+
+def _batches(ipc: Any, source: Any) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
+    """Batches of a stream whose buffers lie in the file as they are, so that they cannot be larger than it.
+
+    Raises:
+        OSError: A batch is compressed, which ``save_to_disk`` never does, or not of plain columns.
+    """
+    messages = ipc.MessageReader.open_stream(source)
+    schema = ipc.read_schema(messages.read_next_message())
+    for message in messages:
+        if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
+            raise OSError("it is compressed, or its columns refer to dictionaries")
+        yield ipc.read_record_batch(message, schema)
+
+
+def _is_compressed(metadata: bytes) -> bool:
+    """Whether the head of a batch has the field for compression (Arrow's Message.fbs and FlatBuffers' layout)."""
+
+    def field(table: int, number: int) -> int:
+        """Where a table's field lies; 0 for one that is left out."""
+        slots = table - struct.unpack_from("<i", metadata, table)[0]
+        (length,) = struct.unpack_from("<H", metadata, slots)
+        slot = 4 + 2 * number
+        (offset,) = struct.unpack_from("<H", metadata, slots + slot) if slot < length else (0,)
+        return table + offset if offset else 0
+
+    (message,) = struct.unpack_from("<I", metadata)
+    head = field(message, 2)
+    batch = head + struct.unpack_from("<I", metadata, head)[0]
+    return field(batch, 3) != 0
 
 
 DATASET = Dataset(

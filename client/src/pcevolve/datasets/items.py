@@ -81,6 +81,11 @@ def require(path: Path, wanted: str) -> Path:
     return path
 
 
+def most_unpacked(path: Path) -> int:
+    """Bytes that one array of a packed file may have: images of these datasets are packed to a quarter."""
+    return max(64 * 2**20, 100 * path.stat().st_size)
+
+
 def array_items(split: Split, images: NDArray[np.uint8], labels: NDArray[np.integer]) -> Iterator[Item]:
     """Images of an array, in classes called ``class 0`` and so on; a PNG is made when one is wanted.
 

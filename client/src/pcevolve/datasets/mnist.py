@@ -5,18 +5,22 @@ from __future__ import annotations
 import gzip
 import math
 import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.datasets.items import Dataset, Item, Split, array_items, require
+from pcevolve.datasets.items import Dataset, Item, Split, array_items, most_unpacked, require
 from pcevolve.errors import DataError
+from pcevolve_shared.reading import open_file
 
 PREFIXES: dict[Split, str] = {"train": "train", "test": "t10k"}
 BYTES = 0x08
 """The format's code of unsigned bytes."""
+MOST_BYTES = 2**30
+"""Of a file; the largest of EMNIST has half of it."""
 LAYOUT = "train-images-idx3-ubyte, train-labels-idx1-ubyte and the two of t10k, with .gz or without"
 
 
@@ -44,18 +48,19 @@ def _array(root: Path, name: str, dimensions: int) -> NDArray[np.uint8]:
         DataError: The file is missing, damaged or of something else.
     """
     path = next((root / each for each in (name, f"{name}.gz") if (root / each).exists()), root / name)
-    try:
-        data = (
-            gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else require(path, LAYOUT).read_bytes()
-        )
-        kind = struct.unpack_from(">HBB", data)
-        shape = struct.unpack_from(f">{dimensions}I", data, 4)
-    except (OSError, EOFError, struct.error) as error:
-        raise DataError(f"{path}: not {LAYOUT} ({error})") from None
     start = 4 + 4 * dimensions
-    if kind != (0, BYTES, dimensions) or len(data) - start != math.prod(shape):
+    try:
+        with open_file(require(path, LAYOUT), MOST_BYTES) as file:
+            unpacked = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+            head = unpacked.read(start)
+            kind, shape = struct.unpack_from(">HBB", head), struct.unpack_from(f">{dimensions}I", head, 4)
+            size = math.prod(shape)
+            data = unpacked.read(size + 1) if size <= most_unpacked(path) else b""
+    except (OSError, EOFError, struct.error, zlib.error) as error:
+        raise DataError(f"{path}: not {LAYOUT} ({error})") from None
+    if kind != (0, BYTES, dimensions) or len(data) != size:
         raise DataError(f"{path} is no whole idx file of bytes in {dimensions} dimensions")
-    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
+    return np.frombuffer(data, np.uint8).reshape(shape)
 
 
 DATASET = Dataset(

@@ -97,7 +97,7 @@ def _read(dataset: Dataset, source: Path) -> list[Item]:
         return list(dataset.read(source))
     except OSError as error:
         raise DataError(f"{error.filename or source}: {error.strerror or 'cannot be read'}") from None
-    except (LookupError, ValueError, TypeError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, MemoryError, csv.Error) as error:
         told = f"{type(error).__name__}: {str(error)[:200]}"
         raise DataError(
             f"{source} is not {dataset.name} as it was downloaded ({told}): "

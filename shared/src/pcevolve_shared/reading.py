@@ -1,0 +1,68 @@
+"""Files and JSON of anybody's, read within bounds: no pipe blocks, no file grows past its limit, no nesting crashes.
+
+What goes wrong with a file is an ``OSError`` whose ``strerror`` can be read after the file's name, and what goes wrong
+with JSON is a ``ValueError``: whoever reads files has handlers for both.
+"""
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any, BinaryIO
+
+
+def open_file(path: Path, most: int) -> BinaryIO:
+    """Open a regular file for reading.
+
+    Args:
+        path: The file; a link is followed.
+        most: Bytes that it may have now; whoever reads on bounds what it may become.
+
+    Raises:
+        OSError: It is a pipe, a device or a folder, is larger, or cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would block
+    status = os.fstat(descriptor)
+    regular = stat.S_ISREG(status.st_mode)
+    if not regular or status.st_size > most:
+        os.close(descriptor)
+        raise _too_large(path, most) if regular else OSError(errno.EINVAL, "it is no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """Return a regular file's bytes.
+
+    Args:
+        path: The file; a link is followed.
+        most: Bytes; also of a file that grows while it is read.
+
+    Raises:
+        OSError: It is a pipe, a device or a folder, is larger, or cannot be read.
+    """
+    with open_file(path, most) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise _too_large(path, most)
+    return data
+
+
+def parse_json(text: str | bytes, **hooks: Any) -> Any:  # noqa: ANN401 - any JSON, and the hooks of ``json.loads``
+    """Return the value of a JSON text, and nothing but ``ValueError`` for what is none.
+
+    Args:
+        text: Its reader bounds its length: a value may take thirty times its room.
+        hooks: See ``json.loads``.
+
+    Raises:
+        ValueError: It is not JSON, or is nested deeper than Python's stack allows.
+    """
+    try:
+        return json.loads(text, **hooks)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _too_large(path: Path, most: int) -> OSError:
+    return OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(path))
