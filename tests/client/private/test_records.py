@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import decimal
 import json
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,7 @@ from pyarrow import parquet
 from pcevolve.errors import DataError, UsageError
 from pcevolve.private.records import Records, read_records, require_records
 from pcevolve.private.tables import Columns
+from support.bounded import run_bounded
 
 ROWS = [
     {"text": "a  bird", "label": "animal", "patient": "p1"},
@@ -126,6 +130,16 @@ def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_pat
         ("t.csv", b"text,label\n\xff\xfe,a\n", "not in UTF-8"),
         ("t.jsonl", b'{"text": "x", "label": "a"}\nnonsense\n', "cannot be read behind row 1"),
         ("t.jsonl", b"[1]\n", "cannot be read"),
+        ("t.jsonl", b"[" * 200_000, "cannot be read behind row 0: it is damaged"),
+        ("t.jsonl", b'{"a":' * 200_000, "cannot be read behind row 0: it is damaged"),
+        ("t.jsonl", b'{"text": "x", "label": ' + b"9" * 5_000 + b"}", "cannot be read behind row 0"),
+        ("t.jsonl", b'{"text": "x", "label": "a", "more": "' + b"x" * 2**23 + b'"}', "cannot be read behind"),
+        ("t.csv", b'text,label\n"' + b"x\n" * 2**23, "cannot be read behind row 0"),
+        ("t.csv", b"text,label\n" + b'"a\nb",' * 2**20 + b"\n", "cannot be read behind row 0"),
+        ("t.csv", b"text,label\n" + b"a," * 2**22 + b"\n", "cannot be read behind row 0"),
+        ("t.csv", "text,label\na,b\n".encode("utf-16"), r"t\.csv is in UTF-16: save it as UTF-8"),
+        ("t.csv", "text,label\n\u00e4,b\n".encode("latin-1"), "it is not in UTF-8: save it so"),
+        ("t.csv", b"text,label\na,b\nwell, so to say,b\n", "row 2 has more cells than the first line"),
         ("t.parquet", b"PAR1 is not all", "cannot be read"),
         ("t.csv", b"text,label\n", "holds no texts"),
         ("t.xlsx", b"", "no table that can be read"),
@@ -170,3 +184,129 @@ def test_a_subsample_takes_units_of_each_class_and_leaves_the_others():
     assert set(drawn.names) | set(rest.names) == set(names)
     assert not set(drawn.names) & set(rest.names)
     assert everything.drawn(2, 5) == (drawn, rest) != everything.drawn(2, 6)
+
+
+def told(path: Path, seconds: float = 20) -> str:
+    """What is said of a table that may take half a GiB and some seconds."""
+    code = """
+from pathlib import Path
+import pyarrow.parquet
+from pcevolve.errors import ClientError
+from pcevolve.private.records import read_records
+from pcevolve.private.tables import Columns
+limit(0.5)
+try:
+    print("read", len(read_records(Path(sys.argv[1]), Columns()).texts))
+except ClientError as error:
+    print(type(error).__name__, error)
+"""
+    return run_bounded(code, path, seconds=seconds).strip()
+
+
+def repeated(rows: int, text: str) -> pa.Array:
+    """A column in which one text stands for all rows; Parquet keeps it once."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text]))
+
+
+@pytest.mark.parametrize(("rows", "text"), [(30_000_000, "x"), (3_000_000, "x"), (1_000_000, "x" * 100_000)])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_a_small_file_of_very_many_rows_is_refused_soon(tmp_path, rows, text, grouped):
+    """Found by its footer, or by what it unpacks to: reading went on for minutes."""
+    table = pa.table({"text": repeated(rows, text), "label": repeated(rows, "a")})
+    if grouped:  # plain strings for whoever reads it
+        table = table.replace_schema_metadata({})
+    parquet.write_table(table, tmp_path / "t.parquet", row_group_size=10**9, store_schema=not grouped)
+    assert (tmp_path / "t.parquet").stat().st_size < 300_000
+    said = told(tmp_path / "t.parquet")
+    assert "unpacks to more than a hundred times its size" in said or "holds more than 4,000,000" in said
+
+
+@pytest.mark.parametrize(
+    ("column", "complaint"),
+    [
+        (pa.array([["x"] * 10_000_000]), "column 'text' holds lists, records or bytes"),
+        (pa.array([{"a": "x"}]), "column 'text' holds lists, records or bytes"),
+        (pa.array(["x" * 100_000_000]), "unpacks to more than a hundred times its size"),
+        (pa.array([b"text"]), "column 'text' holds lists, records or bytes"),
+        (pa.array([decimal.Decimal("1.5")]), "column 'text' holds lists, records or bytes"),
+        (pa.array([1.5]), "row 1 has no text"),
+        (pa.array([None], pa.string()), "row 1 has no text"),
+    ],
+)
+def test_a_column_that_is_no_text_is_refused(tmp_path, column, complaint):
+    parquet.write_table(
+        pa.table({"text": column, "label": ["a"]}), tmp_path / "t.parquet", compression="zstd"
+    )
+    assert complaint in told(tmp_path / "t.parquet")
+
+
+def test_texts_that_share_beginnings_are_not_unpacked(tmp_path):
+    table = pa.table(
+        {"text": ["x" * 10_000 + str(number) for number in range(2_000)], "label": ["a"] * 2_000}
+    )
+    encoding = {"text": "DELTA_BYTE_ARRAY", "label": "PLAIN"}
+    parquet.write_table(table, tmp_path / "t.parquet", use_dictionary=False, column_encoding=encoding)
+    assert "has the encoding DELTA_BYTE_ARRAY" in told(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "none"])
+def test_usual_parquet_files_are_read_whole(tmp_path, compression):
+    rows = [
+        {"text": f"text {n} of a report {'word ' * (n % 50)}", "label": "ab"[n % 2]} for n in range(3_000)
+    ]
+    table = pa.Table.from_pylist(rows)
+    table = table.set_column(1, "label", table["label"].dictionary_encode())
+    parquet.write_table(table, tmp_path / "t.parquet", compression=compression, row_group_size=700)
+    found = read_records(tmp_path / "t.parquet", Columns())
+    assert len(found.texts) == 3_000
+    assert set(found.labels) == {"a", "b"}
+    assert found.texts[51] == "text 51 of a report word"
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
+def test_a_table_that_is_a_pipe_does_not_block(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    begun = time.monotonic()
+    with pytest.raises(DataError, match=r"is a file; give a folder"):
+        require_records(tmp_path / name, "--private ")
+    with pytest.raises(DataError, match="is a file; give a folder"):
+        read_records(tmp_path / name, Columns())
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("label", ["NaN", "null", '[["a"]]', '{"a": 1}', '" "'])
+def test_a_label_that_is_no_value_is_none(tmp_path, label):
+    (tmp_path / "t.jsonl").write_text(f'{{"text": "x", "label": "a"}}\n{{"text": "y", "label": {label}}}\n')
+    with pytest.raises(DataError, match="row 2 has no label"):
+        read_records(tmp_path / "t.jsonl", Columns())
+
+
+def test_blank_lines_and_both_kinds_of_line_ends_are_no_rows(tmp_path):
+    lines = ["", '{"text": "x", "label": "a"}', "", '{"text": "y", "label": "b"}', ""]
+    (tmp_path / "t.jsonl").write_bytes("\r\n".join(lines).encode())
+    assert read_records(tmp_path / "t.jsonl", Columns()).texts == ("x", "y")
+    (tmp_path / "t.csv").write_bytes(b"text,label\r\n\r\nx,a\r\n\r\ny,b\r\n")
+    assert read_records(tmp_path / "t.csv", Columns()).texts == ("x", "y")
+
+
+def test_of_texts_in_folders_none_is_left_out_without_a_word(tmp_path):
+    for label in "ab":
+        (tmp_path / "data" / label).mkdir(parents=True)
+        (tmp_path / "data" / label / "1.txt").write_text(f"a text of {label}")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "2.txt").write_text("a third text")
+    (tmp_path / "data" / "c").symlink_to(tmp_path / "elsewhere")
+    assert sorted(read_records(tmp_path / "data", Columns()).labels) == ["a", "b", "c"]
+    os.mkfifo(tmp_path / "data" / "a" / "3.txt")
+    (tmp_path / "data" / "a" / "4.txt").symlink_to("nowhere")
+    (tmp_path / "data" / "a" / "5.txt").write_bytes(b"")
+    (tmp_path / "data" / "b" / "round").symlink_to(tmp_path / "data")
+    with pytest.raises(DataError) as error:
+        read_records(tmp_path / "data", Columns())
+    for said in (
+        r"a/3.txt cannot be read: it is no regular file",
+        "a/4.txt cannot be read: No such file or directory",
+        "a/5.txt is empty, not in UTF-8, or of over 131,072 bytes",
+        "b/round is the same folder as another one: remove the link",
+    ):
+        assert said in str(error.value)

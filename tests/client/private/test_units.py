@@ -154,7 +154,7 @@ def test_a_missing_table_and_a_huge_one_are_refused(folder, tmp_path):
         grouped_by(path, dataset)
     with path.open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    with pytest.raises(DataError, match=r"units\.csv is larger than 100,000,000 bytes"):
+    with pytest.raises(DataError, match=r"units\.csv cannot be read: it is larger than 100,000,000 bytes"):
         grouped_by(path, dataset)
 
 

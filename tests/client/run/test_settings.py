@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.run.settings import RunSettings, default_ledger, read_toml
+from pcevolve.run.settings import RunSettings, default_ledger, key_in_file, read_toml
 
 GIVEN = {"private": "digits", "domain": "leather texture", "out": Path("runs/x")}
 
@@ -91,3 +93,30 @@ def test_a_configuration_that_is_not_toml_is_refused(tmp_path):
     (tmp_path / "x.toml").write_text("epsilon = = 3")
     with pytest.raises(UsageError, match=r"x.toml cannot be read"):
         read_toml(tmp_path / "x.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = " + "[" * 50_000, "nested too deeply"),
+        ("a = " + "{a=" * 20_000, "nested too deeply"),
+        ("a." * 30_000 + "a = 1", "nested too deeply"),
+        ("a = 'x.y'\nb." + "'c'." * 10_000 + "a = 1", "nested too deeply"),
+        ("shots = " + "9" * 100_000, "Exceeds the limit"),
+        ("# " + "x" * 200_000, "larger than 131,072 bytes"),
+    ],
+)
+def test_a_hostile_configuration_is_refused_in_a_line_and_soon(tmp_path, text, told):
+    (tmp_path / "c.toml").write_text(text)
+    begun = time.monotonic()
+    with pytest.raises(UsageError, match=told) as error:
+        read_toml(tmp_path / "c.toml")
+    assert "\n" not in str(error.value)
+    assert time.monotonic() - begun < 2
+
+
+@pytest.mark.parametrize("read", [read_toml, key_in_file])
+def test_a_pipe_in_the_place_of_a_configuration_or_key_does_not_block(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="no regular file"):
+        read(tmp_path / "pipe")

@@ -91,6 +91,10 @@ class _Counted(io.BytesIO):
 
 
 class _Unpickler(pickle._Unpickler):
+    read: Callable[[int], bytes]
+    stack: list[Any]
+    pop_mark: Callable[[], list[Any]]
+
     def __init__(self, data: bytes) -> None:
         super().__init__(_Counted(data), encoding="bytes")
         self._text_left = len(data)

@@ -1,24 +1,34 @@
 """What lies in a private folder, by name alone: which file is an image of which class, and what is passed over.
 
-No image is opened here. Of a file whose name does not say what it is, the first bytes are looked at: text beside the
-images (notes, a table of annotations) is passed over with a note, and everything else is told to be converted. A file
-that says that it is an image is never passed over, because the shots per class are part of what a run declares.
+No image is opened here. Of a file whose name does not say that it is an image, the first bytes are looked at: an
+image without a suffix is one, text beside the images (notes, a table of annotations) is passed over with a note, and
+everything else is told to be converted. A file that says that it is an image is never passed over, because the shots
+per class are part of what a run declares.
+
+All that is wrong is found in one pass, so that no fault hides another. Where folders have another layout than one per
+class (splits, patients, a folder around all), the fault says what to give instead, and the images are listed as far as
+they can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, Kind, advice, kind_of
 from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, require_folder
 from pcevolve.public.labels import SYSTEM_FILES, label_fault, label_faults
+from pcevolve_shared.reading import open_file
 
 MAX_IMAGES = 1_000_000
 """Up to which sums of shares are exact with room to spare; see ``selectors.scene.rounded_down``."""
 _NAMED = 5  # files named in one error
+_TRAINING = frozenset({"train", "training", "trainset"})
+_HELD_OUT = ("test", "testing", "testset", "val", "valid", "validation", "dev", "eval", "holdout")
+"""Names of folders of splits, in lower case; of those that are held out, the likeliest test set first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,7 +41,7 @@ class Listing:
         files: Paths of the images.
         targets: Class of each file, an index into ``labels``.
         skipped: Files that are no images and say so, in no class.
-        faults: What a run would be refused for, where the folder was only looked at.
+        faults: What a run would be refused for, where the folder was only looked at; those about its layout first.
     """
 
     root: Path
@@ -59,56 +69,162 @@ class Listing:
         )
 
 
-def listed(path: Path, label: str | None, strict: bool = True) -> Listing:
+@dataclass
+class Folders:
+    """Looks into folders, each once; what cannot be read, and links that lead back, are told in ``faults``."""
+
+    faults: list[str] = field(default_factory=list)
+    _seen: set[tuple[int, int]] = field(default_factory=set)
+
+    def visible(self, folder: Path) -> list[Path]:
+        """What lies in a folder, by name, without hidden files and those of systems (``Thumbs.db``)."""
+        try:
+            status = folder.stat()
+            entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+        except OSError as error:
+            self.faults.append(f"{folder} cannot be read: {error.strerror}")
+            return []
+        if (status.st_dev, status.st_ino) in self._seen:
+            self.faults.append(f"{folder} is the same folder as another one: remove the link")
+            return []
+        self._seen.add((status.st_dev, status.st_ino))
+        return [e for e in entries if not e.name.startswith(".") and e.name.lower() not in SYSTEM_FILES]
+
+    def files_below(self, folder: Path) -> Iterator[Path]:
+        """All files of a folder and its subfolders."""
+        for entry in self.visible(folder):
+            if _is_folder(entry):
+                yield from self.files_below(entry)
+            else:
+                yield entry
+
+
+def listed(path: Path, label: str | None, strict: bool = True, nested: bool = False) -> Listing:
     """List a private folder: all its images as one class where a label for it is given, else its class folders.
 
-    Args:
-        path: The folder.
-        label: Public name of the one class; None where subfolders are the classes.
-        strict: Refuse what a run would; else it is told in ``faults``.
-
-    Raises:
-        DataError: What is wrong, by the names of up to five files, in one line.
-    """
-    return listed_classes(path, strict) if label is None else listed_unlabelled(path, label, strict)
-
-
-def listed_classes(path: Path, strict: bool = True) -> Listing:
-    """List a folder of class folders.
-
-    Hidden files and those of systems (``Thumbs.db``) are ignored anywhere, and so are files beside the class folders
-    that are no images (a README, a manifest).
-
-    Args:
-        path: Its subfolders' names are the labels.
-        strict: Refuse what a run would; else it is told in ``faults``.
-
-    Raises:
-        DataError: What is wrong, by the names of up to five files, in one line.
-    """
-    folders = _class_folders(path)
-    found = [(file, target) for target, folder in enumerate(folders) for file in _visible(folder)]
-    return _sorted_out(path, tuple(folder.name for folder in folders), found, strict)
-
-
-def listed_unlabelled(path: Path, label: str, strict: bool = True) -> Listing:
-    """List all images of a folder and its subfolders as one class.
+    Hidden files and those of systems are ignored anywhere, and so are files beside the class folders that are no images
+    (a README, a manifest).
 
     Args:
         path: The folder.
-        label: Public name of the class.
+        label: Public name of the one class; None where subfolders are the classes, and their names the labels.
         strict: Refuse what a run would; else it is told in ``faults``.
+        nested: Also take what lies in folders within the class folders, because a map says whose it is.
 
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
-    require_folder(path, OF_IMAGES)
+    require_folder(path, OF_CLASSES if label is None else OF_IMAGES)
+    found = _of_classes(path, nested) if label is None else _of_one_class(path, label)
+    if strict:
+        refuse(found.faults)
+    return found
+
+
+def listed_classes(path: Path) -> Listing:
+    """List a folder of class folders; see ``listed``."""
+    return listed(path, None)
+
+
+def listed_unlabelled(path: Path, label: str) -> Listing:
+    """List all images of a folder and its subfolders as one class; see ``listed``."""
+    return listed(path, label)
+
+
+def _of_one_class(path: Path, label: str) -> Listing:
+    folders = Folders()
     fault = label_fault(label)
     if fault is not None:
-        raise DataError(f"{label!r} cannot be used as a label, because {fault}: choose other --domain words")
-    below = (path, *_folders_below(path))
-    found = [(file, 0) for folder in below for file in _visible(folder) if not file.is_dir()]
-    return _sorted_out(path, (label,), found, strict)
+        folders.faults.append(
+            f"{label!r} cannot be used as a label, because {fault}: choose other --domain words"
+        )
+    return _sorted_out(path, (label,), [(file, 0) for file in folders.files_below(path)], folders.faults)
+
+
+def _of_classes(path: Path, nested: bool) -> Listing:
+    folders = Folders()
+    entries = folders.visible(path)
+    outer = [entry for entry in entries if _is_folder(entry)]
+    loose = [entry for entry in entries if not _is_folder(entry) and _kind(entry) is Kind.IMAGE]
+    if not outer:
+        return _without_classes(path, loose)
+    within = {folder: folders.visible(folder) for folder in outer}
+    deep = [folder for folder, each in within.items() if any(map(_is_folder, each))]
+    faults = _loose_faults(loose)
+    if deep and not nested and not any(map(_holds_image, within.values())):
+        if inner := _inner_root(path, deep):
+            root, fault = inner
+            found = _of_classes(root, nested)
+            own = () if found.root != root else (fault,)  # it lies deeper still, and that is said
+            return replace(found, faults=(*own, *faults, *found.faults))
+        faults.append(_of_patients(path, {folder: within[folder] for folder in deep}))
+        nested = True
+    labels = tuple(folder.name for folder in outer)
+    if len(outer) == 1:
+        faults.append(f"{path} has only one class, {labels[0]!r}: at least two are needed, or --unlabelled")
+    faults += [f"{fault}; rename it" for fault in label_faults(labels)]
+    found = [
+        (file, target)
+        for target, folder in enumerate(outer)
+        for entry in within[folder]
+        for file in (folders.files_below(entry) if nested and _is_folder(entry) else (entry,))
+    ]
+    return _sorted_out(path, labels, found, [*faults, *folders.faults])
+
+
+def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
+    """A folder that holds no folders: its images, if it has any, are listed as one class."""
+    fault = f"{path} has no class folders: put the images into one subfolder per class"
+    more = ", or take them as one class by --unlabelled" if loose else ""
+    return _sorted_out(path, ("images",), [(file, 0) for file in loose], [fault + more])
+
+
+def _holds_image(entries: Sequence[Path]) -> bool:
+    return any(not _is_folder(each) and _kind(each) is Kind.IMAGE for each in entries)
+
+
+def _loose_faults(loose: Sequence[Path]) -> list[str]:
+    """What is wrong with images beside the class folders; of many, the first few are named."""
+    named = [
+        f"{entry.name} lies outside the class folders: move it into one, or remove it" for entry in loose
+    ]
+    more = len(named) - _NAMED
+    return [*named[:_NAMED], *([f"{more} more images lie outside the class folders"] if more > 0 else [])]
+
+
+def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
+    """The folder of class folders within another one, and what to give instead; None where these are the classes.
+
+    Args:
+        path: That was given.
+        folders: Its folders; each holds folders and no image.
+    """
+    named = {folder.name.casefold(): folder for folder in folders}
+    training = next((folder for name, folder in named.items() if name in _TRAINING), None)
+    held_out = next((named[name] for name in _HELD_OUT if name in named), None)
+    if training is not None and set(named) <= _TRAINING | set(_HELD_OUT):
+        test = f" --test {held_out}" if held_out else ""
+        return training, f"{path} holds splits, each with class folders: give --private {training}{test}"
+    if len(folders) == 1:
+        return folders[0], f"the class folders of {path} lie one folder deeper: give --private {folders[0]}"
+    return None
+
+
+def _of_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
+    """What to do with class folders that hold folders of images, as those of patients."""
+    inner = [entry.name for entries in deep.values() for entry in entries if _is_folder(entry)]
+    if len(set(inner)) < len(deep) and len(inner) > len(set(inner)):
+        return (
+            f"{path} seems to hold a folder for each patient, with class folders such as {min(inner)!r} in it: a run "
+            "needs them the other way round, as CLASS/PATIENT/image, and --unit-map"
+        )
+    first = next(entry for entry in next(iter(deep.values())) if _is_folder(entry))
+    example = next(Folders().files_below(first), first / "image.png")
+    return (
+        f"the class folders hold folders, such as {short(first)}: if each is of one patient, give --unit-map FILE, a "
+        f"CSV file with the lines 'file,patient' and, for each image, such as '{example.relative_to(path).as_posix()},"
+        f"{first.name}' (pcevolve check {path} --write-unit-map FILE writes it); else move their images up"
+    )
 
 
 def refuse(faults: Sequence[str]) -> None:
@@ -128,38 +244,44 @@ def short(file: Path) -> str:
 
 
 def _sorted_out(
-    root: Path, labels: tuple[str, ...], found: Sequence[tuple[Path, int]], strict: bool
+    root: Path, labels: tuple[str, ...], found: Sequence[tuple[Path, int]], faults: Sequence[str]
 ) -> Listing:
-    """Tell images from what is passed over, and refuse what is neither.
+    """Tell images from what is passed over, and name what is neither.
 
     Raises:
-        DataError: Something is neither, there are too many images, or a class has none.
+        DataError: There are too many images.
     """
     kinds = {file: _kind(file) for file, _ in found}
-    faults = [f"{short(file)} {_advice(file)}" for file, kind in kinds.items() if kind is Kind.OTHER]
-    if strict:
-        refuse(faults)
+    odd = [f"{short(file)} {_advice(file)}" for file, kind in kinds.items() if kind is Kind.OTHER]
     images = [(file, target) for file, target in found if kinds[file] is Kind.IMAGE]
     if len(images) > MAX_IMAGES:
         raise DataError(f"{root} holds more than {MAX_IMAGES:,} images: use a smaller dataset")
     empty = sorted(set(range(len(labels))) - {target for _, target in images})
-    if empty and strict:
-        raise DataError(_emptiness(root, labels, empty[0]))
-    faults += [_emptiness(root, labels, target) for target in empty]
     files, targets = tuple(file for file, _ in images), tuple(target for _, target in images)
     skipped = tuple(file for file, kind in kinds.items() if kind is Kind.NOTES)
-    return Listing(root, labels, files, targets, skipped, tuple(faults))
+    emptiness = [_emptiness(root, labels, target) for target in empty]
+    return Listing(root, labels, files, targets, skipped, (*faults, *odd, *emptiness))
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether a path is that of a folder, as far as anybody may know."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _kind(file: Path) -> Kind:
     """What a file is; a folder is nothing that can be read."""
-    return Kind.OTHER if file.is_dir() else kind_of(file.name, _head(file))
+    return Kind.OTHER if _is_folder(file) else kind_of(file.name, _head(file))
 
 
 def _advice(file: Path) -> str:
     """What to do with a file that is neither image nor notes."""
     return (
-        "is a folder: move its images up, or remove it" if file.is_dir() else advice(file.name, _head(file))
+        "is a folder: move its images up, or remove it"
+        if _is_folder(file)
+        else advice(file.name, _head(file))
     )
 
 
@@ -168,9 +290,7 @@ def _head(file: Path) -> bytes:
     if file.suffix.lower() in SUFFIXES:
         return b""
     try:
-        if not file.is_file():  # a pipe would block
-            return b"\0"
-        with file.open("rb") as opened:
+        with open_file(file, sys.maxsize) as opened:
             return opened.read(HEAD_BYTES)
     except OSError:
         return b"\0"
@@ -181,32 +301,3 @@ def _emptiness(root: Path, labels: tuple[str, ...], target: int) -> str:
     if len(labels) == 1:
         return f"{root} holds no images"
     return f"class {labels[target]!r} is empty: add images to {root / labels[target]} or remove it"
-
-
-def _folders_below(path: Path) -> list[Path]:
-    own = [entry for entry in _visible(path) if entry.is_dir()]
-    return [folder for each in own for folder in (each, *_folders_below(each))]
-
-
-def _class_folders(path: Path) -> list[Path]:
-    require_folder(path, OF_CLASSES)
-    entries = _visible(path)
-    folders = [entry for entry in entries if entry.is_dir()]
-    loose = [entry for entry in entries if not entry.is_dir() and entry.suffix.lower() in SUFFIXES]
-    if not folders:
-        raise DataError(f"{path} has no class folders: put the images into one subfolder per class")
-    refuse([f"{entry.name} lies outside the class folders" for entry in loose])
-    if len(folders) == 1:
-        raise DataError(
-            f"{path} has only one class, {folders[0].name!r}: at least two are needed, or --unlabelled"
-        )
-    refuse([f"{fault}; rename it" for fault in label_faults(folder.name for folder in folders)])
-    return folders
-
-
-def _visible(folder: Path) -> list[Path]:
-    try:
-        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be read: {error.strerror}") from None
-    return [e for e in entries if not e.name.startswith(".") and e.name.lower() not in SYSTEM_FILES]

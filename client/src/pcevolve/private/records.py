@@ -20,11 +20,8 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import refuse
 from pcevolve.private.sources import require_folder
 from pcevolve.private.subsample import chosen, drawn_places
-from pcevolve.private.tables import OF_TEXTS, Columns, folder_rows, require_reader, table_rows
+from pcevolve.private.tables import MOST_TEXTS, OF_TEXTS, Columns, folder_rows, require_reader, table_rows
 from pcevolve.public.labels import label_faults
-
-MOST_TEXTS = 4_000_000
-"""Half of as many as may be added up exactly, see ``selectors.scene.rounded_down``."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +34,7 @@ class Records:
         labels: Of each.
         units: What the owner calls each one's unit; empty where each text is a unit.
         marks: Of each, its values in the columns of secrets; empty where there are none.
+        faults: What a run would be refused for, where the texts were only looked at.
     """
 
     names: tuple[str, ...]
@@ -44,6 +42,7 @@ class Records:
     labels: tuple[str, ...]
     units: tuple[str, ...] = ()
     marks: tuple[tuple[str, ...], ...] = ()
+    faults: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return "Records"
@@ -112,18 +111,21 @@ def require_records(path: Path, option: str) -> None:
         require_folder(path, OF_TEXTS, option)
 
 
-def read_records(path: Path, columns: Columns, label: str | None = None) -> Records:
+def read_records(path: Path, columns: Columns, label: str | None = None, strict: bool = True) -> Records:
     """Read all private texts of a table or of class folders.
 
     Args:
         path: A table, or a folder whose subfolders hold ``.txt`` files.
         columns: Of a table; a folder has none.
         label: Public name of the one class, where labels are not to be looked at.
+        strict: Refuse what a run would; else it is told in ``faults``, and rows that cannot be used are left out.
 
     Raises:
         DataError: What is wrong, by up to five rows or files, in one line; nothing of a text is repeated.
         UsageError: The library that reads the table is not installed.
     """
+    if not path.is_file():
+        require_folder(path, OF_TEXTS)
     rows = table_rows(path, columns, label) if path.is_file() else folder_rows(path, label)
     names: list[str] = []
     texts: list[Text] = []
@@ -131,10 +133,11 @@ def read_records(path: Path, columns: Columns, label: str | None = None) -> Reco
     units: list[str] = []
     marks: list[tuple[str, ...]] = []
     faults: list[str] = []
-    for name, text, of_class, unit, held in rows:
-        fault = _fault(text, of_class, unit, columns)
+    for name, text, of_class, unit, held, wrong in rows:
+        fault = wrong or _fault(text, of_class, unit, columns)
         if fault:
             faults.append(f"{name} {fault}")
+            continue
         if len(names) == MOST_TEXTS:
             raise DataError(f"{path} holds more than {MOST_TEXTS:,} texts: use a smaller dataset")
         names.append(name)
@@ -142,19 +145,21 @@ def read_records(path: Path, columns: Columns, label: str | None = None) -> Reco
         labels.append(of_class or "")
         units.append(unit or "")
         marks.append(held)
-    refuse(faults)
-    if not names:
-        raise DataError(f"{path} holds no texts")
     found = sorted(set(labels))
-    refuse([f"{fault}; rename it" for fault in label_faults(found)])
+    if not names and not faults:
+        raise DataError(f"{path} holds no texts")
+    faults += [f"{fault}; rename it" for fault in label_faults(found)]
     if len(found) == 1 and label is None:
-        raise DataError(f"{path} has only one class, {found[0]!r}: at least two are needed, or --unlabelled")
+        faults.append(f"{path} has only one class, {found[0]!r}: at least two are needed, or --unlabelled")
+    if strict:
+        refuse(faults)
     return Records(
         tuple(names),
         tuple(texts),
         tuple(labels),
         tuple(units) if columns.unit else (),
         tuple(marks) if columns.secrets else (),
+        tuple(faults),
     )
 
 

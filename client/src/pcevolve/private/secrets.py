@@ -21,9 +21,11 @@ from pcevolve.errors import DataError
 from pcevolve.modality.texts.reading import plain
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.detection import found_in
+from pcevolve_shared.reading import read_file
 
 SHORTEST = 3
 """Characters of a secret."""
+MOST_BYTES = 2**26
 MOST = 100_000
 FORM = "a secret a line, or a secret, its prior and its bound with tabs between them"
 
@@ -113,7 +115,7 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
             than is promised of all; none is repeated.
     """
     try:
-        lines = path.read_text("utf-8-sig").splitlines()
+        lines = read_file(path, MOST_BYTES).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise DataError(f"--secrets {path} cannot be read: give a text file in UTF-8, {FORM}") from None
     found: dict[str, Secret] = {}

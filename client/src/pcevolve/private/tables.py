@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.texts.reading import MOST_BYTES, Text, plain, read
-from pcevolve.private.listing import refuse
+from pcevolve.private.listing import Folders
 from pcevolve.private.units import composed
-from pcevolve.public.labels import SYSTEM_FILES, label_fault
+from pcevolve.public.labels import label_fault
+from pcevolve_shared.reading import open_file, parse_json, read_file
 
+MOST_TEXTS = 4_000_000
+"""Half of as many as may be added up exactly, see ``selectors.scene.rounded_down``."""
 MOST_FILE_BYTES = 4 * 2**30
+MOST_ROW = 2**22
+"""Characters of a row, whatever else than its text stands in it."""
+LEAST_UNPACKED = 2**24
+"""Bytes that a Parquet file may have in memory however small it is; a larger one may have a hundred times its size."""
+ROW_BYTES = 64
+"""What a row takes in memory beside its text, at least."""
+BATCH_ROWS = 1024
+MOST_BATCH = 2**28
+"""Bytes of the texts in so many rows; of those that can be used, less than half."""
 OF_TEXTS = "of class folders of .txt files, or a .csv, .tsv, .jsonl or .parquet file"
 
 
@@ -42,42 +56,52 @@ class Columns:
         return [self.text, *label, *unit, *self.secrets]
 
 
-Row: TypeAlias = tuple[str, Text | None, str | None, str | None, tuple[str, ...]]
-"""Where it stands, its text, its label and its unit, None for what is missing; and its secrets by column."""
+Row: TypeAlias = tuple[str, Text | None, str | None, str | None, tuple[str, ...], str]
+"""Where it stands, its text, its label and its unit, None for what is missing; its secrets by column; and a fault."""
 
 
 def table_rows(path: Path, columns: Columns, label: str | None) -> Iterator[Row]:
     """Rows of a table, whichever kind of file it is."""
     if columns.unit and label_fault(columns.unit) is not None:
         raise DataError(f"--unit-column {columns.unit!r} says what a unit is: name the column in plain words")
-    if path.stat().st_size > MOST_FILE_BYTES:
-        raise DataError(f"{path} is larger than {MOST_FILE_BYTES >> 30} GiB: use a smaller dataset")
     wanted = columns.wanted(labelled=label is None)
     number = 0
     try:
         for number, row in enumerate(require_reader(path)(path, wanted), 1):
-            text, unit = row.get(columns.text), row.get(columns.unit or "")
+            text, unit = row.get(columns.text), _said(row.get(columns.unit or ""))
             said = plain(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
-            named = None if unit is None else composed(str(unit))
-            held = tuple(_small(row.get(each)) for each in columns.secrets)
-            yield f"row {number}", said, label or _label(row.get(columns.label)), named, held
+            named = None if unit is None else composed(unit)
+            held = tuple(plain(_said(row.get(each)) or "").casefold() for each in columns.secrets)
+            fault = CELLS if None in row else ""
+            yield f"row {number}", said, label or _said(row.get(columns.label)), named, held, fault
     except DataError:
         raise
-    except (OSError, ValueError, csv.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is damaged, or not in UTF-8"
-        raise DataError(f"{path} cannot be read behind row {number}: {reason}") from None
+    except (OSError, ValueError, MemoryError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read behind row {number}: {_reason(error)}") from None
 
 
-def _label(value: object) -> str | None:
-    return None if value is None or str(value).strip() == "" else str(value).strip()
+CELLS = "has more cells than the first line: put texts with commas in quotes"
 
 
-def _small(value: object) -> str:
-    """A secret's value, whatever its case and form; empty where there is none."""
-    return "" if value is None else plain(str(value)).casefold()
+def _reason(error: Exception) -> str:
+    """Why a table cannot be read, without a word of what stands in it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not in UTF-8: save it so"
+    return "it is damaged"
 
 
-def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mapping[str, Any]]]:
+def _said(value: object) -> str | None:
+    """A cell as text, without blanks around it; None for an empty one, for NaN and for what is no single value."""
+    if (
+        not isinstance(value, str | int | float | date) or value != value
+    ):  # NaN is how some write that nothing is known
+        return None
+    return str(value).strip() or None
+
+
+def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mapping[str | None, Any]]]:
     """What reads a table, by its name.
 
     Raises:
@@ -93,42 +117,141 @@ def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mappi
     return found
 
 
-def _separated(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = csv.DictReader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+@contextmanager
+def _lines_of(path: Path) -> Iterator[_Lines]:
+    """The lines of a text file.
+
+    Raises:
+        DataError: It is in UTF-16.
+    """
+    with open_file(path, MOST_FILE_BYTES) as file:
+        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+            raise DataError(f"{path} is in UTF-16: save it as UTF-8")
+        file.seek(0)
+        yield _Lines(io.TextIOWrapper(file, "utf-8-sig", newline=""))
+
+
+class _Lines:
+    """Lines of a file, of which a row may take only so many characters, however many lines it has."""
+
+    def __init__(self, file: io.TextIOWrapper) -> None:
+        self._file = file
+        self.left = MOST_ROW
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._file.readline(self.left + 1)
+        self.left -= len(line)
+        if self.left < 0:
+            raise ValueError("a row is too long")
+        if not line:
+            raise StopIteration
+        return line
+
+
+def _separated(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, Any]]:
+    with _lines_of(path) as lines:
+        rows = csv.DictReader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
         _require_columns(path, wanted, rows.fieldnames or ())
-        while (row := _next_wide(rows)) is not None:
+        while (row := _next_wide(rows, lines)) is not None:
             yield row
 
 
-def _next_wide(rows: csv.DictReader[str]) -> dict[str | Any, str | Any] | None:
+def _next_wide(rows: csv.DictReader[str], lines: _Lines) -> dict[str | Any, str | Any] | None:
     """The next row, whose fields may be long; the csv module's limit is the whole process's, so it is put back."""
     before = csv.field_size_limit(4 * MOST_BYTES)
+    lines.left = MOST_ROW
     try:
         return next(rows, None)
     finally:
         csv.field_size_limit(before)
 
 
-def _lines(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    with path.open(encoding="utf-8-sig") as file:
-        for number, line in enumerate(file):
-            row = json.loads(line) if line.strip() else {}
+def _lines(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, Any]]:
+    first = True
+    with _lines_of(path) as lines:
+        for line in lines:
+            lines.left = MOST_ROW
+            if not line.strip():
+                continue
+            row = parse_json(line)
             if not isinstance(row, dict):
-                raise ValueError
-            if number == 0:
+                raise ValueError("a row is no object")
+            if first:
                 _require_columns(path, wanted, tuple(row))
-            if line.strip():
-                yield row
+            first = False
+            yield row
 
 
-def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    from pyarrow import parquet
+def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, Any]]:
+    """Rows of a Parquet file; its footer is held against bounds first, and then what it really unpacks to."""
+    from pyarrow import parquet, types
 
-    file = parquet.ParquetFile(path)
-    _require_columns(path, wanted, file.schema_arrow.names)
-    for batch in file.iter_batches(columns=list(wanted)):
-        yield from batch.to_pylist()
+    with open_file(path, MOST_FILE_BYTES) as source:
+        most = max(LEAST_UNPACKED, 100 * path.stat().st_size)
+        file = parquet.ParquetFile(source)
+        schema = file.schema_arrow
+        _require_columns(path, wanted, schema.names)
+        names = list(dict.fromkeys(wanted))
+        kinds = {name: schema.field(name).type for name in names}
+        texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
+        for name in set(names) - set(texts):
+            if not any(is_kind(kinds[name]) for is_kind in _single_values(types)):
+                raise DataError(
+                    f"{path}: column {name!r} holds lists, records or bytes; it needs one value in each row"
+                )
+        _require_bearable(path, file.metadata, wanted, most)
+        # Strings stay in their dictionaries until it is known how long all are: one long one may stand for millions.
+        file = parquet.ParquetFile(source, read_dictionary=texts)
+        for batch in file.iter_batches(columns=names, batch_size=BATCH_ROWS):
+            size = sum(map(_text_bytes, batch.columns)) + ROW_BYTES * batch.num_rows
+            most -= size
+            if most < 0 or size > MOST_BATCH:
+                raise _unbearable(path)
+            yield from batch.to_pylist()
+
+
+def _require_bearable(path: Path, metadata: Any, wanted: Sequence[str], most: int) -> None:  # noqa: ANN401
+    """Refuse a Parquet file by what its footer says that it unpacks to.
+
+    Raises:
+        DataError: It has too many rows, or unpacks to more than ``most`` bytes.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    chunks = [chunk for chunk in chunks if chunk.path_in_schema in wanted]
+    if max(metadata.num_rows, *(chunk.num_values for chunk in chunks), 0) > MOST_TEXTS:
+        raise DataError(f"{path} holds more than {MOST_TEXTS:,} texts: use a smaller dataset")
+    if sum(abs(chunk.total_uncompressed_size) for chunk in chunks) > most:
+        raise _unbearable(path)
+    if any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks):
+        raise DataError(
+            f"{path} has the encoding DELTA_BYTE_ARRAY, which is not read: write it without, or as .jsonl"
+        )
+
+
+def _unbearable(path: Path) -> DataError:
+    return DataError(f"{path} unpacks to more than a hundred times its size: write its texts as .jsonl")
+
+
+def _single_values(types: Any) -> tuple[Callable[[Any], bool], ...]:  # noqa: ANN401 - pyarrow has no types
+    """What tells the types of columns that hold numbers, dates, nothing, or words of a list."""
+    return (
+        *(types.is_integer, types.is_floating, types.is_boolean, types.is_temporal, types.is_null),
+        types.is_dictionary,
+    )
+
+
+def _text_bytes(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
+    """How long the texts of a column are, without any of them being unpacked; of numbers, nothing."""
+    from pyarrow import compute, types
+
+    if not types.is_dictionary(column.type) or types.is_integer(column.type.value_type):
+        return 0
+    lengths = compute.binary_length(column.dictionary).fill_null(0)
+    return compute.sum(lengths.take(column.indices.drop_null())).as_py() or 0
 
 
 def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) -> None:
@@ -143,27 +266,19 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
 
 def folder_rows(path: Path, label: str | None) -> Iterator[Row]:
     """Files of class folders, or of all folders as one class."""
-    try:
-        files = sorted(each for each in path.rglob("*") if each.is_file())
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from None
-    seen = [each for each in files if not _is_hidden(each.relative_to(path))]
-    odd = [
-        f"{each.relative_to(path)} is no .txt file in a class folder"
-        for each in seen
-        if not _fits(path, each, label)
-    ]
-    refuse(odd)
-    for each in seen:
-        name = each.relative_to(path).as_posix()
-        with each.open("rb") as file:
-            yield name, read(file.read(MOST_BYTES + 1)), label or each.parent.name, None, ()
-
-
-def _is_hidden(name: Path) -> bool:
-    return any(part.startswith(".") or part.lower() in SYSTEM_FILES for part in name.parts)
-
-
-def _fits(root: Path, file: Path, label: str | None) -> bool:
-    depth = len(file.relative_to(root).parts)
-    return file.suffix.lower() == ".txt" and (label is not None or depth == 2)
+    folders = Folders()
+    for file in sorted(folders.files_below(path)):
+        name = file.relative_to(path).as_posix()
+        text, fault = None, ""
+        if file.suffix.lower() != ".txt" or (label is None and len(file.relative_to(path).parts) != 2):
+            fault = "is no .txt file in a class folder"
+        else:
+            try:
+                text = read(read_file(file, MOST_BYTES))
+            except OSError as error:
+                fault = f"cannot be read: {error.strerror}"
+            else:
+                fault = "" if text else f"is empty, not in UTF-8, or of over {MOST_BYTES:,} bytes"
+        yield name, text, label or file.parent.name, None, (), fault
+    for fault in folders.faults:
+        yield fault, None, label, None, (), fault

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from pcevolve.errors import DataError
 from pcevolve.ledger.units import SINGLE
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.labels import label_fault
+from pcevolve_shared.reading import read_file
 
 MAX_BYTES = 100_000_000
 _EXAMPLE = "a first line like file,patient, then one image and its unit per line"
@@ -77,6 +79,27 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
     return UnitMap(header[1], listed)
 
 
+def write_units(path: Path, there: Sequence[str]) -> None:
+    """Write a map that ``read_units`` reads: the folder within a class folder is the patient.
+
+    Args:
+        path: The file; it must not exist.
+        there: Paths of all images inside the private folder; those that lie in a class folder itself are left out, for
+            their owner to add.
+
+    Raises:
+        DataError: The file exists or cannot be written, or no image lies in such a folder.
+    """
+    nested = [(name, parts[1]) for name in there if len(parts := name.split("/")) > 2]
+    if not nested:
+        raise DataError(f"--write-unit-map {path}: no image lies in a folder within a class folder")
+    try:
+        with path.open("x", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("file", "patient"), *nested])
+    except OSError as error:
+        raise DataError(f"--write-unit-map {path} cannot be written: {error.strerror}") from None
+
+
 def require_unit_size(data: PrivateDataset, most: int) -> None:
     """Refuse data in which a privacy unit has more images than the owner declares.
 
@@ -96,12 +119,8 @@ def require_unit_size(data: PrivateDataset, most: int) -> None:
 def _rows(path: Path) -> list[list[str]]:
     """Lines that are not empty, as two columns without blanks around them."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise DataError(
-                f"--unit-map {path} is larger than {MAX_BYTES:,} bytes: one short line per image is enough"
-            )
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            numbered = [(number, row) for number, row in enumerate(csv.reader(file, strict=True), 1) if row]
+        lines = io.StringIO(read_file(path, MAX_BYTES).decode("utf-8-sig"), newline="")
+        numbered = [(number, row) for number, row in enumerate(csv.reader(lines, strict=True), 1) if row]
     except (OSError, ValueError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not a CSV file in UTF-8"
         raise DataError(f"--unit-map {path} cannot be read: {reason}") from None

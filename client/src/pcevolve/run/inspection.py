@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.errors import DataError
 from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspected
 from pcevolve.private.listing import Listing, listed, short
-from pcevolve.private.units import UnitMap, read_units
+from pcevolve.private.units import UnitMap, read_units, write_units
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting
 from pcevolve.run.images.reading import held, unit_names
@@ -36,6 +36,11 @@ class InspectedFolder(BaseModel):
     unit_map: Annotated[
         Path | None,
         Field(description="CSV file that groups images into privacy units: columns file,patient."),
+        Setting(Panel.MOST_USED),
+    ] = None
+    write_unit_map: Annotated[
+        Path | None,
+        Field(description="Write such a file, by the folders within class folders; for --unit-map."),
         Setting(Panel.MOST_USED),
     ] = None
     unlabelled: Annotated[
@@ -89,9 +94,12 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
         begin: Told how many images there are; what it returns is called after each.
     """
     try:
-        listing = listed(folder, LABEL if meant.unlabelled else None, strict=False)
+        nested = meant.unit_map is not None
+        listing = listed(folder, LABEL if meant.unlabelled else None, strict=False, nested=nested)
     except DataError as error:  # nothing can be said of what is in it
         return Checkup((), (str(error),), ())
+    if meant.write_unit_map:
+        write_units(meant.write_unit_map, listing.names)
     try:
         units = read_units(meant.unit_map, listing.names) if meant.unit_map else None
         unit_faults = []

@@ -11,10 +11,13 @@ from pydantic import TypeAdapter, ValidationError
 from pcevolve.errors import UsageError
 from pcevolve.public.settings import Prompt
 from pcevolve.public.wordings import usual_prompts
+from pcevolve_shared.reading import read_file
 
 Prompts = tuple[tuple[str, ...], ...]
 """Of each class, in the order of the labels."""
 _FILE = TypeAdapter(dict[str, list[Prompt]])
+MOST_BYTES = 2**24
+"""Of a file of prompts."""
 _NAMED = 5  # classes named in one error
 
 
@@ -45,7 +48,7 @@ def written(prompts: Mapping[str, Sequence[str]]) -> str:
 
 def _of_file(path: Path, labels: Sequence[str], option: str) -> Prompts:
     try:
-        found = _FILE.validate_json(path.read_bytes())
+        found = _FILE.validate_json(read_file(path, MOST_BYTES))
     except OSError as error:
         raise UsageError(f"{option} {path}: {error.strerror or error}") from None
     except ValidationError as error:

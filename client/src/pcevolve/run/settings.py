@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 import tomllib
@@ -19,6 +20,7 @@ from pcevolve.public import settings as public
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.options import Panel, Setting, checked
 from pcevolve.transcript.layout import Form
+from pcevolve_shared.reading import read_file
 
 USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
 """Of Stable Diffusion, where neither the user nor the API says anything."""
@@ -31,6 +33,10 @@ VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
 DAY = 86400.0
 """Seconds: longer than anybody waits, and short enough for every clock."""
 SHORTEST_TICK = 0.001
+MOST_TOML_BYTES = 2**17
+_DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){16}""")
+"""A key of many parts, on which Python's reader of TOML spends their number squared."""
+MOST_KEY_BYTES = 2**16
 REST = "rest"
 """What ``--test`` is given to measure on the images that ``--subsample`` did not draw."""
 DIGITS, TERMS = "digits", "terms"
@@ -560,7 +566,7 @@ def key_in_file(path: Path | None) -> str | None:
         return None
     try:
         mode = path.stat().st_mode
-        text = path.read_text().strip()
+        text = read_file(path, MOST_KEY_BYTES).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the key file {path} cannot be read: {error}") from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
@@ -575,7 +581,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         UsageError: It is missing or not TOML.
     """
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
+        text = read_file(path, MOST_TOML_BYTES).decode()
+        if _DEEP_KEY.search(text):
+            raise RecursionError
+        return tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"configuration {path} cannot be read: it is nested too deeply") from None
     except (OSError, ValueError) as error:  # TOML's and Unicode's errors are ValueErrors
         raise UsageError(f"configuration {path} cannot be read: {error}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.modality.images.kinds import Kind, advice, kind_of
+from pcevolve.modality.images.kinds import Kind, advice, kind_of, misnamed
 
 HEIC = b"\0\0\0\x18ftypheic\0\0\0\0"
 
@@ -21,7 +21,17 @@ HEIC = b"\0\0\0\x18ftypheic\0\0\0\0"
         ("notes.txt", "größer".encode("latin-1"), Kind.NOTES),
         ("README", b"# Scans", Kind.NOTES),
         ("boxes.json", b"{}", Kind.NOTES),
-        ("notes.txt", b"\x89PNG\r\n\x1a\n\0", Kind.OTHER),
+        ("notes.txt", b"\x89PNG\r\n\x1a\n\0", Kind.IMAGE),
+        ("photo.jfif", b"\xff\xd8\xff\xe0\0\x10JFIF", Kind.IMAGE),
+        ("photo.JPG_large", b"\xff\xd8\xff\xe0\0\x10JFIF", Kind.IMAGE),
+        ("photo.jpe", b"\xff\xd8\xff\xe1\0\x18Exif", Kind.IMAGE),
+        ("photo", b"RIFF\0\0\0\0WEBP", Kind.IMAGE),
+        ("scan.001", b"II*\0\x08\0\0\0", Kind.IMAGE),
+        ("bits", b"BM\x46\0\0\0", Kind.IMAGE),
+        ("film", b"GIF89a\0", Kind.IMAGE),
+        ("table.csv", b"BMI,age\n20,30\n", Kind.NOTES),
+        ("photo.dng", b"II*\0\x08\0\0\0", Kind.OTHER),
+        ("photo.cr2", b"II*\0\x10\0\0\0CR", Kind.OTHER),
         ("drawing.svg", b"<svg/>", Kind.OTHER),
         ("P3.ppm", b"P3\n1 1\n255\n0 0 0", Kind.OTHER),
         ("a.heic", HEIC, Kind.OTHER),
@@ -47,3 +57,20 @@ def test_what_may_be_an_image_is_never_passed_over(name, head, kind):
 )
 def test_what_cannot_be_read_is_told_with_the_way_to_convert_it(name, head, told):
     assert told in advice(name, head)
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        (b"", "is empty (0 bytes)"),
+        (b"\xef\xbb\xbf\n<!DOCTYPE HTML><html>404", "is a web page under the name of an image"),
+        (b"<html><body>Not found", "is a web page under the name of an image"),
+        (b"seen on Monday", "is text under the name of an image"),
+        (b"%PDF-1.7\n\0", "is a PDF or an archive under the name of an image"),
+        (b"PK\x03\x04\x14\0", "is a PDF or an archive under the name of an image"),
+        (HEIC, "is HEIC: convert it"),
+        (b"\x89PNG\r\n\x1a\n\0", "is damaged or not an image"),
+    ],
+)
+def test_what_only_has_the_name_of_an_image_is_told_as_what_it_is(head, told):
+    assert misnamed(head).startswith(told)

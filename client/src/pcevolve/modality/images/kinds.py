@@ -25,6 +25,13 @@ _ADVICE = {
 _BY_SUFFIX = {suffix: advice for advice, suffixes in _ADVICE.items() for suffix in suffixes}
 _HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
 _DICOM_PREAMBLE = 128  # bytes before the mark
+_MARKS = {
+    "PNG": (b"\x89PNG\r\n\x1a\n",),
+    "JPEG": (b"\xff\xd8\xff",),
+    "TIFF": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+    "GIF": (b"GIF87a", b"GIF89a"),
+}
+"""How files begin, by their format."""
 
 
 class Kind(Enum):
@@ -39,13 +46,49 @@ def kind_of(name: str, head: bytes) -> Kind:
     """What a file is.
 
     Args:
-        name: Of the file; its suffix is believed where it is one of ``SUFFIXES``.
+        name: Of the file; its suffix is believed where it says of an image or of something known, such as a camera's
+            raw data, which begin like a TIFF.
         head: Its first ``HEAD_BYTES``.
     """
     suffix = PurePath(name).suffix.lower()
-    if suffix in SUFFIXES or is_dicom(head):
+    if suffix in SUFFIXES:
         return Kind.IMAGE
-    return Kind.NOTES if suffix not in _BY_SUFFIX and _is_text(head) else Kind.OTHER
+    if suffix in _BY_SUFFIX:
+        return Kind.OTHER
+    if _is_text(head):
+        return Kind.NOTES
+    return Kind.IMAGE if format_of(head) else Kind.OTHER
+
+
+def format_of(head: bytes) -> str:
+    """The format of an image that can be read, by how its file begins; empty for anything else."""
+    if is_dicom(head):
+        return "DICOM"
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "WebP"
+    if head[:2] == b"BM" and not _is_text(head):
+        return "BMP"
+    return next((name for name, marks in _MARKS.items() if head.startswith(marks)), "")
+
+
+def misnamed(head: bytes) -> str:
+    """What a file is that has the name of an image and begins as none; to be read after its name.
+
+    Args:
+        head: Its first ``HEAD_BYTES``.
+    """
+    if not head:
+        return "is empty (0 bytes): copy or download it again"
+    if is_heic(head):
+        return HEIC
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:64].lower()
+    if start.startswith((b"<!doctype html", b"<html", b"<head")):
+        return "is a web page under the name of an image, such as an error that was saved: download it again"
+    if head.startswith((b"%PDF", b"PK\x03\x04")):
+        return "is a PDF or an archive under the name of an image: export or unpack what it holds"
+    if _is_text(head):
+        return "is text under the name of an image; replace or remove it"
+    return "is damaged or not an image; replace or remove it"
 
 
 def advice(name: str, head: bytes) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load_folder, loaded
-from pcevolve.private.listing import Listing, listed, listed_classes, short
+from pcevolve.private.listing import Listing, listed, short
 from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
 from pcevolve.private.subsample import subsampled
 from pcevolve.private.telling import Told, nobody
@@ -76,7 +76,8 @@ def held(listing: Listing, units: UnitMap | None) -> dict[str, int]:
 
 def _listed(settings: RunSettings, source: FolderSource) -> tuple[Listing, UnitMap | None]:
     """The images by name, and their units where several images are one."""
-    listing = listed(source.path, settings.domain if settings.unlabelled else None)
+    nested = settings.unit_map is not None  # which says of every image in a folder of its own whose it is
+    listing = listed(source.path, settings.domain if settings.unlabelled else None, nested=nested)
     return listing, read_units(settings.unit_map, listing.names) if settings.unit_map else None
 
 
@@ -107,7 +108,8 @@ def _test(settings: RunSettings, data: PrivateDataset, rest: Listing | None) -> 
         if empty:
             raise DataError(f"--test {REST}: class {empty[0]!r} has no image that was not drawn")
         return loaded(rest, unique=False)
-    test = loaded(listed_classes(Path(settings.test)), unique=False)
+    there = listed(Path(settings.test), None, nested=settings.unit_map is not None)
+    test = loaded(there, unique=False)
     if test.labels != data.labels:
         raise UsageError(f"--test {settings.test} must have the same class folders as --private")
     return test

@@ -25,16 +25,18 @@ def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
     """
     columns = columns_of(meant)
     try:
-        records = read_records(table, columns, LABEL if meant.unlabelled else None)
+        records = read_records(table, columns, LABEL if meant.unlabelled else None, strict=False)
     except DataError as error:  # nothing can be said of what is in it
         return Checkup((), (str(error),), ())
+    if not records.names:
+        return Checkup((), records.faults, ())
     try:
         records.dataset(columns.unit)
         twins = []
     except DataError as error:
         twins = [str(error)]
     shots = Shots(_held(records), meant.shots)
-    faults = [*twins, *shot_faults(shots)]
+    faults = [*records.faults, *twins, *shot_faults(shots)]
     return Checkup(tuple(_rows(records, columns, shots, len(faults))), tuple(faults), ())
 
 
