@@ -154,9 +154,9 @@ def _of_classes(path: Path, nested: bool) -> Listing:
     if deep and not nested and not any(map(_holds_image, within.values())):
         if inner := _inner_root(path, deep):
             root, fault = inner
-            found = _of_classes(root, nested)
-            own = () if found.root != root else (fault,)  # it lies deeper still, and that is said
-            return replace(found, faults=(*own, *faults, *found.faults))
+            inside = _of_classes(root, nested)
+            own = () if inside.root != root else (fault,)  # it lies deeper still, and that is said
+            return replace(inside, faults=(*own, *faults, *inside.faults))
         faults.append(_of_patients(path, {folder: within[folder] for folder in deep}))
         nested = True
     labels = tuple(folder.name for folder in outer)
