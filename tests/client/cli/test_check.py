@@ -7,6 +7,7 @@ import json
 import re
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -177,9 +178,67 @@ def test_json_says_the_same(check, folder):
     assert found["found"]["images"] == "8: 8 PNG"
 
 
+def in_16_bits(folder: Path, offset: int) -> None:
+    """Hounsfield units of -1000 to 60, and another number added to them, in place of every image."""
+    for place, path in enumerate(sorted(folder.rglob("*.png"))):
+        values = np.random.default_rng(place).integers(-1000, 60, (48, 48))
+        values[0] = np.tile([-1000, 60], 24)
+        Image.fromarray((values + offset).astype(np.uint16)).save(path)
+
+
+def test_values_without_contrast_are_told_with_their_range_and_the_way_out(check, folder):
+    in_16_bits(folder, 32768)
+    code, printed = check()
+    told = squeezed(printed)
+    assert code == 3
+    assert "values, and how they are shown 8 refused: 31768 to 32828" in told
+    assert "cut/0.png has next to no contrast in the whole range of its 16 bits: say which" in told
+    assert "--window becomes part of the public plan: choose LOW,HIGH by what the modality shows" in told
+    assert "and not by these images" in told
+
+
+def test_a_window_is_taken_and_handed_on(check, folder):
+    in_16_bits(folder, 32768)
+    code, printed = check(folder, "--shots", 4, "--window", "32608,33008.0")
+    assert code == 0
+    assert "values, and how they are shown 8 by --window: 31768 to 32828" in squeezed(printed)
+    assert "--shots 4 --window 32608,33008 --domain WORDS" in printed
+
+
+def test_a_window_may_begin_below_0(check, folder):
+    for given in (("--window", "-160,240"), ("--window=-160,240",)):
+        code, printed = check(folder, "--shots", 4, *given)
+        assert code == 3
+        assert "is a colour image, and --window is for grey values: leave it out" in printed
+
+
+@pytest.mark.parametrize("window", ["240,-160", "5,5", "nan,1", "0,inf", "5", "a,b", "1,2,3", ""])
+def test_a_window_that_is_none_is_refused_by_its_option(folder, capsys, window):
+    with pytest.raises(SystemExit) as ended:
+        main(["check", str(folder), f"--window={window}"])
+    assert ended.value.code == 2
+    assert "--window: " in capsys.readouterr().err
+
+
+def test_a_window_that_shows_nothing_is_refused_for_the_whole_folder(check, folder):
+    in_16_bits(folder, 32768)
+    code, printed = check(folder, "--shots", 4, "--window", "0,100")
+    assert code == 3
+    assert "all images together have next to no contrast: say which of their values are" in printed
+    assert "with another --window LOW,HIGH" in printed
+
+
+def test_flat_images_among_others_are_told_and_not_refused(check, folder):
+    noise = np.random.default_rng(1).integers(200, 205, (48, 48), dtype=np.uint8)
+    Image.fromarray(noise).save(folder / "cut" / "0.png")
+    code, printed = check()
+    assert code == 0
+    assert "to know: show next to nothing, black, white or one grey: 1: cut/0.png" in printed
+
+
 def test_a_large_folder_is_read_image_by_image(folder, monkeypatch):
     alive: list[int] = []
-    honest = files.read_image
+    honest = files.examine
 
     class Counted(Image.Image):
         """Tells how many of its kind there are."""
@@ -187,15 +246,15 @@ def test_a_large_folder_is_read_image_by_image(folder, monkeypatch):
         def __del__(self) -> None:
             alive.pop()
 
-    def counting(path: Path):
-        image, digest = honest(path)
+    def counting(path: Path, window: tuple[float, float] | None):
+        found = honest(path, window)
         alive.append(1)
         assert len(alive) <= 2
         made = Counted()
-        made.__setstate__(image.__getstate__())
-        return made, digest
+        made.__setstate__(found.image.__getstate__())
+        return replace(found, image=made)
 
-    monkeypatch.setattr(inspection, "read_image", counting)
+    monkeypatch.setattr(inspection, "examine", counting)
     listing = inspection.Listing(
         folder, ("cut", "good"), tuple(sorted(folder.rglob("*.png"))), (0, 0, 0, 0, 1, 1, 1, 1)
     )

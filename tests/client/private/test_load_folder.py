@@ -249,6 +249,49 @@ def test_a_file_that_changes_under_a_run_is_refused_by_name(folder, change):
         list(stored.items)
 
 
+def in_units(folder: Path, low: int, high: int) -> Path:
+    """Class folders of 16-bit images with values between two."""
+    for place, name in enumerate(("good/a", "good/b", "bad/a", "bad/b")):
+        values = np.random.default_rng(place).integers(low, high, (10, 12)).astype(np.uint16)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(values).save(folder / f"{name}.png")
+    return folder
+
+
+def test_a_window_shows_all_files_alike_and_whenever_they_are_read(tmp_path):
+    listing = listed_classes(in_units(tmp_path / "data", 31768, 32828))
+    with pytest.raises(
+        DataError, match=r"bad/a\.png has next to no contrast .* with --window LOW,HIGH; bad/b\.png"
+    ):
+        loaded(listing)
+    kept, stored = (loaded(listing, keep=keep, window=(31768.0, 32828.0)) for keep in (10**9, 0))
+    assert [each.tobytes() for each in stored.items] == [each.tobytes() for each in kept.items]
+    assert [each.tobytes() for each in stored.subset([2]).items] == [kept.items[2].tobytes()]
+    assert min(each.getextrema()[0][1] - each.getextrema()[0][0] for each in stored.items) > 200
+
+
+def test_another_window_makes_no_other_privacy_units(tmp_path):
+    listing = listed_classes(in_units(tmp_path / "data", 0, 65535))
+    one, other, without = (loaded(listing, window=window) for window in ((0.0, 9e4), (-5.0, 3e4), None))
+    assert one.items[0].tobytes() != other.items[0].tobytes() != without.items[0].tobytes()
+    assert one.privacy_units() == other.privacy_units() == without.privacy_units()
+
+
+def test_a_folder_of_one_grey_is_refused_and_one_of_plain_colours_is_not(tmp_path):
+    for place, name in enumerate(("good/a.png", "good/b.png", "bad/a.png", "bad/b.png")):
+        path = tmp_path / "grey" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        values = np.random.default_rng(place).integers(124, 129, (10, 12)).astype(np.uint8)
+        Image.fromarray(values).save(path)
+        (tmp_path / "plain" / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (10, 12), (place, 0, 0)).save(tmp_path / "plain" / name)
+    with pytest.raises(
+        DataError, match="private data: all images together have next to no contrast: say which"
+    ):
+        load_folder(tmp_path / "grey")
+    assert len(load_folder(tmp_path / "plain")) == 4
+
+
 def test_who_waits_is_told_how_many_images_are_read(folder):
     said = []
     loaded(listed_classes(folder), told=lambda done, total: said.append((done, total)))

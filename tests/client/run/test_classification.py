@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save
 from pcevolve.audit import audit
 from pcevolve.cli.main import main
 from pcevolve.encoders import frame_digest
-from pcevolve.errors import UsageError
+from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.run.classification import NearestMean
 from pcevolve.transcript import RunLayout, RunReader
@@ -69,6 +69,21 @@ def test_the_command_names_each_image_and_its_class(
     assert not ended.value.code
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert lines == [[str(path), loaded(run).label(path)] for path in paths]
+
+
+def test_grey_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
+    root = paid_run(tmp_path / "run", small_plan(**MEANS, window="32608,33008"))
+    values = rng(5).integers(32608, 33008, (24, 24)).astype(np.uint16)
+    Image.fromarray(values).save(tmp_path / "x.png")
+    shown = Image.fromarray(np.rint((values - 32608.0) / 400 * 255).astype(np.uint8)).convert("RGB")
+    means = loaded(root)
+    assert means.label(tmp_path / "x.png") == means.labels[means.classes([shown])[0]]
+
+
+def test_grey_files_of_a_run_without_a_window_need_contrast_of_their_own(run: Path, tmp_path: Path):
+    Image.fromarray(rng(5).integers(32608, 33008, (24, 24)).astype(np.uint16)).save(tmp_path / "x.png")
+    with pytest.raises(DataError, match=r"has next to no contrast .* --window LOW,HIGH"):
+        loaded(run).label(tmp_path / "x.png")
 
 
 def test_the_audit_compares_it_byte_for_byte(tmp_path: Path):

@@ -23,7 +23,8 @@ from pcevolve.private.dataset import load_folder
 from pcevolve.run.classification import NearestMean
 from pcevolve.run.comparison import compared
 from pcevolve.run.evaluating import Question, evaluated
-from pcevolve.run.images import judging
+from pcevolve.run.folder import RunFolder
+from pcevolve.run.images import judging, reading
 from pcevolve.run.labelled import Labelled
 from support.paid import encoder, paid_run
 from support.runs import SmallRun, small_plan
@@ -121,6 +122,19 @@ def test_released_means_are_scored_without_any_image(tmp_path: Path, world, by_o
     assert own["dataset"]["accuracy"]["mean"] == np.mean(said == targets)
     assert own["dataset"]["accuracy"]["sem"] == 0
     assert compared([root])[0].judges["dp-means-classifier"]["mean"] == np.mean(said == targets)
+
+
+def test_held_out_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
+    for place, label in enumerate(LABELS):
+        (tmp_path / "test" / label).mkdir(parents=True)
+        for number in range(3):
+            values = np.random.default_rng(10 * place + number).integers(31768, 32828, (SIDE, SIDE))
+            Image.fromarray(values.astype(np.uint16)).save(tmp_path / "test" / label / f"{number}.png")
+    plan = small_plan(window="31768,32828")
+    data = reading.of_owner(str(tmp_path / "test"), plan, "--test", RunFolder(tmp_path))
+    assert all(np.ptp(np.asarray(each)) > 200 for each in data.items)
+    with pytest.raises(DataError, match="next to no contrast"):
+        reading.of_owner(str(tmp_path / "test"), small_plan(), "--test", RunFolder(tmp_path))
 
 
 def test_nobody_voted_where_nothing_was_looked_at(found):

@@ -62,6 +62,13 @@ def test_a_bad_option_is_named(change, reason):
         RunSettings.of({**GIVEN, **change})
 
 
+@pytest.mark.parametrize("window", ["-160,240", " -160 , 240.0", (-160, 240), [-160.0, 240]])
+def test_a_window_is_the_same_however_it_is_written_and_comes_back_from_the_run_folder(tmp_path, window):
+    settings = RunSettings.of(GIVEN | {"window": window})
+    settings.save(tmp_path / "config.toml")
+    assert RunSettings.load(tmp_path / "config.toml").window == settings.window == "-160,240"
+
+
 def test_each_run_gets_a_public_seed_of_its_own():
     assert RunSettings.of(GIVEN).seed != RunSettings.of(GIVEN).seed
 

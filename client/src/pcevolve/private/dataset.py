@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import IMAGE, PrivateUnit
 from pcevolve.modality.images.decoding import DecodedImage
-from pcevolve.modality.images.files import RejectedImageError, pixel_count, read_image
+from pcevolve.modality.images.files import RejectedImageError, examine, pixel_count
+from pcevolve.modality.images.levels import Seen, Window, folder_fault
 from pcevolve.modality.medium import Item
 from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, refuse, short
 from pcevolve.private.stored import StoredImages
@@ -131,17 +132,18 @@ class PrivateDataset:
         return self.subset(np.flatnonzero(drawn)), self.subset(np.flatnonzero(~drawn))
 
 
-def load_folder(path: Path, *, unique: bool = True) -> PrivateDataset:
+def load_folder(path: Path, *, unique: bool = True, window: Window | None = None) -> PrivateDataset:
     """Load a folder of class folders of images; see ``listed_classes`` and ``loaded``.
 
     Args:
         path: Its subfolders' names are the labels.
         unique: Refuse the same pixels twice.
+        window: What is black and what is white in grey files; None for what each says itself.
 
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
-    return loaded(listed_classes(path), unique=unique)
+    return loaded(listed_classes(path), unique=unique, window=window)
 
 
 def load_unlabelled(path: Path, label: str) -> PrivateDataset:
@@ -158,7 +160,12 @@ def load_unlabelled(path: Path, label: str) -> PrivateDataset:
 
 
 def loaded(
-    listing: Listing, *, unique: bool = True, keep: int = KEPT_PIXELS, told: Told = nobody
+    listing: Listing,
+    *,
+    unique: bool = True,
+    keep: int = KEPT_PIXELS,
+    told: Told = nobody,
+    window: Window | None = None,
 ) -> PrivateDataset:
     """Read the images of a listing.
 
@@ -168,6 +175,7 @@ def loaded(
             for one. False for held-out data, which no vote sees.
         keep: Pixels that may be kept in memory; if there are more, every image is read again when it is looked at.
         told: Is told how many images are read.
+        window: What is black and what is white in grey files; None for what each says itself.
 
     Returns:
         The dataset; labels and files in the listing's order.
@@ -175,7 +183,7 @@ def loaded(
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
-    images, digests = _read_all(listing.files, keep, told)
+    images, digests = _read_all(listing.files, keep, told, window)
     if unique:
         _refuse_duplicates(listing.files, digests)
     targets = np.array(listing.targets, dtype=np.int64)
@@ -183,29 +191,32 @@ def loaded(
 
 
 def _read_all(
-    files: tuple[Path, ...], keep: int, told: Told
+    files: tuple[Path, ...], keep: int, told: Told, window: Window | None
 ) -> tuple[Sequence[DecodedImage], tuple[bytes, ...]]:
     kept: list[DecodedImage] = []
     digests: list[bytes] = []
+    seen: list[Seen] = []
     faults: list[str] = []
     pixels = 0
     for number, file in enumerate(files, 1):
         try:
-            image, digest = read_image(file)
+            found = examine(file, window)
         except RejectedImageError as error:
             faults.append(f"{short(file)} {error}")
             continue
-        digests.append(digest)
-        pixels += pixel_count(image)
+        digests.append(found.digest)
+        seen.append(found.seen)
+        pixels += pixel_count(found.image)
         if pixels <= keep:
-            kept.append(image)
+            kept.append(found.image)
         else:
             kept.clear()
         if number % BATCH_IMAGES == 0:
             told(number, len(files))
-    refuse(faults)
+    refuse(faults or list(filter(None, [folder_fault(seen)])))
     told(len(files), len(files))
-    return tuple(kept) if pixels <= keep else StoredImages(files, tuple(digests)), tuple(digests)
+    stored = StoredImages(files, tuple(digests), window)
+    return tuple(kept) if pixels <= keep else stored, tuple(digests)
 
 
 def _some(images: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pcevolve.errors import DataError
-from pcevolve.modality.images.files import RejectedImageError, read_image
+from pcevolve.modality.images.files import RejectedImageError, examine
+from pcevolve.modality.images.levels import Seen, Window, folder_fault
 from pcevolve.modality.images.likeness import Sketch, alike, sketch
 from pcevolve.private.listing import Listing, short
 
@@ -31,6 +32,8 @@ class Inspection:
         twins: Pairs with the same pixels; a run would refuse them.
         alike: Pairs of different units that look the same, and are not twins.
         compared: Whether images were looked at for that; very large folders are not.
+        seen: Between which values images lie and by what they are shown, those included that are refused for that.
+        flat: Images that show next to nothing, by their places in the listing.
     """
 
     listing: Listing
@@ -40,39 +43,61 @@ class Inspection:
     twins: tuple[Pair, ...]
     alike: tuple[Pair, ...]
     compared: bool
+    seen: tuple[Seen, ...]
+    flat: tuple[int, ...]
 
     def __repr__(self) -> str:
         return "Inspection"
 
 
-def inspected(listing: Listing, units: Sequence[str], tick: Callable[[], None]) -> Inspection:
+def inspected(
+    listing: Listing, units: Sequence[str], tick: Callable[[], None], window: Window | None = None
+) -> Inspection:
     """Read every image of a listing once.
 
     Args:
         listing: Names them.
         units: What the privacy unit of each image is called.
         tick: Called after each image.
+        window: What is black and what is white in grey files; None for what each says itself.
     """
     sizes: list[tuple[int, int]] = []
     faults: list[str] = []
     twins: list[Pair] = []
+    seen: list[Seen] = []
+    flat: list[int] = []
     first: dict[bytes, int] = {}
     sketches: dict[int, Sketch] = {}
     for place, file in enumerate(listing.files):
         try:
-            image, digest = read_image(file)
+            found = examine(file, window)
         except (RejectedImageError, DataError) as error:
             faults.append(f"{short(file)} {error}")
+            seen += [error.seen] if isinstance(error, RejectedImageError) and error.seen else []
         else:
-            sizes.append(image.size)
-            if first.setdefault(digest, place) == place:
-                sketches[place] = sketch(image)
+            sizes.append(found.image.size)
+            seen.append(found.seen)
+            flat += [place] if found.seen.is_flat else []
+            if first.setdefault(found.digest, place) == place:
+                sketches[place] = sketch(found.image)
             else:
-                twins.append((first[digest], place))
+                twins.append((first[found.digest], place))
         tick()
+    if not faults and (fault := folder_fault(seen)):
+        faults.append(fault)
     compared = len(sketches) <= MOST_COMPARED
     near = _of_different_units(sketches, units) if compared else ()
-    return Inspection(listing, units, tuple(sizes), tuple(faults), tuple(twins[:MOST_PAIRS]), near, compared)
+    return Inspection(
+        listing,
+        units,
+        tuple(sizes),
+        tuple(faults),
+        tuple(twins[:MOST_PAIRS]),
+        near,
+        compared,
+        tuple(seen),
+        tuple(flat),
+    )
 
 
 def _of_different_units(sketches: dict[int, Sketch], units: Sequence[str]) -> tuple[Pair, ...]:

@@ -10,6 +10,7 @@ from typing import overload
 from pcevolve.errors import DataError
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, read_image
+from pcevolve.modality.images.levels import Window
 from pcevolve.private.listing import short
 
 
@@ -23,10 +24,12 @@ class StoredImages(Sequence[DecodedImage]):
     Attributes:
         files: Where each image lies.
         digests: SHA-256 of each image's pixels when it was first read; see ``files.pixel_digest``.
+        window: What is black and what is white in grey files; None for what each says itself.
     """
 
     files: tuple[Path, ...]
     digests: tuple[bytes, ...]
+    window: Window | None = None
 
     def __repr__(self) -> str:
         """Nothing about the images, their number included."""
@@ -46,8 +49,8 @@ class StoredImages(Sequence[DecodedImage]):
             DataError: The file has changed since it was first read, or is gone.
         """
         if isinstance(place, slice):
-            return StoredImages(self.files[place], self.digests[place])
-        image = unchanged(self.files[place], self.digests[place])
+            return StoredImages(self.files[place], self.digests[place], self.window)
+        image = unchanged(self.files[place], self.digests[place], self.window)
         if image is None:
             raise changed([self.files[place]])
         return image
@@ -57,20 +60,20 @@ class StoredImages(Sequence[DecodedImage]):
 
     def some(self, places: Sequence[int]) -> StoredImages:
         """The images at some places, in that order."""
-        return StoredImages(
-            tuple(self.files[place] for place in places), tuple(self.digests[place] for place in places)
-        )
+        files, digests = [self.files[each] for each in places], [self.digests[each] for each in places]
+        return StoredImages(tuple(files), tuple(digests), self.window)
 
 
-def unchanged(file: Path, digest: bytes) -> DecodedImage | None:
+def unchanged(file: Path, digest: bytes, window: Window | None) -> DecodedImage | None:
     """Read an image again; None where its pixels are no longer what they were.
 
     Args:
         file: Where it lies.
         digest: Of its pixels when it was first read.
+        window: What is black and what is white in it, if it is grey; None for what it says itself.
     """
     try:
-        image, found = read_image(file)
+        image, found = read_image(file, window)
     except RejectedImageError:
         return None
     return image if found == digest else None

@@ -135,6 +135,8 @@ class PlanFields(BaseModel):
     shots: settings.Shots
     # What is not there is not written down, so that plans without it stay as they were.
     subsample: Annotated[settings.Subsample | None, Field(exclude_if=operator.not_)] = None
+    # How the owner's grey files are shown to encoders; absent where each says itself.
+    window: Annotated[settings.Window | None, Field(exclude_if=_absent)] = None
     epsilon: ExactEpsilon
     delta: settings.Delta = 0.0
     encoder: str

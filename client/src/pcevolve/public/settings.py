@@ -5,9 +5,10 @@ A run's settings, its public plan and ``pcevolve budget plan`` take their types 
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from pcevolve import privacy
 from pcevolve.errors import UsageError
@@ -35,6 +36,33 @@ def _delta(value: float) -> float:
         raise ValueError(str(error)) from None
 
 
+def _window(value: object) -> object:
+    """A window as it stands in a plan, from LOW,HIGH as text or as two numbers."""
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        low, high = map(float, parts if isinstance(parts, list | tuple) else ())
+    except (TypeError, ValueError):
+        raise ValueError("must be two numbers with a comma between, LOW,HIGH") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError("LOW must be below HIGH, and both must be numbers")
+    return ",".join(repr(each).removesuffix(".0") for each in (low, high))
+
+
+def window_ends(window: str | None) -> tuple[float, float] | None:
+    """What becomes black and what becomes white, of a checked window; None without one."""
+    return None if window is None else (float(window.split(",")[0]), float(window.split(",")[1]))
+
+
+Window = Annotated[
+    str,
+    BeforeValidator(_window),
+    Field(
+        description="LOW,HIGH: what becomes black and what white in grey files, in their own units after slope and "
+        "intercept, instead of what each file says; -160,240 shows soft tissue in CT. Public: choose it by the "
+        "modality, and not by your images.",
+    ),
+    Setting(Panel.DATA, public=True),
+]
 Domain = Annotated[
     str,
     Field(

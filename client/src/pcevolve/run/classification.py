@@ -18,7 +18,6 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Item, UnreadableError
-from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors.distances import squared_distances
 from pcevolve.selectors.frame import projected
@@ -36,7 +35,7 @@ class NearestMean:
         axes: float64 ``(d, k)`` of the frame.
         means: float64 ``(C, k)``, the released ones.
         appearance: What an image is given before it is embedded, if anything.
-        kind: What it classifies.
+        plan: Of the run.
     """
 
     labels: tuple[str, ...]
@@ -45,7 +44,7 @@ class NearestMean:
     axes: FloatArray
     means: FloatArray
     appearance: Appearance | None
-    kind: Kind = "image"
+    plan: PublicPlan
 
     @classmethod
     def of(cls, root: Path, load: Callable[[PublicPlan], Encoder]) -> Self:
@@ -71,7 +70,7 @@ class NearestMean:
             ) from None
         numbers = arrays.get("appearance")
         look = None if numbers is None else Appearance.released(tuple(numbers.tolist()), plan)
-        return cls(plan.labels, load(plan), *frame, look, plan.modality.kind)
+        return cls(plan.labels, load(plan), *frame, look, plan)
 
     def nearest(self, embeddings: FloatArray) -> NDArray[np.int64]:
         """Class of the nearest mean, int64 ``(images,)``, of finite embeddings, float64 ``(images, d)``."""
@@ -102,6 +101,6 @@ class NearestMean:
     def _shown(self, path: Path) -> Item:
         """What the encoder is shown of a file."""
         try:
-            return medium(self.kind).opened(path, self.appearance)
+            return medium(self.plan.modality.kind).opened(path, self.plan, self.appearance)
         except UnreadableError as error:
             raise DataError(f"{path} {error}") from None

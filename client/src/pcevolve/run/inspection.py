@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.errors import DataError
+from pcevolve.modality.images.levels import REFUSED, Seen
 from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspected
 from pcevolve.private.listing import Listing, listed, short
 from pcevolve.private.units import UnitMap, read_units, write_units
@@ -48,6 +49,7 @@ class InspectedFolder(BaseModel):
         Field(description="Take all images as one class, whatever the folders."),
         Setting(Panel.MOST_USED),
     ] = False
+    window: public.Window | None = None
     text_column: TextColumn | None = None
     label_column: LabelColumn | None = None
     unit_column: UnitColumn | None = None
@@ -105,7 +107,8 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
         unit_faults = []
     except DataError as error:
         units, unit_faults = None, [str(error)]
-    found = inspected(listing, unit_names(listing, units), begin(len(listing.files)))
+    window = public.window_ends(meant.window)
+    found = inspected(listing, unit_names(listing, units), begin(len(listing.files)), window)
     shots = Shots(held(listing, units), meant.shots)
     faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *shot_faults(shots)]
     rows = tuple(_rows(found, units, shots, len(faults)))
@@ -119,6 +122,7 @@ def _rows(found: Inspection, units: UnitMap | None, shots: Shots, faults: int) -
     yield f"units per class (one {unit} each)", ", ".join(f"{label} {n}" for label, n in shots.held.items())
     yield "images", _images(listing)
     yield "sizes", _sizes(found)
+    yield "values, and how they are shown", _values(found)
     yield "passed over", _named([short(file) for file in listing.skipped])
     yield "same pixels twice", _named([_pair(found, pair) for pair in found.twins])
     yield "look the same, other unit", _near(found)
@@ -146,6 +150,20 @@ def _sizes(found: Inspection) -> str:
     same = f"{small[0]}x{small[1]}"
     return (
         f"all {same}" if len(set(found.sizes)) == 1 else f"{same} to {large[0]}x{large[1]}, as they are kept"
+    )
+
+
+def _values(found: Inspection) -> str:
+    """Between which values images lie, by what they are shown by; each in its own units."""
+    by: dict[str, list[Seen]] = {}
+    for each in found.seen:
+        by.setdefault(each.how, []).append(each)
+    return (
+        "; ".join(
+            f"{len(some)} {how}: {min(each.low for each in some):g} to {max(each.high for each in some):g}"
+            for how, some in sorted(by.items())
+        )
+        or "none could be read"
     )
 
 
@@ -186,7 +204,15 @@ def shot_faults(shots: Shots) -> Iterator[str]:
 
 
 def _warnings(found: Inspection) -> Iterator[str]:
-    """What pairs that look the same mean."""
+    """What a window is chosen by, images that show nothing, and what pairs that look the same mean."""
+    if any(each.how == REFUSED for each in found.seen):
+        yield (
+            "--window becomes part of the public plan: choose LOW,HIGH by what the modality shows, such as -160,240 "
+            "for soft tissue in CT (plus what the files add to their values), and not by these images"
+        )
+    if found.flat:
+        names = _named([short(found.listing.files[place]) for place in found.flat])
+        yield f"show next to nothing, black, white or one grey: {names}"
     targets = found.listing.targets
     across = [pair for pair in found.alike if targets[pair[0]] != targets[pair[1]]]
     within = len(found.alike) - len(across)

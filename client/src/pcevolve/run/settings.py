@@ -180,6 +180,7 @@ class RunSettings(BaseModel):
         Field(description="Take all images of --private as one class, whatever the folders."),
         Setting(Panel.DATA),
     ] = False
+    window: public.Window | None = None
     text_column: TextColumn | None = None
     label_column: LabelColumn | None = None
     unit_column: UnitColumn | None = None

@@ -1,13 +1,19 @@
-"""DICOM files: shown in their own window, bounded by their header, and nothing of the header is kept or told."""
+"""DICOM files: shown as a viewer shows them, bounded before they expand, and nothing of the header is kept or told."""
 
 from __future__ import annotations
 
+import io
 import logging
 import re
+import struct
+import subprocess
+import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from pcevolve.modality.images.files import RejectedImageError, read_image
 
@@ -45,8 +51,8 @@ def saved(path: Path, values: np.ndarray, photometric: str = "MONOCHROME2", bits
     return path
 
 
-def greys(path: Path) -> np.ndarray:
-    return np.asarray(read_image(path)[0])[..., 0]
+def greys(path: Path, window: tuple[float, float] | None = None) -> np.ndarray:
+    return np.asarray(read_image(path, window)[0])[..., 0]
 
 
 def test_values_without_a_window_are_scaled_by_the_range_of_their_bits(tmp_path):
@@ -78,10 +84,176 @@ def test_signed_values_and_the_inverted_kind_are_shown_as_viewers_do(tmp_path):
     assert (shown.astype(int) + inverted == 255).all()
 
 
-def test_colours_stay_as_they_are(tmp_path):
-    pixels = np.random.default_rng(1).integers(0, 256, (5, 7, 3), dtype=np.uint8)
-    image, _ = read_image(saved(tmp_path / "x.dcm", pixels, photometric="RGB", bits=8))
-    assert np.array_equal(np.asarray(image), pixels)
+DISC, GROUND = (200, 100, 55), (20, 10, 235)
+"""RGB."""
+DISC_YBR, GROUND_YBR = (125, 89, 182), (39, 239, 115)
+"""The same by DICOM PS3.3, C.7.6.3.1.2, calculated by hand."""
+
+
+def disc(inside: tuple[int, int, int], outside: tuple[int, int, int]) -> np.ndarray:
+    rows, columns = np.mgrid[:64, :64]
+    round_ = (rows - 32) ** 2 + (columns - 32) ** 2 < 400
+    return np.where(round_[..., None], inside, outside).astype(np.uint8)
+
+
+RGB, YBR = disc(DISC, GROUND), disc(DISC_YBR, GROUND_YBR)
+
+
+def native(values: np.ndarray, planar: int) -> bytes:
+    return values.transpose(2, 0, 1).tobytes() if planar else values.tobytes()
+
+
+def subsampled(values: np.ndarray) -> bytes:
+    """YBR_FULL_422 without compression: two brightnesses, then the two colours of both."""
+    pairs = values.reshape(-1, 2, 3)
+    return np.stack([pairs[:, 0, 0], pairs[:, 1, 0], pairs[:, 0, 1], pairs[:, 0, 2]], axis=1).tobytes()
+
+
+def runs(values: np.ndarray) -> bytes:
+    """RLE (DICOM PS3.5, annex G): a segment for each component, of runs of two."""
+    segments = []
+    for channel in range(3):
+        pairs = values[..., channel].reshape(-1, 2)
+        literal = b"".join(b"\x01" + pair.tobytes() for pair in pairs)
+        segments.append(literal + b"\0" * (len(literal) % 2))
+    starts = np.cumsum([64, *map(len, segments)])[:3].tolist()
+    return struct.pack("<16L", 3, *starts, *[0] * 12) + b"".join(segments)
+
+
+def jpeg(values: np.ndarray, marked: bool = True, **how: object) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(values).save(buffer, "JPEG", quality=98, **how)
+    data = buffer.getvalue()
+    return (
+        data if marked else re.sub(rb"\xff[\xe0\xee]..(JFIF|Adobe)(?s:.*?)(?=\xff\xdb)", b"", data, count=1)
+    )
+
+
+def unmarked_components(values: np.ndarray) -> bytes:
+    """A JPEG of components as they are, under numbers for names, without a word on what they are."""
+    data = jpeg(values, marked=False, keep_rgb=True)
+    for letter, number in zip(b"RGB", b"\1\2\3", strict=True):
+        for rest in (b"\x11\0", b"\0"):
+            data = data.replace(bytes([letter]) + rest, bytes([number]) + rest)
+    return data
+
+
+def jpeg_2000(values: np.ndarray, mixed: bool, lossless: bool = True) -> bytes:
+    buffer = io.BytesIO()
+    layers = {} if lossless else {"quality_mode": "rates", "quality_layers": [2]}
+    Image.fromarray(values).save(
+        buffer, "JPEG2000", irreversible=not lossless, mct=int(mixed), no_jp2=True, **layers
+    )
+    return buffer.getvalue()
+
+
+def coloured(path: Path, syntax: str, photometric: str, pixels: bytes, planar: int = 0) -> Path:
+    """A colour file under any transfer syntax, with what its pixels are called."""
+    from pydicom import uid
+    from pydicom.encaps import encapsulate
+
+    file = pydicom.Dataset()
+    for each in pydicom.dcmread(saved(path, RGB, photometric=photometric, bits=8)):
+        file.add(each)
+    file.PlanarConfiguration = planar
+    file.file_meta = pydicom.dcmread(path).file_meta
+    file.file_meta.TransferSyntaxUID = wanted = getattr(uid, syntax)
+    file.PixelData = encapsulate([pixels]) if wanted.is_encapsulated else pixels
+    file["PixelData"].VR = "OB"
+    file.save_as(path, enforce_file_format=True)
+    return path
+
+
+NATIVE = [
+    "ImplicitVRLittleEndian",
+    "ExplicitVRLittleEndian",
+    "ExplicitVRBigEndian",
+    "DeflatedExplicitVRLittleEndian",
+]
+COLOURS = [
+    *((syntax, "RGB", native(RGB, planar), planar, 0) for syntax in NATIVE for planar in (0, 1)),
+    *((syntax, "YBR_FULL", native(YBR, planar), planar, 2) for syntax in NATIVE for planar in (0, 1)),
+    *((syntax, "YBR_FULL_422", subsampled(YBR), 0, 2) for syntax in NATIVE),
+    *(
+        (NATIVE[1], kind, native(RGB, 0), 0, 0) for kind in ("YBR_RCT", "YBR_ICT")
+    ),  # left by who decompressed it
+    *(("RLELossless", "RGB", runs(RGB), planar, 0) for planar in (0, 1)),
+    *(("RLELossless", kind, runs(YBR), 0, 2) for kind in ("YBR_FULL", "YBR_FULL_422")),
+    *(
+        (syntax, kind, pixels, planar, 4)
+        for syntax in ("JPEGBaseline8Bit", "JPEGExtended12Bit")
+        for planar in (0, 1)
+        for kind, pixels in (
+            ("YBR_FULL_422", jpeg(RGB, subsampling="4:2:2")),
+            ("YBR_FULL_422", jpeg(RGB, marked=False, subsampling="4:2:2")),
+            ("YBR_FULL", jpeg(RGB, subsampling="4:4:4")),
+            ("YBR_FULL", jpeg(RGB, marked=False, subsampling="4:4:4")),
+            ("RGB", jpeg(RGB)),  # whose JFIF mark says that it is none
+            ("RGB", jpeg(RGB, keep_rgb=True)),  # Adobe's mark, and letters for names
+            ("YBR_FULL_422", jpeg(RGB, keep_rgb=True)),
+            ("YBR_FULL_422", jpeg(RGB, marked=False, keep_rgb=True)),  # letters alone
+            ("RGB", unmarked_components(RGB)),
+            ("YBR_FULL", unmarked_components(YBR)),
+        )
+    ),
+    ("JPEG2000Lossless", "YBR_RCT", jpeg_2000(RGB, mixed=True), 0, 0),
+    ("JPEG2000Lossless", "RGB", jpeg_2000(RGB, mixed=True), 0, 0),
+    ("JPEG2000Lossless", "RGB", jpeg_2000(RGB, mixed=False), 0, 0),
+    ("JPEG2000Lossless", "YBR_FULL", jpeg_2000(YBR, mixed=False), 0, 2),
+    ("JPEG2000Lossless", "YBR_FULL", jpeg_2000(RGB, mixed=True), 0, 0),
+    ("JPEG2000", "YBR_ICT", jpeg_2000(RGB, mixed=True, lossless=False), 0, 4),
+    ("JPEG2000", "RGB", jpeg_2000(RGB, mixed=False, lossless=False), 0, 4),
+]
+
+
+@pytest.mark.parametrize(("syntax", "photometric", "pixels", "planar", "off"), COLOURS)
+def test_colours_are_those_that_were_stored_whatever_they_are_stored_as(
+    tmp_path, syntax, photometric, pixels, planar, off
+):
+    shown = np.asarray(read_image(coloured(tmp_path / "x.dcm", syntax, photometric, pixels, planar))[0])
+    assert np.abs(shown[32, 32].astype(int) - (200, 100, 55)).max() <= off
+    assert np.abs(shown[2, 2].astype(int) - (20, 10, 235)).max() <= off
+
+
+def test_two_bytes_of_colour_in_a_word_of_the_other_order_are_not_swapped(tmp_path):
+    file = pydicom.dcmread(coloured(tmp_path / "x.dcm", NATIVE[2], "RGB", native(RGB, 0)))
+    file.PixelData = np.frombuffer(native(RGB, 0), "u2").byteswap().tobytes()
+    file["PixelData"].VR = "OW"
+    file.save_as(tmp_path / "x.dcm", enforce_file_format=True)
+    assert np.array_equal(np.asarray(read_image(tmp_path / "x.dcm")[0]), RGB)
+
+
+@pytest.mark.parametrize("syntax", ["JPEGLosslessSV1", "JPEGLSLossless", "HTJ2K", "JPEGExtended12Bit"])
+def test_what_nothing_here_decompresses_is_said_by_its_name_with_the_way(tmp_path, syntax):
+    path = coloured(tmp_path / "x.dcm", syntax, "MONOCHROME2", b"\xff\xd8")
+    file = pydicom.dcmread(path)
+    file.SamplesPerPixel, file.BitsAllocated, file.BitsStored, file.HighBit = 1, 16, 12, 11
+    file.save_as(path)
+    with pytest.raises(
+        RejectedImageError, match=r"is DICOM compressed as .* which nothing here decodes; .* gdcmconv"
+    ):
+        read_image(path)
+
+
+@pytest.mark.parametrize("kind", ["HSV", "CMYK", "YBR_PARTIAL_420", "MONOCHROME2"])
+def test_colours_of_unknown_kinds_are_refused(tmp_path, kind):
+    with pytest.raises(
+        RejectedImageError, match="is DICOM with colours of a kind that is not known here; export"
+    ):
+        read_image(coloured(tmp_path / "x.dcm", NATIVE[1], kind, native(RGB, 0)))
+
+
+def test_a_grey_jpeg_and_a_grey_jpeg_2000_are_shown_as_they_are(tmp_path):
+    grey = np.repeat(np.arange(0, 256, 4, dtype=np.uint8)[None], 64, axis=0)
+    for syntax, pixels in (
+        ("JPEGBaseline8Bit", jpeg(grey)),
+        ("JPEG2000Lossless", jpeg_2000(grey, mixed=False)),
+    ):
+        path = coloured(tmp_path / "x.dcm", syntax, "MONOCHROME2", pixels)
+        file = pydicom.dcmread(path)
+        file.SamplesPerPixel = 1
+        file.save_as(path)
+        assert np.abs(greys(path).astype(int) - grey).max() <= 4, syntax
 
 
 def test_colours_of_more_than_8_bit_are_refused_and_not_wrapped_around(tmp_path):
@@ -157,7 +329,15 @@ def test_nothing_of_the_header_is_kept_told_or_logged(tmp_path, caplog, recwarn)
         ({"Rows": 30_000, "Columns": 30_000}, "has 30000x30000 pixels, limit 64,000,000; scale it down"),
         ({"PhotometricInterpretation": "PALETTE COLOR"}, "is DICOM with a palette; export it as PNG"),
         ({"Rows": 17}, "is DICOM that cannot be decoded here; export it as PNG"),
-        ({"WindowCenter": 1, "WindowWidth": 0}, "is DICOM that cannot be decoded here"),
+        (
+            {"WindowCenter": 1, "WindowWidth": 0},
+            "has a window that is none: say which of its values are .* --window",
+        ),
+        ({"WindowCenter": 1, "WindowWidth": 0.5}, "has a window that is none"),
+        ({"WindowCenter": 1, "WindowWidth": 9, "VOILUTFunction": "CUBIC"}, "has a window that is none"),
+        ({"RescaleSlope": 0, "RescaleIntercept": 5}, "is DICOM with a rescale slope of 0"),
+        ({"HighBit": 15}, "is DICOM whose bits are not where they usually are"),
+        ({"SamplesPerPixel": 2, "PlanarConfiguration": 0}, "is DICOM"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_with_the_way_to_convert_it(tmp_path, tags, told):
@@ -165,6 +345,266 @@ def test_what_cannot_be_shown_is_refused_with_the_way_to_convert_it(tmp_path, ta
         read_image(saved(tmp_path / "x.dcm", RAMP * 16, **tags))
 
 
-def test_a_picture_that_would_be_black_is_refused(tmp_path):
-    with pytest.raises(RejectedImageError, match="has no window, so it would be black"):
-        read_image(saved(tmp_path / "x.dcm", RAMP // 2))
+CT = {"RescaleSlope": 1, "RescaleIntercept": -1024}
+TISSUE = np.where(np.arange(256).reshape(16, 16) < 128, 24, 1084).astype(np.uint16)
+"""Air and 60 Hounsfield units."""
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.int16])
+def test_ct_without_a_window_is_refused_whatever_its_sign_and_shown_by_the_window_that_is_given(
+    tmp_path, kind
+):
+    values = TISSUE.astype(kind)
+    path = saved(tmp_path / "x.dcm", values, bits=16, **CT)
+    with pytest.raises(
+        RejectedImageError,
+        match=r"has next to no contrast in .* its 16 bits: .*--window LOW,HIGH",
+    ):
+        read_image(path)
+    shown = greys(path, (-160.0, 240.0))
+    assert (shown[0, 0], shown[15, 15]) == (0, 140)
+    inverted = greys(saved(path, values, photometric="MONOCHROME1", bits=16, **CT), (-160.0, 240.0))
+    assert (inverted[0, 0], inverted[15, 15]) == (255, 115)
+
+
+def test_a_window_that_is_given_comes_before_the_file_s_own_which_may_be_none(tmp_path):
+    path = saved(tmp_path / "x.dcm", TISSUE, WindowCenter=1, WindowWidth=0, **CT)
+    assert greys(path, (-160.0, 240.0))[15, 15] == 140
+
+
+def test_padding_is_no_contrast(tmp_path):
+    values = TISSUE.astype(np.int16)
+    values[:4] = -32768
+    path = saved(tmp_path / "x.dcm", values, bits=16, PixelPaddingValue=-32768, **CT)
+    with pytest.raises(RejectedImageError, match="next to no contrast"):
+        read_image(path)
+
+
+@pytest.mark.parametrize("window", [{"WindowCenter": None, "WindowWidth": None}, {"WindowCenter": 100}])
+def test_a_window_without_numbers_is_none(tmp_path, window):
+    assert greys(saved(tmp_path / "x.dcm", RAMP * 16, **window)).max() == 254
+
+
+def test_of_several_windows_the_first_is_taken(tmp_path):
+    path = saved(tmp_path / "x.dcm", RAMP, WindowCenter=[100, 5], WindowWidth=[101, 3])
+    assert abs(int(greys(path)[RAMP == 100][0]) - 128) <= 2
+
+
+@pytest.mark.parametrize(
+    ("function", "levels"),
+    [("LINEAR", (0, 128, 255)), ("LINEAR_EXACT", (0, 128, 255)), ("SIGMOID", (30, 128, 225))],
+)
+def test_a_window_s_function_is_the_one_that_the_file_names(tmp_path, function, levels):
+    path = saved(tmp_path / "x.dcm", RAMP, WindowCenter=100, WindowWidth=100, VOILUTFunction=function)
+    shown = greys(path)
+    found = [int(shown[value == RAMP][0]) for value in (50, 100, 150)]
+    assert np.abs(np.array(found) - levels).max() <= 2
+
+
+def table(first: int, entries: list[int], bits: int) -> object:
+    item = pydicom.Dataset()
+    item.add_new("LUTDescriptor", "SS" if first < 0 else "US", [len(entries), first, bits])
+    item.add_new("LUTData", "US", entries)
+    return pydicom.Sequence([item])
+
+
+@pytest.mark.parametrize("window", [{}, {"WindowCenter": 1, "WindowWidth": 2}])
+@pytest.mark.parametrize("photometric", ["MONOCHROME2", "MONOCHROME1"])
+def test_a_table_of_the_file_s_own_is_applied_before_its_window(tmp_path, window, photometric):
+    lut = table(50, [0, 100, 255], 8)
+    shown = greys(saved(tmp_path / "x.dcm", RAMP, photometric, VOILUTSequence=lut, **window)).astype(int)
+    shown = 255 - shown if photometric == "MONOCHROME1" else shown
+    assert [shown[value == RAMP][0] for value in (0, 50, 51, 52, 255)] == [0, 0, 100, 255, 255]
+
+
+def test_a_table_of_more_entries_than_its_8_bits_is_not_wrapped_around(tmp_path):
+    lut = table(0, [min(255, each // 4) for each in range(1024)], 8)
+    assert greys(saved(tmp_path / "x.dcm", RAMP * 4, VOILUTSequence=lut))[RAMP == 200] == 200
+
+
+def test_a_table_is_in_the_units_of_the_rescaled_values(tmp_path):
+    lut = table(-100, [0, 65535], 16)
+    shown = greys(saved(tmp_path / "x.dcm", RAMP, VOILUTSequence=lut, RescaleSlope=1, RescaleIntercept=-200))
+    assert [int(shown[value == RAMP][0]) for value in (99, 100, 101)] == [0, 0, 255]
+
+
+def test_a_modality_table_is_applied_first(tmp_path):
+    lut = table(0, [each * 16 for each in range(256)], 12)
+    shown = greys(saved(tmp_path / "x.dcm", RAMP, ModalityLUTSequence=lut))
+    assert abs(int(shown[RAMP == 128][0]) - 128) <= 1
+
+
+def test_a_shape_of_presentation_inverts_once(tmp_path):
+    plain = greys(saved(tmp_path / "x.dcm", RAMP * 16)).astype(int)
+    for photometric in ("MONOCHROME1", "MONOCHROME2"):
+        shown = greys(saved(tmp_path / "y.dcm", RAMP * 16, photometric, PresentationLUTShape="INVERSE"))
+        assert (shown == 255 - plain).all()
+
+
+def test_values_of_8_bits_are_shown_as_they_are(tmp_path):
+    assert np.array_equal(greys(saved(tmp_path / "x.dcm", RAMP.astype(np.uint8), bits=8)), RAMP)
+
+
+def test_one_bit_is_black_or_white(tmp_path):
+    path = saved(tmp_path / "x.dcm", RAMP.astype(np.uint8), bits=8)
+    file = pydicom.dcmread(path)
+    file.BitsAllocated, file.BitsStored, file.HighBit = 1, 1, 0
+    file.PixelData = np.packbits(RAMP.ravel() > 100, bitorder="little").tobytes()
+    file.save_as(path)
+    assert np.array_equal(greys(path), 255 * (RAMP > 100))
+
+
+def test_what_stands_above_the_bits_that_count_is_left_out(tmp_path):
+    overlaid = (RAMP * 16) | 0x8000
+    assert np.array_equal(
+        greys(saved(tmp_path / "x.dcm", overlaid)), greys(saved(tmp_path / "y.dcm", RAMP * 16))
+    )
+
+
+def test_a_file_of_the_enhanced_kind_has_its_window_and_intercept_in_its_groups(tmp_path):
+    group, units, window = (pydicom.Dataset() for _ in range(3))
+    units.RescaleSlope, units.RescaleIntercept = 1, -1024
+    window.WindowCenter, window.WindowWidth = 40, 400
+    group.PixelValueTransformationSequence, group.FrameVOILUTSequence = [units], [window]
+    path = saved(tmp_path / "x.dcm", TISSUE, bits=16, SharedFunctionalGroupsSequence=[group])
+    assert abs(int(greys(path)[15, 15]) - 140) <= 1
+
+
+def rewritten(path: Path, elements: bytes, syntax: str = "1.2.840.10008.1.2.1.99") -> Path:
+    """A file with those bytes where its elements were."""
+    data = saved(path, RAMP * 16).read_bytes()
+    start = 144 + struct.unpack_from("<L", data, 140)[0]
+    head = data[:start].replace(b"1.2.840.10008.1.2.1\0", syntax.encode().ljust(22, b"\0"))
+    head = head.replace(b"UI\x14\0" + syntax.encode()[:19], b"UI\x16\0" + syntax.encode()[:19])
+    path.write_bytes(head + elements)
+    return path
+
+
+def squeezed(size: int) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    block = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return block * (size // 2**20)
+
+
+LIMITED = """
+import resource, sys, time
+from pathlib import Path
+from pcevolve.modality.images import dicom
+from pcevolve.modality.images.files import RejectedImageError, read_image
+before = resource.getrusage(resource.RUSAGE_SELF)
+try:
+    read_image(Path(sys.argv[1]))
+except RejectedImageError as error:
+    print(error)
+after = resource.getrusage(resource.RUSAGE_SELF)
+print((after.ru_maxrss - before.ru_maxrss) // 1024, round(after.ru_utime - before.ru_utime))
+"""
+
+
+def refusal(path: Path) -> tuple[str, int, float]:
+    """What another process says of a file, how many MiB it took for that, and how many seconds of a processor."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True
+    )
+    told, figures = done.stdout.splitlines()
+    memory, seconds = figures.split()
+    return told, int(memory), float(seconds)
+
+
+def test_two_megabytes_that_inflate_to_two_gigabytes_are_refused_before_they_do(tmp_path):
+    path = rewritten(tmp_path / "x.dcm", squeezed(2**31))
+    assert path.stat().st_size < 2_200_000
+    told, memory, seconds = refusal(path)
+    assert told == "is DICOM of more than 256 MiB when it is inflated; scale it down"
+    assert memory < 150
+    assert seconds <= 3
+
+
+def element(tag: int, value: bytes, vr: bytes = b"LO") -> bytes:
+    return struct.pack("<HH2sH", tag >> 16, tag & 0xFFFF, vr, len(value)) + value
+
+
+def nested(depth: int) -> bytes:
+    return struct.pack("<HH2sHL", 8, 0x1140, b"SQ", 0, 0xFFFFFFFF) + depth * (
+        struct.pack("<HHL", 0xFFFE, 0xE000, 0xFFFFFFFF)
+        + struct.pack("<HH2sHL", 8, 0x1140, b"SQ", 0, 0xFFFFFFFF)
+    )
+
+
+@pytest.mark.parametrize(
+    ("elements", "told"),
+    [
+        (
+            element(0x00090010, b"ab") * 5_000_000,
+            "is DICOM of more elements than a picture has; export it as PNG",
+        ),
+        (nested(200_000), "is DICOM that cannot be decoded here"),
+    ],
+    ids=["many", "deep"],
+)
+def test_elements_without_end_are_refused_in_a_sentence(tmp_path, elements, told):
+    said, memory, seconds = refusal(rewritten(tmp_path / "x.dcm", elements, "1.2.840.10008.1.2.1"))
+    assert said.startswith(told)
+    assert memory < 300
+    assert seconds <= 5
+
+
+def encapsulated(path: Path, syntax: str, pixels: bytes, **tags: object) -> Path:
+    """A grey file whose encapsulated pixels are those bytes, whatever they are."""
+    from pydicom import uid
+
+    file = pydicom.dcmread(saved(path, RAMP.astype(np.uint8), bits=8))
+    for name, value in tags.items():
+        setattr(file, name, value)
+    file.file_meta.TransferSyntaxUID = getattr(uid, syntax)
+    file.PixelData = pixels
+    file["PixelData"].is_undefined_length = True
+    file.save_as(path, enforce_file_format=True)
+    return path
+
+
+def items(*values: bytes) -> bytes:
+    return b"".join(struct.pack("<HHL", 0xFFFE, 0xE000, len(each)) + each for each in values)
+
+
+BOMB = struct.pack("<16L", 1, 64, *[0] * 14) + b"\x81\0" * 20_000_000
+
+
+@pytest.mark.parametrize(
+    ("syntax", "pixels", "told"),
+    [
+        ("RLELossless", items(b"", BOMB), "is DICOM that cannot be decoded here"),
+        ("RLELossless", items(bytes(40_000_000), b"ab"), "is DICOM of 10000000 frames"),
+        ("RLELossless", items(b"", *[b""] * 2_000_000), "is DICOM of more elements than a picture has"),
+        (
+            "JPEG2000Lossless",
+            items(b"", jpeg_2000(RGB[..., 0], mixed=False)),
+            "is DICOM that cannot be decoded",
+        ),
+        ("JPEGBaseline8Bit", items(b"", jpeg(RGB[..., 0])), "is DICOM that cannot be decoded"),
+        ("JPEGBaseline8Bit", items(b"", jpeg(RGB[:16, :16])), "is DICOM that cannot be decoded"),
+    ],
+    ids=["bomb", "table", "fragments", "size", "size of a JPEG", "components"],
+)
+def test_compressed_frames_are_bounded_by_what_the_header_says(tmp_path, syntax, pixels, told):
+    said, memory, seconds = refusal(encapsulated(tmp_path / "x.dcm", syntax, pixels))
+    assert said.startswith(told)
+    assert memory < 400
+    assert seconds <= 5
+
+
+def test_more_frames_than_the_header_says_are_not_passed_over(tmp_path):
+    path = saved(tmp_path / "x.dcm", np.concatenate([RAMP, RAMP]) * 16, Rows=16)
+    with pytest.raises(RejectedImageError, match="is DICOM of 2 frames; export those that matter"):
+        read_image(path)
+
+
+def test_another_window_or_table_makes_no_other_data_of_a_file(tmp_path):
+    files = [
+        saved(tmp_path / "a.dcm", RAMP * 16),
+        saved(tmp_path / "b.dcm", RAMP * 16, WindowCenter=100, WindowWidth=50),
+        saved(tmp_path / "c.dcm", RAMP * 16, VOILUTSequence=table(0, [0, 255], 8)),
+    ]
+    digests = {read_image(file, window)[1] for file in files for window in (None, (0.0, 100.0))}
+    assert len(digests) == 1
+    assert read_image(saved(tmp_path / "d.dcm", RAMP * 16 + 1))[1] not in digests

@@ -1,15 +1,17 @@
-"""Decoding one file: depth, orientation, metadata, fingerprints, and damage of every kind."""
+"""Decoding one file: depth, contrast, colours, orientation, metadata, fingerprints, and damage of every kind."""
 
 import io
 import logging
+import struct
+import zlib
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageCms
 
-from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, pixel_digest, read_image
+from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, examine, pixel_digest, read_image
 from support.examples import examples
 
 RAMP = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
@@ -39,27 +41,260 @@ def test_16_bit_scaling_does_not_depend_on_what_else_is_in_the_image(tmp_path):
     assert np.abs(half * 2.0 - full).max() <= 2
 
 
-def test_12_bit_values_in_a_16_bit_file_are_refused_because_they_would_be_black(tmp_path):
-    Image.fromarray(RAMP // 16).save(tmp_path / "x.png")
+def greys(path, window=None):
+    return np.asarray(read_image(path, window)[0])[..., 0]
+
+
+def disc(inside, outside, kind=np.uint16):
+    rows, columns = np.mgrid[:64, :64]
+    return np.where((rows - 32) ** 2 + (columns - 32) ** 2 < 400, inside, outside).astype(kind)
+
+
+def with_hot_pixel(values):
+    values[0, 0] = np.iinfo(values.dtype).max
+    return values
+
+
+def framed_by_nothing(values):
+    values[:20] = 0
+    return values
+
+
+def noisy(low, high, kind=np.uint16):
+    return np.random.default_rng(3).integers(low, high, (64, 64)).astype(kind)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        RAMP // 16,
+        RAMP // 4,
+        with_hot_pixel(disc(1084, 24)),
+        with_hot_pixel(noisy(0, 4096)),
+        disc(32828, 31768),
+        disc(1, 0),
+        framed_by_nothing(noisy(31768, 33768)),
+    ],
+    ids=["12 bits", "14 bits", "hot pixel", "hot pixel in 12 bits", "offset", "mask", "frame"],
+)
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_16_bits_without_contrast_in_their_range_are_refused_with_the_way_out(tmp_path, values, suffix):
+    Image.fromarray(values).save(tmp_path / f"x.{suffix}")
     with pytest.raises(
-        RejectedImageError, match="under 1/16 of its 16-bit range and would be black; rescale"
+        RejectedImageError,
+        match=r"has next to no contrast in the whole range of its 16 bits: say which of its values are black and white "
+        r"with --window LOW,HIGH$",
+    ):
+        read_image(tmp_path / f"x.{suffix}")
+    least, most = float(values.min()), float(np.percentile(values, 99)) + 1
+    assert np.ptp(greys(tmp_path / f"x.{suffix}", (least, most))) >= 100
+
+
+@pytest.mark.parametrize(
+    "values", [disc(65535, 0), disc(40000, 20000), framed_by_nothing(noisy(20000, 50000)), noisy(0, 30000)]
+)
+def test_16_bits_with_contrast_are_shown_as_they_are(tmp_path, values):
+    Image.fromarray(values).save(tmp_path / "x.png")
+    assert np.abs(greys(tmp_path / "x.png") - values / 257).max() <= 1
+
+
+def test_a_window_is_in_the_file_s_own_units(tmp_path):
+    Image.fromarray(disc(32828, 31768)).save(tmp_path / "x.png")
+    shown = greys(tmp_path / "x.png", (32608.0, 33008.0))
+    assert (shown[32, 32], shown[2, 2]) == (140, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "window"),
+    [
+        (disc(60, -1000, np.int32), (-160.0, 240.0)),
+        (disc(0.6, -10, np.float32), (-1.6, 2.4)),
+        (np.where(disc(1, 0) > 0, 0.6, np.nan).astype(np.float32), (-1.6, 2.4)),
+    ],
+)
+def test_32_bits_have_no_range_of_their_own_but_a_window(tmp_path, values, window):
+    Image.fromarray(values).save(tmp_path / "x.tif")
+    with pytest.raises(
+        RejectedImageError, match=r"has 32-bit pixels, whose range nobody knows: .*--window LOW,HIGH"
+    ):
+        read_image(tmp_path / "x.tif")
+    shown = greys(tmp_path / "x.tif", window)
+    assert (shown[32, 32], shown[2, 2]) == (140, 0)
+
+
+def tiff(values, *, photometric=1, sign=1, order="<"):
+    """A grey TIFF by hand: Pillow writes neither signs nor white as 0 in more than 8 bits."""
+    height, width = values.shape
+    bits = 8 * values.dtype.itemsize
+    tags = [
+        (256, width),
+        (257, height),
+        (258, bits),
+        (259, 1),
+        (262, photometric),
+        (273, 8),
+        (277, 1),
+        (278, height),
+    ]
+    tags += [(279, values.nbytes), (339, sign)]
+    mark = b"II*\0" if order == "<" else b"MM\0*"
+    directory = struct.pack(f"{order}H", len(tags))
+    for tag, value in tags:
+        directory += struct.pack(f"{order}HHL", tag, 4, 1) + struct.pack(f"{order}L", value)
+    return mark + struct.pack(f"{order}L", 8 + values.nbytes) + values.tobytes() + directory + bytes(4)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_signed_values_of_a_tiff_have_a_range_on_both_sides_of_0(tmp_path, order):
+    (tmp_path / "x.tif").write_bytes(tiff(disc(20000, -20000).astype(f"{order}i2"), sign=2, order=order))
+    shown = greys(tmp_path / "x.tif")
+    assert (shown[32, 32], shown[2, 2]) == (205, 50)
+
+
+def test_of_a_tiff_whose_white_is_0_high_values_are_dark(tmp_path):
+    (tmp_path / "x.tif").write_bytes(tiff(disc(65535, 16384).astype("<u2"), photometric=0))
+    shown = greys(tmp_path / "x.tif")
+    assert (shown[32, 32], shown[2, 2]) == (0, 191)
+    assert greys(tmp_path / "x.tif", (0.0, 65535.0))[32, 32] == 0
+
+
+def png(values, kind):
+    """A PNG of 16 bits in several channels, by hand."""
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+    size = struct.pack(">IIBBBBB", values.shape[1], values.shape[0], 16, kind, 0, 0, 0)
+    chunks = ((b"IHDR", size), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in chunks
+    )
+
+
+@pytest.mark.parametrize(("kind", "channels"), [(2, 3), (4, 2), (6, 4)])
+def test_16_bits_in_several_channels_need_contrast_too(tmp_path, kind, channels):
+    opaque = np.full((64, 64, channels), 65535)
+    grey = channels - 1 if channels in (2, 4) else channels
+    for scale, told in (
+        (1, ""),
+        (16, "has next to no contrast in the whole range of its 16 bits: convert it to 8"),
+    ):
+        opaque[..., :grey] = (noisy(0, 65536) // scale)[..., None]
+        (tmp_path / "x.png").write_bytes(png(opaque, kind))
+        if told:
+            with pytest.raises(RejectedImageError, match=told):
+                read_image(tmp_path / "x.png")
+        else:
+            assert np.abs(greys(tmp_path / "x.png") - opaque[..., 0] / 257).max() <= 1
+        with pytest.raises(
+            RejectedImageError, match="is of 16 bits in several channels, and --window is for grey"
+        ):
+            read_image(tmp_path / "x.png", (0.0, 4095.0))
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_a_mask_of_0_and_1_is_refused_and_shown_by_a_window(tmp_path, mode):
+    Image.fromarray(disc(1, 0, np.uint8)).convert(mode).save(tmp_path / "x.png")
+    with pytest.raises(
+        RejectedImageError, match=r"would be black, because its values end below 16 of 255: .* 0,1 for a mask"
     ):
         read_image(tmp_path / "x.png")
+    assert np.array_equal(greys(tmp_path / "x.png", (0.0, 1.0)), 255 * disc(1, 0))
 
 
-def test_32_bit_pixels_are_refused(tmp_path):
-    Image.fromarray(RAMP.astype(np.float32)).save(tmp_path / "x.tif")
-    with pytest.raises(RejectedImageError, match="has 32-bit pixels; convert it to 8 or 16 bits"):
-        read_image(tmp_path / "x.tif")
+def bright_spots():
+    """An eight-bit picture of which 99.5 % are black."""
+    values = np.zeros((200, 200), dtype=np.uint8)
+    values[:2, :100] = np.arange(200).reshape(2, 100) + 56
+    return values
 
 
-def test_exif_orientation_is_applied_and_all_metadata_dropped(tmp_path):
+@pytest.mark.parametrize(
+    "values",
+    [
+        bright_spots(),
+        np.full((64, 64), 128, np.uint8),
+        np.zeros((64, 64), np.uint8),
+        noisy(120, 126, np.uint8),
+    ],
+)
+def test_8_bits_that_somebody_may_have_meant_are_taken_as_they_are(tmp_path, values):
+    Image.fromarray(values).save(tmp_path / "x.png")
+    assert np.array_equal(greys(tmp_path / "x.png"), values)
+
+
+def test_one_bit_and_palettes_are_shown_as_they_say(tmp_path):
+    Image.fromarray(disc(1, 0) > 0).save(tmp_path / "one.png")
+    palette = Image.fromarray(disc(1, 0, np.uint8))
+    palette.putpalette([10, 20, 30, 200, 100, 55])
+    palette.save(tmp_path / "palette.png")
+    assert greys(tmp_path / "one.png")[32, 32] == 255
+    assert read_image(tmp_path / "palette.png")[0].getpixel((32, 32)) == (200, 100, 55)
+
+
+def test_a_window_says_nothing_about_colours(tmp_path):
+    noise().save(tmp_path / "x.png")
+    with pytest.raises(
+        RejectedImageError, match="is a colour image, and --window is for grey values: leave it out"
+    ):
+        read_image(tmp_path / "x.png", (0.0, 255.0))
+
+
+@pytest.mark.parametrize(("kind", "values"), [("16", disc(40000, 0)), ("8", disc(200, 10, np.uint8))])
+def test_a_window_makes_no_other_data_of_a_file(tmp_path, kind, values):
+    for suffix in ("png", "tif"):
+        Image.fromarray(values).save(tmp_path / f"x.{suffix}")
+    found = [
+        examine(tmp_path / f"x.{suffix}", window)
+        for suffix in ("png", "tif")
+        for window in (None, (0.0, 300.0))
+    ]
+    assert len({each.digest for each in found}) == 1
+    assert found[0].image.tobytes() != found[1].image.tobytes()
+
+
+def with_swapped_colours():
+    """A colour profile that calls red what sRGB calls green."""
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    return profile.replace(b"rXYZ", b"tmp_").replace(b"gXYZ", b"rXYZ").replace(b"tmp_", b"gXYZ")
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "tif", "webp"])
+def test_a_colour_profile_is_applied_as_viewers_do_and_makes_no_other_data(tmp_path, suffix):
+    Image.new("RGB", (8, 8), (250, 0, 0)).save(tmp_path / f"plain.{suffix}")
+    Image.new("RGB", (8, 8), (250, 0, 0)).save(tmp_path / f"x.{suffix}", icc_profile=with_swapped_colours())
+    plain, shown = (examine(tmp_path / f"{name}.{suffix}") for name in ("plain", "x"))
+    red, green, blue = shown.image.getpixel((4, 4))
+    assert green >= 240 > 10 >= max(red, blue)
+    assert shown.image.info == {}
+    assert shown.digest == plain.digest
+
+
+@pytest.mark.parametrize(
+    "profile", [b"", b"no profile", ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()]
+)
+def test_a_profile_that_says_nothing_changes_nothing(tmp_path, profile):
+    noise().save(tmp_path / "x.png", icc_profile=profile)
+    assert np.array_equal(np.asarray(read_image(tmp_path / "x.png")[0]), np.asarray(noise()))
+
+
+def test_colours_for_print_and_for_measuring_are_shown_as_such(tmp_path):
+    Image.new("CMYK", (8, 8), (0, 255, 255, 0)).save(tmp_path / "x.jpg")
+    Image.new("LAB", (8, 8), (255, 128, 128)).save(tmp_path / "x.tif")
+    red, green, blue = read_image(tmp_path / "x.jpg")[0].getpixel((4, 4))
+    assert red > 240 > 15 > max(green, blue)
+    assert min(read_image(tmp_path / "x.tif")[0].getpixel((4, 4))) >= 250
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif", "webp", "jpg"])
+def test_exif_orientation_is_applied_and_all_metadata_dropped(tmp_path, suffix):
     exif = Image.Exif()
     exif[0x0112] = 6  # turn by 90 degrees to view
     exif[0x010E] = "patient name"
-    noise().save(tmp_path / "x.png", exif=exif)
-    image, _ = read_image(tmp_path / "x.png")
-    assert np.array_equal(np.asarray(image), np.rot90(np.asarray(noise()), k=-1))
+    how = {"lossless": True} if suffix == "webp" else {}
+    noise().save(tmp_path / f"x.{suffix}", exif=exif, **how)
+    image, _ = read_image(tmp_path / f"x.{suffix}")
+    assert image.size == (16, 24)
+    if suffix != "jpg":
+        assert np.array_equal(np.asarray(image), np.rot90(np.asarray(noise()), k=-1))
     assert image.info == {}
     assert not image.getexif()
 

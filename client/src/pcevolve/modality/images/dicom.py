@@ -1,117 +1,402 @@
-"""The pixels of a DICOM file, windowed to 8 bit; of its header, names included, nothing is kept.
+"""The picture of a DICOM file as a viewer shows it; of its header, names included, nothing is kept.
 
-The window is the file's own where it has one (DICOM PS3.3, C.11.2.1.2), else the whole range that its bits can
-hold: never the image's own minimum and maximum, so that two pictures of one machine stay comparable.
+Grey values are shown by the file's own table (VOI LUT) where it has one, else by its first window (DICOM PS3.3,
+C.11.2), else by the whole range that its bits can hold. Colours are converted to RGB once: a JPEG says by its own marks
+what its components are, as to any viewer, and the header is asked where it has none.
+
+What is read, decoded and expanded is bounded before it is: elements and reads, bytes after inflation, pixels by the
+header, and what a compressed frame says of its own size.
 """
 
 from __future__ import annotations
 
 import io
 import logging
+import struct
+import zlib
+from typing import Final
 
 import numpy as np
 import pydicom
 from numpy.typing import NDArray
 from PIL import Image
+from pydicom import uid
+from pydicom.dataelem import RawDataElement
+from pydicom.encaps import encapsulate, get_frame
 from pydicom.errors import BytesLengthException, InvalidDicomError
-from pydicom.pixels import apply_modality_lut, apply_windowing, convert_color_space, pixel_array
+from pydicom.pixels import convert_color_space, get_decoder
 
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
+from pcevolve.modality.images.levels import WAY_OUT, Grey, Numbers, Shares, between, in_colour
 
-DARK = 16
-"""Of 255: what stays below is black to the eye."""
 HOW = "; export it as PNG with the viewer that shows it rightly"
+MOST_READS = 500_000
+"""Of a file's elements, a second's worth; a picture of one frame has some hundreds."""
+MOST_ELEMENT_BYTES = 1024**2
+"""Of any element that is read but the pixels; the largest table has 128 KiB."""
+PIECE = 65_536
+"""Bytes that are inflated at a time, to at most a thousand times as many."""
 _ERRORS = (*DECODE_ERRORS, ArithmeticError, AttributeError, RuntimeError, BytesLengthException)
-"""Whatever pydicom and its decoders raise on damaged files and on what they do not know."""
+"""Whatever pydicom and its decoders raise on damaged files and on what they do not know; too deep ones included."""
+_JPEG = (uid.JPEGBaseline8Bit, uid.JPEGExtended12Bit)
+_JPEG_2000 = (uid.JPEG2000Lossless, uid.JPEG2000)
+_YBR, _RGB = frozenset({"YBR_FULL", "YBR_FULL_422"}), frozenset({"RGB", "YBR_RCT", "YBR_ICT"})
+"""What still has to be converted, and what decoders have converted, or nobody needs to."""
+_PIXELS = 0x7FE00010
+_SHARED = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
+_GROUPS = ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence")
+_READ: Final = (
+    *(
+        "NumberOfFrames",
+        "SamplesPerPixel",
+        "PhotometricInterpretation",
+        "PlanarConfiguration",
+        "Rows",
+        "Columns",
+    ),
+    *("BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation", "PixelData", "PixelPaddingValue"),
+    *("PixelPaddingRangeLimit", "RescaleSlope", "RescaleIntercept", "ModalityLUTSequence", "VOILUTSequence"),
+    *("WindowCenter", "WindowWidth", "VOILUTFunction", "PresentationLUTShape", *_GROUPS),
+)
+"""All that is kept of a file while it is decoded."""
 
-# At DEBUG level pydicom logs what it reads, patient names included.
-logging.getLogger("pydicom").setLevel(logging.ERROR)
+# Its errors quote what they stumbled over, and at DEBUG level it logs what it reads, patient names included.
+logging.getLogger("pydicom").setLevel(logging.CRITICAL + 1)
 
 
 class DicomError(Exception):
     """This file cannot be read; the text says why, to be read after its name, and quotes nothing of it."""
 
 
-def decoded(data: bytes, most_pixels: int) -> DecodedImage:
+class _Counted(io.BytesIO):
+    """Bytes that can be read so many times: whoever parses millions of elements is stopped."""
+
+    reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.reads += 1
+        if size is None or size < 0:
+            raise ValueError("nobody needs all at once but who inflates it without a bound")
+        if self.reads > MOST_READS:
+            raise DicomError("is DICOM of more elements than a picture has; export it as PNG")
+        return super().read(size)
+
+
+def decoded(data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = True) -> Grey | DecodedImage:
     """Read one picture.
 
     Args:
         data: The file.
         most_pixels: Larger pictures are refused by what the header says, before any pixel is decoded.
+        most_bytes: Files that are larger after inflation are refused before they are inflated.
+        by_itself: Whether grey values are shown as the file says; else it is not asked.
 
     Returns:
-        RGB, without metadata.
+        Grey values; or RGB, without metadata.
 
     Raises:
         DicomError: It has no picture, several, too large a one, or one that cannot be decoded.
     """
     try:
-        header = pydicom.dcmread(io.BytesIO(data))
+        header = _read(data, most_bytes)
         _require_one_picture(header, most_pixels)
-        return Image.fromarray(_shown(header)).convert("RGB")
+        values, kind = _samples(header)
+        return (
+            _colours(values, kind) if header.SamplesPerPixel == 3 else _grey(values, kind, header, by_itself)
+        )
     except InvalidDicomError:
         raise DicomError("is not a whole DICOM file; replace or remove it") from None
     except _ERRORS:
         raise DicomError(f"is DICOM that cannot be decoded here{HOW}") from None
 
 
-def _require_one_picture(header: pydicom.Dataset, most_pixels: int) -> None:
-    """Refuse by the header alone."""
-    if "PixelData" not in header:
-        raise DicomError("is DICOM without a picture; remove it")
-    frames = int(header.get("NumberOfFrames") or 1)
-    if frames > 1:
-        raise DicomError(f"is DICOM of {frames} frames; export those that matter as files of their own")
-    if header.Rows * header.Columns > most_pixels:
-        raise DicomError(f"has {header.Columns}x{header.Rows} pixels, limit {most_pixels:,}; scale it down")
+def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
+    """The elements that a picture needs, of a file that is inflated within bounds."""
+    mark, plain = (each.encode() for each in (uid.DeflatedExplicitVRLittleEndian, uid.ExplicitVRLittleEndian))
+    start = _dataset_start(data)
+    if mark in data[:start]:
+        body = _inflated(data[start:], most_bytes)
+        data = data[:start].replace(mark, plain.ljust(len(mark), b"\0")) + body
+    header = pydicom.dcmread(_Counted(data), specific_tags=list(_READ))
+    for element in map(header.get_item, header.keys()):
+        small = not isinstance(element, RawDataElement) or len(element.value or b"") <= MOST_ELEMENT_BYTES
+        if not small and element.tag != _PIXELS:
+            raise ValueError("too large for what it is")
+    for group in _GROUPS:  # where files of the enhanced kind have what others have in the header
+        for name in _SHARED:
+            for item in (header.get(group) or [{}])[0].get(name) or []:
+                for element in item:
+                    if element.tag not in header:
+                        header.add(element)
+    return header
 
 
-def _shown(header: pydicom.Dataset) -> NDArray[np.uint8]:
-    """The picture as a viewer shows it, uint8 ``(rows, columns)`` or ``(rows, columns, 3)``."""
-    values = pixel_array(header)
-    kind = str(header.PhotometricInterpretation)
-    if header.SamplesPerPixel == 3:
-        if values.dtype != np.uint8:
-            raise DicomError(f"is DICOM with colours of {8 * values.dtype.itemsize} bit{HOW}")
-        colours = (
-            values if kind in {"RGB", "YBR_RCT", "YBR_ICT"} else convert_color_space(values, kind, "RGB")
-        )
-        return np.asarray(colours, dtype=np.uint8)
-    if kind not in {"MONOCHROME1", "MONOCHROME2"}:
-        raise DicomError(f"is DICOM with a palette{HOW}")
-    grey = _windowed(np.asarray(values), header)
-    return 255 - grey if kind == "MONOCHROME1" else grey
+def _dataset_start(data: bytes) -> int:
+    """Where the elements of group 2 end, which are never deflated (DICOM PS3.10, section 7.1)."""
+    place = 132
+    while data[place : place + 2] == b"\2\0":
+        long = data[place + 4 : place + 6] in {b"OB", b"OW", b"UN", b"SQ", b"UT", b"UC", b"UR"}
+        at, form = (place + 8, "<L") if long else (place + 6, "<H")
+        place = at + struct.calcsize(form) + struct.unpack_from(form, data, at)[0]
+    return place
 
 
-def _windowed(values: NDArray[np.generic], header: pydicom.Dataset) -> NDArray[np.uint8]:
-    """Grey values between 0 and 255, by the file's window or by the range of its bits.
+def _inflated(data: bytes, most: int) -> bytes:
+    """Inflate what was deflated; counted first, so that what is too large never is in memory.
 
     Raises:
-        DicomError: There is no window, and without one the picture would be black.
+        DicomError: It is.
     """
-    physical = apply_modality_lut(values, header)
-    ends = _range(header)
-    if "WindowCenter" in header:
-        return _scaled(apply_windowing(physical, header), ends)
-    shown = _scaled(physical, (min(ends), max(ends)))
-    if shown.max() < DARK:
+    inflater, size = zlib.decompressobj(-zlib.MAX_WBITS), 0
+    for start in range(0, len(data), PIECE):
+        size += len(inflater.decompress(data[start : start + PIECE]))
+        if size > most:
+            raise DicomError(
+                f"is DICOM of more than {most // 1024**2} MiB when it is inflated; scale it down"
+            )
+    return zlib.decompress(data, -zlib.MAX_WBITS)
+
+
+def _require_one_picture(header: pydicom.Dataset, most_pixels: int) -> None:
+    """Refuse by the header alone, and by what the pixels say of themselves before they are decoded."""
+    if "PixelData" not in header:
+        raise DicomError("is DICOM without a picture; remove it")
+    if header.Rows * header.Columns > most_pixels:
+        raise DicomError(f"has {header.Columns}x{header.Rows} pixels, limit {most_pixels:,}; scale it down")
+    frames = max(int(header.get("NumberOfFrames") or 1), _frames_held(header))
+    if frames > 1:
+        raise DicomError(f"is DICOM of {frames} frames; export those that matter as files of their own")
+    stored, allocated = int(header.BitsStored), int(header.BitsAllocated)
+    if not 1 <= stored <= allocated or int(header.get("HighBit", stored - 1)) != stored - 1:
+        raise DicomError(f"is DICOM whose bits are not where they usually are{HOW}")
+    if header.SamplesPerPixel == 3 and stored != 8:
+        raise DicomError(f"is DICOM with colours of {stored} bit{HOW}")
+
+
+def _frames_held(header: pydicom.Dataset) -> int:
+    """Frames that there are, whatever the header says: by the table of their places, or by how many bytes there are."""
+    pixels = header.PixelData
+    if header.file_meta.TransferSyntaxUID.is_encapsulated:
+        if pixels[:4] != b"\xfe\xff\x00\xe0":
+            raise ValueError("no table of places")
+        return int.from_bytes(pixels[4:8], "little") // 4
+    bits = header.Rows * header.Columns * header.SamplesPerPixel * header.BitsAllocated
+    bits = bits * 2 // 3 if header.PhotometricInterpretation == "YBR_FULL_422" else bits
+    filled_up = 8 * len(pixels) - bits < 16  # to whole words
+    return 1 if filled_up else 8 * len(pixels) // bits
+
+
+def _samples(header: pydicom.Dataset) -> tuple[Numbers, str]:
+    """The first frame's values, ``(rows, columns)`` or ``(rows, columns, 3)``, and what they are (C.7.6.3.1.2)."""
+    syntax = header.file_meta.TransferSyntaxUID
+    try:
+        decoder = get_decoder(syntax)
+    except NotImplementedError:
+        raise DicomError(f"is DICOM that is compressed in a way that is not known here{HOW}") from None
+    twelve = syntax == uid.JPEGExtended12Bit and header.BitsStored > 8
+    if not decoder.is_available or twelve:
         raise DicomError(
-            "fills under 1/16 of its range and has no window, so it would be black; save it with one"
+            f"is DICOM compressed as {syntax.name}, which nothing here decodes; decompress it, such as by gdcmconv "
+            "--raw IN.dcm OUT.dcm"
         )
-    return shown
+    if not syntax.is_encapsulated:
+        return _of_decoder(header, "")
+    frame = get_frame(_Counted(header.PixelData), 0, number_of_frames=1)
+    if syntax in _JPEG:
+        return _of_jpeg(frame, header)
+    header.PixelData = encapsulate([frame])
+    if syntax == uid.RLELossless:
+        _require_no_more_than_declared(frame, header.Rows * header.Columns)
+        return _of_decoder(header, "pydicom")
+    if syntax not in _JPEG_2000:
+        return _of_decoder(header, "")
+    _opened(frame, "JPEG2000", header)
+    values, kind = _of_decoder(header, "pillow")
+    return values, "RGB" if header.SamplesPerPixel == 3 and _mixes_components(frame) else kind
 
 
-def _scaled(values: NDArray[np.generic], ends: tuple[float, float]) -> NDArray[np.uint8]:
-    """Values between two ends, in either order, as 0 to 255."""
-    shares = (np.asarray(values, dtype=np.float64) - ends[0]) / (ends[1] - ends[0])
-    return np.rint(255 * np.clip(shares, 0, 1)).astype(np.uint8)
+def _of_decoder(header: pydicom.Dataset, plugin: str) -> tuple[Numbers, str]:
+    """What pydicom decodes, before it converts any colours: whether to, is decided here, once."""
+    decoder = get_decoder(header.file_meta.TransferSyntaxUID)
+    values, found = decoder.as_array(header, index=0, raw=True, decoding_plugin=plugin)
+    return values, str(found["photometric_interpretation"])
+
+
+def _opened(frame: bytes, kind: str, header: pydicom.Dataset) -> DecodedImage:
+    """A compressed frame, of which nothing is decoded yet, and which is as large as the header says."""
+    image = Image.open(io.BytesIO(frame), formats=(kind,))
+    if image.size != (header.Columns, header.Rows):
+        raise ValueError("the frame is not as large as the header says")
+    return image
+
+
+def _of_jpeg(frame: bytes, header: pydicom.Dataset) -> tuple[Numbers, str]:
+    """The components of a JPEG; converted to RGB by its marks, and by the header's word where it has none."""
+    image = _opened(frame, "JPEG", header)
+    if len(image.getbands()) != header.SamplesPerPixel:
+        raise ValueError("the frame has not as many components as the header says")
+    letters = [each[0] for each in getattr(image, "layer", [])] in ([82, 71, 66], [114, 103, 98])
+    marked = "jfif" in image.info or "adobe_transform" in image.info or letters
+    if header.SamplesPerPixel == 3 and header.PhotometricInterpretation == "RGB" and not marked:
+        image.draft("YCbCr", None)  # as they are: what a JPEG without marks is by itself is converted
+    values = np.asarray(image)
+    signed = header.SamplesPerPixel == 1 and header.PixelRepresentation
+    kind = "RGB" if header.SamplesPerPixel == 3 else str(header.PhotometricInterpretation)
+    return values.view(np.int8) if signed else values, kind
+
+
+def _mixes_components(frame: bytes) -> bool:
+    """Whether JPEG 2000 says that its components were RGB and are so again once decoded (ISO 15444-1, A.6.1)."""
+    place = frame.find(b"\xff\x4f\xff\x51") + 2
+    while frame[place : place + 2] not in {b"\xff\x52", b"\xff\x90", b""}:
+        place += 2 + int.from_bytes(frame[place + 2 : place + 4], "big")
+    return frame[place : place + 2] == b"\xff\x52" and frame[place + 8] == 1
+
+
+def _require_no_more_than_declared(frame: bytes, pixels: int) -> None:
+    """Refuse runs (RLE) that expand to more than the header's pixels; counted before any is expanded."""
+    segments, *starts = struct.unpack_from("<16L", frame)
+    for start, end in zip(starts[:segments], [*starts[1:segments], len(frame)], strict=True):
+        size, place = 0, start
+        if end - start > 2 * pixels + 64:
+            raise ValueError("a segment is longer than its pixels could make it")
+        while place < end:
+            run = frame[place]
+            size += 257 - run if run > 128 else run + 1 if run < 128 else 0
+            place += 2 if run > 128 else run + 2 if run < 128 else 1
+            if size > 2 * pixels + 64:
+                raise ValueError("a segment expands to more than its pixels")
+
+
+def _colours(values: Numbers, kind: str) -> DecodedImage:
+    """RGB of 8-bit components.
+
+    Raises:
+        DicomError: They are of a kind that no viewer of today writes.
+    """
+    values = np.asarray(values).astype(np.uint8)
+    if kind in _YBR:
+        values = convert_color_space(values, "YBR_FULL", "RGB")
+    elif kind not in _RGB:
+        raise DicomError(f"is DICOM with colours of a kind that is not known here{HOW}")
+    return in_colour(np.asarray(values, dtype=np.uint8))
+
+
+def _grey(values: Numbers, kind: str, header: pydicom.Dataset, by_itself: bool) -> Grey:
+    """Grey values, and what the file says of how they are shown.
+
+    Raises:
+        DicomError: They are no grey values.
+    """
+    if kind == "PALETTE COLOR":
+        raise DicomError(f"is DICOM with a palette{HOW}")
+    if kind not in {"MONOCHROME1", "MONOCHROME2"} or header.SamplesPerPixel != 1:
+        raise DicomError(f"is DICOM with colours of a kind that is not known here{HOW}")
+    physical = _physical(values, header)
+    low, high = _range(header)
+    return Grey(
+        stored=values,
+        values=physical,
+        bits=int(header.BitsStored),
+        whole=(min(low, high), max(low, high)),
+        own=_own(physical, header) if by_itself else None,
+        inverted=kind == "MONOCHROME1" or header.get("PresentationLUTShape") == "INVERSE",
+        padding=_padding(values, header),
+    )
+
+
+def _physical(values: Numbers, header: pydicom.Dataset) -> NDArray[np.float64]:
+    """Values in the file's own units (C.11.1)."""
+    if header.get("ModalityLUTSequence"):
+        return _looked_up(values, header.ModalityLUTSequence[0], header)[0]
+    slope, intercept = _rescaling(header)
+    return values.astype(np.float64) * slope + intercept
+
+
+def _rescaling(header: pydicom.Dataset) -> tuple[float, float]:
+    """Slope and intercept; one and nothing where there are none.
+
+    Raises:
+        DicomError: They make one value of all.
+    """
+    slope, intercept = _first(header, "RescaleSlope"), _first(header, "RescaleIntercept")
+    slope, intercept = 1.0 if slope is None else slope, intercept or 0.0
+    if not slope:
+        raise DicomError(f"is DICOM with a rescale slope of 0{HOW}")
+    return slope, intercept
+
+
+def _first(header: pydicom.Dataset, name: str) -> float | None:
+    """The first number of an element; None where it is absent or empty.
+
+    Raises:
+        ValueError: It is no finite number.
+    """
+    value = header.get(name)
+    if isinstance(value, pydicom.multival.MultiValue):
+        value = value[0] if len(value) else None
+    if value is None or value == "":
+        return None
+    if not np.isfinite(float(value)):
+        raise ValueError("not a number")
+    return float(value)
+
+
+def _own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares | None:
+    """Shares of white by the file's own table, else by its first window; None without either."""
+    if header.get("VOILUTSequence"):
+        entries, bits = _looked_up(physical, header.VOILUTSequence[0], header)
+        return between(entries, (0.0, 2.0**bits - 1))
+    centre, width = _first(header, "WindowCenter"), _first(header, "WindowWidth")
+    if centre is None or width is None:
+        return None
+    function = str(header.get("VOILUTFunction") or "LINEAR")
+    if (
+        function not in {"LINEAR", "LINEAR_EXACT", "SIGMOID"}
+        or width <= 0
+        or (function == "LINEAR" and width < 1)
+    ):
+        raise DicomError(f"has a window that is none: {WAY_OUT}")
+    if function == "SIGMOID":
+        return np.asarray(1 / (1 + np.exp(np.clip(-4 * (physical - centre) / width, -700, 700))))
+    if function == "LINEAR":  # whose ends are the middles of the outermost values
+        centre, width = centre - 0.5, width - 1
+    if width == 0:
+        return np.asarray(physical > centre, dtype=np.float64)
+    return between(physical, (centre - width / 2, centre + width / 2))
+
+
+def _looked_up(
+    values: Numbers, item: pydicom.Dataset, header: pydicom.Dataset
+) -> tuple[NDArray[np.float64], int]:
+    """What a table makes of values, and the bits of its entries (C.11.1.1 and C.11.2.1.1)."""
+    entries, first, bits = (int(each) for each in item.LUTDescriptor)
+    entries = entries or 2**16
+    if first > 2**15 - 1 and (header.PixelRepresentation or values.min() < 0):
+        first -= 2**16
+    data = item.LUTData
+    if isinstance(data, bytes):
+        order = "<" if header.file_meta.TransferSyntaxUID.is_little_endian else ">"
+        data = np.frombuffer(data, dtype=f"{order}u2" if len(data) >= 2 * entries else "u1")
+    table = np.asarray(data, dtype=np.float64)[:entries]
+    return table[np.clip(np.rint(values) - float(first), 0, len(table) - 1).astype(np.int64)], bits
 
 
 def _range(header: pydicom.Dataset) -> tuple[float, float]:
-    """What the least and the greatest number that the bits can hold stand for (DICOM PS3.3, C.11.1)."""
+    """What the least and the greatest number that the bits can hold stand for (C.11.1)."""
     if header.get("ModalityLUTSequence"):
         return 0.0, float(2 ** int(header.ModalityLUTSequence[0].LUTDescriptor[2]) - 1)
     half = 2 ** (int(header.BitsStored) - 1)
     low, high = (-half, half - 1) if header.PixelRepresentation else (0, 2 * half - 1)
-    slope, intercept = float(header.get("RescaleSlope", 1)), float(header.get("RescaleIntercept", 0))
+    slope, intercept = _rescaling(header)
     return low * slope + intercept, high * slope + intercept
+
+
+def _padding(values: Numbers, header: pydicom.Dataset) -> NDArray[np.bool_] | None:
+    """Where values are padding and no picture (C.7.5.1.1.2); None where the file knows none."""
+    one = _first(header, "PixelPaddingValue")
+    if one is None:
+        return None
+    other = _first(header, "PixelPaddingRangeLimit")
+    ends = (one, one if other is None else other)
+    return np.asarray((values >= min(ends)) & (values <= max(ends)))

@@ -1,8 +1,8 @@
-"""Decode one private image file within bounds; no directory walks, no network.
+"""Decode one private image file within bounds, as a viewer shows it; no directory walks, no network.
 
-An image's pixels depend on its own file alone: there is no normalisation over the set. 16-bit
-values are scaled by the range of their type, never by the image's own minimum and maximum, so
-that two photographs of one camera stay comparable.
+An image's pixels depend on its own file and the public window alone: there is no normalisation over the set, and
+how grey values become levels is ``levels``. Of a file's colours its ICC profile is applied, as viewers do; a PNG's
+gamma alone is not.
 
 Format and size are read from the header and checked before any pixel is decoded.
 """
@@ -13,14 +13,26 @@ import hashlib
 import logging
 import threading
 import warnings
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from numpy.typing import NDArray
+from PIL import Image, ImageCms, ImageOps
 
 from pcevolve.modality.images import kinds
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
+from pcevolve.modality.images.levels import (
+    ContrastError,
+    Grey,
+    Seen,
+    Window,
+    grey_of,
+    in_colour,
+    is_grey,
+    require_seen,
+)
 
 MAX_FILE_BYTES = 256 * 1024**2
 MAX_PIXELS = 64_000_000
@@ -29,7 +41,8 @@ STORED_SIDE = 1024  # pixels; larger images are kept in memory at this longest s
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")
 # Their first picture is the picture: a phone's MPO is a JPEG with previews behind it, a GIF may be a film.
 _FIRST_FRAME_FORMATS = frozenset({"JPEG", "MPO", "GIF"})
-_DARK_16_BIT = 4096  # values of a 12-bit sensor end here: on the 16-bit range they are black
+_PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
+_BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT, _WHITE_IS_ZERO, _UNSIGNED = 258, 262, 339, 0, 1  # of TIFF
 
 _ONE_AT_A_TIME = threading.Lock()
 """Which warnings are shown is decided for all threads of a process at once."""
@@ -39,11 +52,40 @@ logging.getLogger("PIL").setLevel(logging.INFO)
 
 
 class RejectedImageError(Exception):
-    """This file cannot be a private image; the text says why, without naming the file."""
+    """This file cannot be a private image; the text says why, without naming the file.
+
+    Attributes:
+        seen: Between which values it lies, where that is why; for the owner's screen alone.
+    """
+
+    def __init__(self, message: str, seen: Seen | None = None) -> None:
+        super().__init__(message)
+        self.seen = seen
 
 
-def read_image(path: Path) -> tuple[DecodedImage, bytes]:
-    """Decode one file to RGB.
+@dataclass(frozen=True, repr=False, eq=False)
+class Examined:
+    """One private image, and what was seen of it.
+
+    Attributes:
+        image: RGB, without metadata, at most ``STORED_SIDE`` pixels a side.
+        digest: SHA-256 of what its file stores; see ``pixel_digest``.
+        seen: By what it is shown, and between which values it lies.
+    """
+
+    image: DecodedImage
+    digest: bytes
+    seen: Seen
+
+
+def read_image(path: Path, window: Window | None = None) -> tuple[DecodedImage, bytes]:
+    """Decode one file to RGB: the image and the digest of ``examine``."""
+    found = examine(path, window)
+    return found.image, found.digest
+
+
+def examine(path: Path, window: Window | None = None) -> Examined:
+    """Decode one file to RGB, and say what was seen.
 
     EXIF orientation is applied and then dropped with all other metadata; transparency is laid
     over white; images with a side above ``STORED_SIDE`` are scaled down after fingerprinting.
@@ -51,19 +93,21 @@ def read_image(path: Path) -> tuple[DecodedImage, bytes]:
     Args:
         path: A PNG, JPEG, TIFF, BMP or WebP file, 8 or 16 bits per channel; a GIF, of which the first frame is
             read; or a DICOM file of one frame, whatever its name, which is shown in its own window.
-
-    Returns:
-        The RGB image without metadata, and the digest of its pixels before they were scaled: see ``pixel_digest``.
+        window: What becomes black and white in files of grey values, instead of what the file says; None for that.
 
     Raises:
-        RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind.
+        RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind, or would be shown
+            without its contrast.
     """
     data = _read_bounded(path)
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's warnings quote metadata
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
-            rgb = _decode(data)
+            stored = _decode_dicom(data, window is None) if kinds.is_dicom(data) else _decode_usual(data)
+            rgb, digest, seen = _shown(stored, window)
+        except ContrastError as error:
+            raise RejectedImageError(str(error), error.seen) from None
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise RejectedImageError(f"has more than {MAX_PIXELS:,} pixels; scale it down") from None
         except DECODE_ERRORS:
@@ -71,14 +115,17 @@ def read_image(path: Path) -> tuple[DecodedImage, bytes]:
             raise RejectedImageError(
                 kinds.HEIC if heic else "is damaged or not an image; replace or remove it"
             ) from None
-    digest = pixel_digest(rgb)
     if max(rgb.size) > STORED_SIDE:
         rgb.thumbnail((STORED_SIDE, STORED_SIDE), Image.Resampling.LANCZOS)
-    return rgb, digest
+    return Examined(rgb, digest, seen)
 
 
 def pixel_digest(image: DecodedImage) -> bytes:
-    """SHA-256 of an image's size and RGB pixels, 32 bytes: the same for the same pixels in any lossless format."""
+    """SHA-256 of an image's size and RGB pixels, 32 bytes: the same for the same pixels in any lossless format.
+
+    Of a private file it is of what the file stores, and not of how that is shown: the budget belongs to the data, and
+    another window, look-up table or colour profile does not make other data of them.
+    """
     width, height = image.size
     return hashlib.sha256(b"rgb8 %d %d\n" % (width, height) + image.tobytes()).digest()
 
@@ -101,11 +148,65 @@ def _read_bounded(path: Path) -> bytes:
     return data
 
 
-def _decode(data: bytes) -> DecodedImage:
-    return _decode_dicom(data) if kinds.is_dicom(data) else _decode_usual(data)
+@dataclass(frozen=True, repr=False, eq=False)
+class _Colours:
+    """A picture whose levels are those of its file.
+
+    Attributes:
+        image: RGB as the file stores it.
+        shown: The same in the colours that every screen assumes.
+        bits: Of a value in the file.
+    """
+
+    image: DecodedImage
+    shown: DecodedImage
+    bits: int = 8
 
 
-def _decode_dicom(data: bytes) -> DecodedImage:
+def _shown(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage, bytes, Seen]:
+    """RGB as a viewer shows it, the digest of what is stored, and what was seen.
+
+    Raises:
+        ContrastError: There would be next to nothing to see.
+        RejectedImageError: It is a picture that a window says nothing about.
+    """
+    if isinstance(stored, Grey):
+        levels, seen = stored.shown(window)
+        return in_colour(levels), _grey_digest(stored), seen
+    digest = pixel_digest(stored.image)
+    if window is None:
+        seen = require_seen(stored.image, stored.bits)
+        return stored.shown, digest, seen
+    if stored.bits > 8 or not is_grey(stored.image):
+        kind = f"of {stored.bits} bits in several channels" if stored.bits > 8 else "a colour image"
+        raise RejectedImageError(
+            f"is {kind}, and --window is for grey values: leave it out, or convert the image"
+        )
+    levels, seen = grey_of(stored.image).shown(window)
+    return in_colour(levels), digest, seen
+
+
+def _grey_digest(grey: Grey) -> bytes:
+    """SHA-256 of the stored values; of those that are 8 bits, as of any other picture of 8 bits."""
+    values = grey.stored
+    if values.dtype.kind != "f" and values.min() >= 0 and values.max() <= 255 and grey.bits <= 8:
+        return pixel_digest(in_colour(values.astype(np.uint8)))
+    height, width = values.shape
+    plain = values.astype("<f8" if values.dtype.kind == "f" else "<i8")
+    return hashlib.sha256(b"grey %d %d\n" % (width, height) + plain.tobytes()).digest()
+
+
+def _in_srgb(image: DecodedImage, profile: bytes) -> DecodedImage:
+    """A picture in the colours of its profile, as RGB; as it is, where the profile is damaged or of another kind."""
+    try:
+        source = ImageCms.ImageCmsProfile(BytesIO(profile))
+        shown = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+    except (ImageCms.PyCMSError, *DECODE_ERRORS):
+        shown = None
+    return _bare(shown or image.convert("RGB"))
+
+
+def _decode_dicom(data: bytes, by_itself: bool) -> Grey | _Colours:
     """Decode with a library that only DICOM needs.
 
     Raises:
@@ -114,12 +215,13 @@ def _decode_dicom(data: bytes) -> DecodedImage:
     from pcevolve.modality.images import dicom
 
     try:
-        return dicom.decoded(data, MAX_PIXELS)
+        found = dicom.decoded(data, MAX_PIXELS, MAX_FILE_BYTES, by_itself)
     except dicom.DicomError as error:
         raise RejectedImageError(str(error)) from None
+    return found if isinstance(found, Grey) else _Colours(found, found)
 
 
-def _decode_usual(data: bytes) -> DecodedImage:
+def _decode_usual(data: bytes) -> Grey | _Colours:
     with Image.open(BytesIO(data), formats=_FORMATS) as image:
         width, height = image.size
         if width * height > MAX_PIXELS:
@@ -127,27 +229,45 @@ def _decode_usual(data: bytes) -> DecodedImage:
         pages = getattr(image, "n_frames", 1)
         if pages > 1 and image.format not in _FIRST_FRAME_FORMATS:
             raise RejectedImageError(f"holds {pages} pages or frames; save each as its own file")
+        bits, signed, inverted = _samples(image, data)
         image.load()
-        rgb = _to_rgb(ImageOps.exif_transpose(image))
-    return Image.frombytes("RGB", rgb.size, rgb.tobytes())  # a copy that has no metadata
+        turned = ImageOps.exif_transpose(image)
+        if turned.mode in {"I", "F"} or turned.mode.startswith("I;16"):
+            return _grey(np.asarray(turned), bits, signed, inverted)
+        rgb, profile = _bare(_to_rgb(turned)), image.info.get("icc_profile")
+        own = turned if turned.mode in {"L", "CMYK"} else rgb  # what the profile is about
+        return _Colours(rgb, _in_srgb(own, profile) if profile else rgb, bits)
+
+
+def _bare(image: DecodedImage) -> DecodedImage:
+    """A copy of an RGB image that has no metadata."""
+    return Image.frombytes("RGB", image.size, image.tobytes())
+
+
+def _samples(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
+    """Bits of a value in the file, whether it has a sign, and whether high values are dark."""
+    if image.format == "PNG":
+        return data[_PNG_BIT_DEPTH], False, False
+    tags = getattr(image, "tag_v2", None)
+    if image.format != "TIFF" or tags is None:
+        return 8, False, False
+    signed = max(tags.get(_SAMPLE_FORMAT, (_UNSIGNED,))) != _UNSIGNED
+    return max(tags.get(_BITS_PER_SAMPLE, (1,))), signed, tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
+
+
+def _grey(values: NDArray[np.generic], bits: int, signed: bool, inverted: bool) -> Grey:
+    """Grey values of more than 8 bits, which Pillow gives as they are."""
+    half = 2.0 ** (bits - 1)
+    whole = (-half, half - 1) if signed else (0.0, 2 * half - 1)
+    known = values.dtype.kind != "f" and bits <= 16  # of 32 bits nobody uses the whole range
+    return Grey(values, values.astype(np.float64), bits, whole if known else None, inverted=inverted)
 
 
 def _to_rgb(image: DecodedImage) -> DecodedImage:
-    if image.mode.startswith("I;16"):
-        return _from_16_bit(image).convert("RGB")
-    if image.mode in {"I", "F"}:
-        raise RejectedImageError("has 32-bit pixels; convert it to 8 or 16 bits")
+    if image.mode == "LAB":
+        lab, srgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
+        return ImageCms.profileToProfile(image, lab, srgb, outputMode="RGB") or image
     if image.has_transparency_data:
         layer = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
     return image.convert("RGB")
-
-
-def _from_16_bit(image: DecodedImage) -> DecodedImage:
-    """Map 0..65535 to 0..255; refuse what would come out black, because guessing a range is worse."""
-    values = np.asarray(image).astype(np.uint16)
-    if values.max() < _DARK_16_BIT:
-        raise RejectedImageError(
-            "fills under 1/16 of its 16-bit range and would be black; rescale its values"
-        )
-    return Image.fromarray(np.rint(values / 257.0).astype(np.uint8))

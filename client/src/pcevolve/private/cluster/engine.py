@@ -55,7 +55,7 @@ class RayEngine:
         """See ``Engine.embedded``; every image is read where it is embedded."""
         if not isinstance(images, StoredImages):
             raise UsageError("--engine ray reads images from files: give --private a folder")
-        how = Embedding(encoder.name, self.weights, self.digest, self.device, rendition)
+        how = Embedding(encoder.name, self.weights, self.digest, self.device, rendition, images.window)
         rows, same = np.empty((len(images), encoder.dimension)), np.zeros(len(images), dtype=np.bool_)
         done = 0
         with _told_of_failure("embedded"):

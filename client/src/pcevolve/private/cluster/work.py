@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.errors import ModelError
+from pcevolve.modality.images.levels import Window
 from pcevolve.private.stored import unchanged
 from pcevolve.selectors.choosing import Rendition
 from pcevolve_shared.quiet import keep_quiet
@@ -38,6 +39,7 @@ class Embedding:
         digest: What the plan says of these weights; see ``encoders.named_weights``.
         device: Of a worker.
         rendition: The appearance that each image is given; None for its own.
+        window: What is black and what is white in grey files; None for what each says itself.
     """
 
     encoder: str
@@ -45,6 +47,7 @@ class Embedding:
     digest: str | None
     device: str
     rendition: Rendition
+    window: Window | None
 
 
 def embedded(batch: Mapping[str, NDArray[Any]], embedding: Embedding) -> Table:
@@ -67,7 +70,7 @@ def embedded(batch: Mapping[str, NDArray[Any]], embedding: Embedding) -> Table:
     for start in range(0, len(rows), DECODED):
         few = slice(start, start + DECODED)
         images = [
-            unchanged(Path(os.fsdecode(file)), digest)
+            unchanged(Path(os.fsdecode(file)), digest, embedding.window)
             for file, digest in zip(batch["file"][few], batch["digest"][few], strict=True)
         ]
         same[few] = [image is not None for image in images]

@@ -42,9 +42,9 @@ def require(settings: RunSettings) -> None:
         )
     if not isinstance(source, DigitsSource):
         _require_files(settings, source.path)
-    elif settings.unit_map or settings.unlabelled or settings.subsample:
+    elif settings.unit_map or settings.unlabelled or settings.subsample or settings.window:
         raise UsageError(
-            "--unit-map, --unlabelled and --subsample are for a folder of images, not for the digits"
+            "--unit-map, --unlabelled, --subsample and --window are for a folder of images, not for the digits"
         )
 
 

@@ -12,6 +12,7 @@ from pcevolve.private.subsample import subsampled
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.units import UnitMap, read_units, require_unit_size, with_units
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.settings import window_ends
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.run_data import SPLIT_SEED, RunData, require_shots
 from pcevolve.run.settings import REST, RunSettings
@@ -40,7 +41,8 @@ def of_run(settings: RunSettings, told: Told = nobody) -> RunData:
     used, rest_of_it = _drawn(settings, listing, units)
     require_shots(settings, held(used, units), "images" if units is None else f"units ({units.kind})")
     keep = 0 if settings.engine == "ray" else KEPT_PIXELS  # a cluster reads files
-    data = _grouped(loaded(used, keep=keep, told=told), units)
+    window = window_ends(settings.window)
+    data = _grouped(loaded(used, keep=keep, told=told, window=window), units)
     if settings.unit_size:
         require_unit_size(data, settings.unit_size)
     skipped = tuple(short(file) for file in listing.skipped)
@@ -62,7 +64,7 @@ def of_owner(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Pr
 
         shots, rest = load_digits(plan.shots, source.names, SPLIT_SEED)
         return shots if option == "--private" else rest
-    return load_folder(source.path, unique=False)
+    return load_folder(source.path, unique=False, window=window_ends(plan.window))
 
 
 def held(listing: Listing, units: UnitMap | None) -> dict[str, int]:
@@ -107,9 +109,9 @@ def _test(settings: RunSettings, data: PrivateDataset, rest: Listing | None) -> 
         empty = [label for target, label in enumerate(rest.labels) if target not in rest.targets]
         if empty:
             raise DataError(f"--test {REST}: class {empty[0]!r} has no image that was not drawn")
-        return loaded(rest, unique=False)
+        return loaded(rest, unique=False, window=window_ends(settings.window))
     there = listed(Path(settings.test), None, nested=settings.unit_map is not None)
-    test = loaded(there, unique=False)
+    test = loaded(there, unique=False, window=window_ends(settings.window))
     if test.labels != data.labels:
         raise UsageError(f"--test {settings.test} must have the same class folders as --private")
     return test

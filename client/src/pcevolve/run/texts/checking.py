@@ -9,7 +9,7 @@ from pcevolve.private.sources import DigitsSource, TermsSource, parse_source
 from pcevolve.public.options import flag
 from pcevolve.run.settings import REST, RunSettings
 
-OF_IMAGES_ALONE = ("unit_map", "engine")
+OF_IMAGES_ALONE = ("unit_map", "engine", "window")
 """Options that no run with texts has, beside those that its dialect lacks."""
 
 

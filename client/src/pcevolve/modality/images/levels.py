@@ -1,0 +1,235 @@
+"""From the values that a file stores to the 256 levels that are seen, and whether any contrast is left there.
+
+A picture is shown by the first of these that there is: the window of ``--window``, which is public and the same for
+all files; the file's own table or window; the whole range that its bits can hold. Never by the picture's own least and
+greatest values, so that two pictures of one machine stay comparable.
+
+Whether contrast is left is told by the spread of levels and not by the greatest: one hot pixel is white in any picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from pcevolve.modality.images.decoding import DecodedImage
+
+Window: TypeAlias = tuple[float, float]
+"""What becomes black and what becomes white, in a file's own units, after slope and intercept."""
+Numbers: TypeAlias = NDArray[Any]
+Shares: TypeAlias = NDArray[np.float64]
+
+WIDE = 64
+"""Levels of 255 over which 98 % of a picture's pixels spread, where the range of more than 8 bits shows it."""
+NARROW = 16
+"""Levels of 255 that the eye does not tell from one."""
+FEW = 16
+"""Different values of a drawing or a mask; a picture has more."""
+LOOKED_AT = 1_000_000
+"""Pixels of a picture by which its spread is measured, at equal distances."""
+WAY_OUT = "say which of its values are black and white with --window LOW,HIGH"
+BY_WINDOW, BY_FILE, BY_BITS, AS_STORED = (
+    "by --window",
+    "by their own window or table",
+    "by the whole range of their bits",
+    "8 bits, as they are",
+)
+REFUSED = "refused"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Seen:
+    """What was seen of one picture; private.
+
+    Attributes:
+        how: By what it is shown, or ``REFUSED``.
+        low: Its least value, in its own units.
+        high: Its greatest value.
+        levels: Of 0 to 255, for each channel where 99.8 % of its pixels lie, uint8 ``(2, channels)``.
+        varies: Whether its values differ at all; a picture of one colour has no contrast to lose.
+    """
+
+    how: str
+    low: float
+    high: float
+    levels: NDArray[np.uint8]
+    varies: bool
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether there is almost nothing to see."""
+        return bool((self.levels[1].astype(int) - self.levels[0]).max() < NARROW)
+
+
+class ContrastError(Exception):
+    """A picture would be shown without its contrast; the text says what to do, to be read after its name.
+
+    Attributes:
+        seen: For the owner's screen alone.
+    """
+
+    def __init__(self, message: str, seen: Seen) -> None:
+        super().__init__(message)
+        self.seen = seen
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Grey:
+    """One grey picture, before it is shown.
+
+    Attributes:
+        stored: The values as the file has them, ``(rows, columns)``; the ledger knows the picture by them.
+        values: The same in the file's own units, float64.
+        bits: Of a stored value.
+        whole: What the least and the greatest number of so many bits stand for; None where that says nothing.
+        own: Between 0 and 1, what the file's own window or table makes of each value; None without any.
+        inverted: Whether high values are dark.
+        padding: Where there is nothing but what fills the square; None for nowhere.
+    """
+
+    stored: Numbers
+    values: NDArray[np.float64]
+    bits: int
+    whole: Window | None
+    own: Shares | None = None
+    inverted: bool = False
+    padding: NDArray[np.bool_] | None = None
+
+    def shown(self, window: Window | None) -> tuple[NDArray[np.uint8], Seen]:
+        """Levels from 0 to 255, uint8 ``(rows, columns)``, and what was seen.
+
+        Raises:
+            ContrastError: Nothing says how it is shown, or there would be next to nothing to see.
+        """
+        how, shares = self._shares(window)
+        if shares is None:
+            black = np.zeros((1, 1), dtype=np.uint8)
+            fault = f"has {self.bits}-bit pixels, whose range nobody knows: {WAY_OUT}"
+            raise ContrastError(fault, self._seen(REFUSED, black))
+        levels = np.rint(255 * shares).astype(np.uint8)
+        if fault := self._fault(levels, how):
+            raise ContrastError(fault, self._seen(REFUSED, levels))
+        levels = 255 - levels if self.inverted else levels
+        return levels, self._seen(how, levels)
+
+    def _shares(self, window: Window | None) -> tuple[str, Shares | None]:
+        """By what each value is shown, and where it lies between black and white."""
+        if window is not None:
+            return BY_WINDOW, between(self.values, window)
+        if self.own is not None:
+            return BY_FILE, self.own
+        if self.whole is None:
+            return REFUSED, None
+        return AS_STORED if self.bits <= 8 else BY_BITS, between(self.values, self.whole)
+
+    def _seen(self, how: str, levels: NDArray[np.uint8]) -> Seen:
+        real = self.values if self.padding is None or self.padding.all() else self.values[~self.padding]
+        low, high = float(np.nanmin(real)), float(np.nanmax(real))
+        return Seen(how, low, high, ends(levels), low < high)
+
+    def _fault(self, levels: NDArray[np.uint8], how: str) -> str:
+        """What is wrong with showing it by what its bits can hold; empty for nothing."""
+        if how == AS_STORED:
+            return _blackness(levels)
+        if how != BY_BITS:
+            return ""
+        real = slice(None) if self.padding is None or self.padding.all() else ~self.padding
+        values, covered = _some(self.values[real].reshape(-1)), _some(levels[real].reshape(-1))
+        inner = covered[(values > values.min()) & (values < values.max())]
+        # Where black or white fills the frame, what lies between is the picture.
+        framed = len(np.unique(values)) > FEW and len(inner) > 0 and _spread(inner) < NARROW
+        if _spread(covered) >= WIDE and not framed:
+            return ""
+        return f"has next to no contrast in the whole range of its {self.bits} bits: {WAY_OUT}"
+
+
+def between(values: Numbers, window: Window) -> Shares:
+    """Where values lie between two ends, given in either order: from 0 to 1; no number at all is 0."""
+    low, high = window
+    shares = (np.asarray(values, dtype=np.float64) - low) / (high - low)
+    return np.clip(np.nan_to_num(shares, nan=0.0), 0, 1)
+
+
+def ends(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Between which levels 99.8 % of the pixels of each channel lie, uint8 ``(2, channels)``."""
+    flat = _some(levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1))
+    return np.asarray(np.percentile(flat, (0.1, 99.9), axis=0, method="nearest"), dtype=np.uint8)
+
+
+def require_seen(image: DecodedImage, bits: int) -> Seen:
+    """What is seen of a picture whose levels are those of its file.
+
+    Args:
+        image: RGB.
+        bits: Of a value in its file; of more than 8, the highest 8 are its levels.
+
+    Raises:
+        ContrastError: It is black to the eye, and is not black, or more than 8 bits have next to no contrast.
+    """
+    levels = np.asarray(image)
+    seen = Seen(REFUSED, float(levels.min()), float(levels.max()), ends(levels), _varies(levels))
+    fault = _blackness(levels)
+    if bits > 8 and max(_spread(_some(levels[..., channel].reshape(-1))) for channel in range(3)) < WIDE:
+        fault = f"has next to no contrast in the whole range of its {bits} bits: convert it to 8 bits"
+    if fault:
+        raise ContrastError(fault, seen)
+    return replace(seen, how=AS_STORED if bits <= 8 else BY_BITS)
+
+
+def folder_fault(seen: Sequence[Seen]) -> str:
+    """What is wrong with all pictures of a folder together; empty for nothing.
+
+    One flat picture among others may be what the owner has, such as an empty slide. Flat ones alone, at one level, are
+    a fault of how they are shown.
+    """
+    low = min((int(each.levels[0].min()) for each in seen), default=0)
+    high = max((int(each.levels[1].max()) for each in seen), default=255)
+    if high - low >= NARROW or not any(each.varies for each in seen):
+        return ""
+    other = "another --window LOW,HIGH" if seen[0].how == BY_WINDOW else "--window LOW,HIGH"
+    return f"all images together have next to no contrast: say which of their values are black and white with {other}"
+
+
+def is_grey(image: DecodedImage) -> bool:
+    """Whether the three channels of an RGB image are one."""
+    red, green, blue = (channel.tobytes() for channel in image.split())
+    return red == green == blue
+
+
+def grey_of(image: DecodedImage) -> Grey:
+    """A grey picture of 8 bits, from an RGB image whose channels are one."""
+    values = np.asarray(image.getchannel(0))
+    return Grey(values, values.astype(np.float64), 8, (0.0, 255.0))
+
+
+def in_colour(levels: NDArray[np.uint8]) -> DecodedImage:
+    """Levels, uint8 ``(rows, columns)`` or ``(rows, columns, 3)``, as an RGB image."""
+    return Image.fromarray(levels).convert("RGB")
+
+
+def _varies(levels: NDArray[np.uint8]) -> bool:
+    """Whether a channel has more than one level."""
+    return bool(np.ptp(levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1), axis=0).any())
+
+
+def _blackness(levels: NDArray[np.uint8]) -> str:
+    """What is wrong with levels that are black to the eye, and hold something; empty for nothing."""
+    if not _varies(levels) or int(ends(levels)[1].max()) >= NARROW:
+        return ""
+    return f"would be black, because its values end below {NARROW} of 255: {WAY_OUT}, such as 0,1 for a mask"
+
+
+def _spread(levels: Numbers) -> int:
+    """Levels from the 1st to the 99th percentile."""
+    low, high = np.percentile(levels, (1, 99), method="nearest")
+    return int(high) - int(low)
+
+
+def _some(values: Numbers) -> Numbers:
+    """So many of the values, or rows, that measuring them takes no time."""
+    return values[:: max(1, len(values) // LOOKED_AT)]
