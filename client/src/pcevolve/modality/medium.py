@@ -109,13 +109,15 @@ class Medium(Protocol):
         """
         ...
 
-    def opened(self, path: Path, plan: PublicPlan, wanted: Look | None = None) -> Item | None:
+    def opened(
+        self, path: Path, wanted: Look | None = None, window: tuple[float, float] | None = None
+    ) -> Item | None:
         """What a file of anybody's holds, as an encoder is shown it; None for an empty text.
 
         Args:
             path: The file.
-            plan: Of the run that it is shown to.
             wanted: The appearance that it is given first; None for its own.
+            window: What is black and what is white in a grey image; None for what its file says.
 
         Raises:
             UnreadableError: Why it cannot be read, to be said after its name.

@@ -19,6 +19,7 @@ from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Item, UnreadableError
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.settings import window_ends
 from pcevolve.selectors.distances import squared_distances
 from pcevolve.selectors.frame import projected
 from pcevolve.transcript import RunLayout, RunReader
@@ -101,6 +102,7 @@ class NearestMean:
     def _shown(self, path: Path) -> Item:
         """What the encoder is shown of a file."""
         try:
-            return medium(self.plan.modality.kind).opened(path, self.plan, self.appearance)
+            kind, window = medium(self.plan.modality.kind), window_ends(self.plan.window)
+            return kind.opened(path, self.appearance, window)
         except UnreadableError as error:
             raise DataError(f"{path} {error}") from None

@@ -11,11 +11,11 @@ from pcevolve.modality.images.cleaning import clean_image, in_released_encoding,
 from pcevolve.modality.images.column import COLUMN
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, read_image
+from pcevolve.modality.images.levels import Window
 from pcevolve.modality.images.thumbnails import thumbnail
 from pcevolve.modality.medium import FROM_PARQUET, Column, Comparison, Shown, UnreadableError
 from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.settings import window_ends
 from pcevolve_shared import containers, images
 
 MIN_SIDE: Final = 1024
@@ -54,10 +54,12 @@ class ImageMedium:
         """See ``Medium.shown``: a small picture."""
         return Shown(jpeg=thumbnail(data, wanted) or b"")
 
-    def opened(self, path: Path, plan: PublicPlan, wanted: Appearance | None = None) -> DecodedImage:
+    def opened(
+        self, path: Path, wanted: Appearance | None = None, window: Window | None = None
+    ) -> DecodedImage:
         """See ``Medium.opened``: any kind of file that a private image may be."""
         try:
-            image, _ = read_image(path, window_ends(plan.window))
+            image, _ = read_image(path, window)
         except RejectedImageError as error:
             raise UnreadableError(str(error)) from None
         return image if wanted is None else wanted.given_to(image)

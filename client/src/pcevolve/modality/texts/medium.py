@@ -42,7 +42,9 @@ class TextMedium:
         """See ``Medium.shown``: the text."""
         return Shown(text=read(data) or "")
 
-    def opened(self, path: Path, plan: PublicPlan, wanted: Look | None = None) -> Text | None:
+    def opened(
+        self, path: Path, wanted: Look | None = None, window: tuple[float, float] | None = None
+    ) -> Text | None:
         """See ``Medium.opened``: UTF-8."""
         try:
             return read(path.read_bytes())
