@@ -21,7 +21,7 @@ from pcevolve.public.usefulness import Assessment, Word
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.frame import Frame, projected
 from pcevolve.selectors.means import Means
-from pcevolve.selectors.usefulness import agreement, distance, separation
+from pcevolve.selectors.usefulness import agreement, classes_apart, distance
 
 PICKED, WORTH = 20, 0.5
 LEAST_GAP = 0.05
@@ -101,7 +101,7 @@ def verdict(case: Case, study: Study) -> Verdict:
         for pool, chosen in zip(scene.pools, picked, strict=True)
     ]
     found = Assessment(
-        separation=separation(measured, scene, events),
+        classes_apart=classes_apart(measured, scene, events),
         distance=distance(measured, scene, points),
         agreement=agreement(measured, points),
     )

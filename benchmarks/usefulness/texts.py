@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.release.seen import CANDIDATES, Seen
+from benchmarks.rows import Row
 from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, grouped, rates, verdict
 from pcevolve.bench.text_studies import WORLDS
 from pcevolve.encoders import load_encoder
@@ -43,9 +44,14 @@ def main() -> None:
         how: list(_verdicts({world: _seen(kinds, how) for world, kinds in WORLDS.items()}, given.seeds, how))
         for how in (NAMED, UNNAMED)
     }
-    rows = [{"names": how, **each.row} for how, found in verdicts.items() for each in found]
-    (given.out / "usefulness-texts.json").write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
-    (given.out / "usefulness-texts.md").write_text(_page(verdicts, given.seeds))
+    write(given.out, [{"names": how, **each.row} for how, found in verdicts.items() for each in found])
+
+
+def write(out: Path, rows: Sequence[Row]) -> None:
+    """The page and its rows."""
+    verdicts = {how: [Verdict.of_row(row) for row in rows if row["names"] == how] for how in (NAMED, UNNAMED)}
+    (out / "usefulness-texts.json").write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    (out / "usefulness-texts.md").write_text(_page(verdicts, len({row["seed"] for row in rows})))
 
 
 def _verdicts(seen: dict[str, Seen], seeds: int, how: str) -> Sequence[Verdict]:

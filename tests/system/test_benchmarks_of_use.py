@@ -21,6 +21,7 @@ from benchmarks.rows import appended
 from benchmarks.split import SETS, TUNED_ON, by_role
 from benchmarks.usefulness.__main__ import halves, other_domain, rows
 from benchmarks.usefulness.__main__ import write as write_usefulness
+from benchmarks.usefulness.again import classes_apart
 from benchmarks.usefulness.cases import EPSILONS, SOURCES, Study, Verdict, _frame
 from benchmarks.usefulness.page import alarms
 from pcevolve.encoders import load_encoder
@@ -250,6 +251,21 @@ def test_false_alarms_and_misses_are_counted_for_each_half_apart(verdicts, tmp_p
     assert "## Sets that were looked at once" not in page
 
 
+@pytest.mark.parametrize(
+    ("separation", "classes", "apart"),
+    [(2.0, 3, 4.0), (2.0, 2, 4.76), (16.97, 3, 11.65), (-1.2, 2, 0.0), (2031.6, 2, 151.61)],
+)
+def test_a_standardised_chi_squared_becomes_the_distance_of_two_classes(separation, classes, apart):
+    assert classes_apart(separation, classes) == pytest.approx(apart, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["usefulness", "usefulness-texts"])
+def test_the_published_words_are_those_of_today_s_bounds(name: str):
+    published = json.loads((ROOT / "docs" / "results" / f"{name}.json").read_text())
+    assert published
+    assert [row["word"] for row in published] == [Verdict.of_row(row).assessment.word for row in published]
+
+
 _USEFUL = Verdict.of_row(
     {
         "set": MARKS,
@@ -257,7 +273,7 @@ _USEFUL = Verdict.of_row(
         "source": "real",
         "epsilon": 10,
         "seed": 0,
-        "separation": 9.0,
+        "classes_apart": 9.0,
         "distance": 0.5,
         "agreement": 0.9,
         "closed": 1.0,

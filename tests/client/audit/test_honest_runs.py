@@ -150,5 +150,5 @@ def test_a_paid_run_ends_whatever_the_provider_sends(tmp_path: Path, data: bytes
     root = judged_run(tmp_path, plan, always(data))
     assert [fault for finding in audit(root, lambda name: encoder()) for fault in finding.faults] == []
     found = RunReader.strict(root).assessment
-    assert (None if found is None else found.separation) == apart
+    assert (None if found is None else found.classes_apart) == apart
     assert (found is None) == (apart is None)

@@ -30,6 +30,15 @@ class Billing(FakeProvider):
         return ok(fields | {"cost": EACH * len(fields.get("images", [1]))})
 
 
+class Forgetful(Billing):
+    """Does not say what one of its answers cost, the third that brings images."""
+
+    def answer(self, request):
+        answer = super().answer(request)
+        fields = json.loads(answer.body)
+        return ok({**fields, "cost": None}) if len(self.requests) == 4 else answer
+
+
 def meter_of(run: SmallRun, allowance: Allowance = Allowance(), name: str = "getimg") -> Meter:  # noqa: B008
     return Meter(allowance, dialect(name), run.transcript)
 
@@ -57,7 +66,9 @@ def test_the_next_request_beyond_max_requests_does_not_leave_and_the_run_goes_on
 def test_the_next_request_beyond_max_cost_does_not_leave_and_the_run_goes_on_later(tmp_path):
     provider = Billing()
     run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(cost=1.3))
-    with pytest.raises(AllowanceError, match=r"cost 1.25 and the next request would exceed --max-cost 1.3"):
+    with pytest.raises(
+        AllowanceError, match=r"cost 1.25 USD, and the next request would exceed --max-cost 1.3"
+    ):
         run.evolve()
     assert run.gate._meter.cost <= 1.3
     run.close()
@@ -90,6 +101,76 @@ def test_retries_count_and_what_got_lost_counts_at_its_expected_cost(tmp_path):
         assert meter.cost == pytest.approx(EACH * IMAGES + 1.0 * first)
 
 
+def test_a_bill_says_what_was_asked_for_retries_included_and_counts_nothing_twice_when_the_run_goes_on(
+    tmp_path,
+):
+    def flaky(request):
+        attempts.append(request)
+        if len(attempts) == 3:
+            raise ConnectionTroubleError("the connection broke")
+        return Incoming(503, (), b"") if len(attempts) == 4 else None
+
+    attempts: list[object] = []
+    run = SmallRun.open(tmp_path, provider=Billing(flaky))
+    assert run.gate._meter.bill() == "0 images, at no charge"
+    run.evolve()
+    lost = list(run.plan.calls.values())[1].count
+    said = f"{IMAGES + lost} images, {EACH * (IMAGES + lost):g} USD"
+    assert run.gate._meter.bill() == said
+    assert meter_of(run).bill() == said
+    run.close()
+    again = SmallRun.open(tmp_path, provider=Billing(flaky))
+    again.evolve()
+    assert again.gate._meter.bill() == said
+
+
+@pytest.mark.parametrize(
+    ("name", "price", "said"),
+    [
+        ("openai", None, "18 images, at your provider's price"),
+        ("openai", 0.04, "18 images, 0.72 in the currency of your account"),
+        ("openai-plain", 0.04, "18 images, 0.72 USD"),
+        ("stability", 100, "18 images, 1,800 credits"),
+        ("a1111", None, "18 images, at no charge"),
+        ("chat", None, "18 texts, at your provider's price"),
+    ],
+)
+def test_a_bill_is_in_the_provider_s_currency_and_names_no_sum_that_nobody_knows(tmp_path, name, price, said):
+    run = SmallRun.open(tmp_path, provider=FakeProvider())
+    run.evolve()
+    assert meter_of(run, Allowance(price=price), name).bill() == said
+
+
+def test_a_bill_names_no_sum_where_an_answer_did_not_say_what_it_cost(tmp_path):
+    run = SmallRun.open(tmp_path, provider=Forgetful())
+    run.evolve()
+    assert meter_of(run).bill() == f"{IMAGES} images, at your provider's price"
+    near = Meter(Allowance(), dialect("getimg"), run.transcript, nearby=True)
+    assert near.bill() == f"{IMAGES} images by an API on your own machine or network, and no price is known"
+    assert meter_of(run, Allowance(price=0.3)).cost == pytest.approx(EACH * (IMAGES - 2) + 0.3 * 2)
+
+
+def test_a_limit_on_cost_ends_a_run_whose_answers_stop_saying_what_they_cost(tmp_path):
+    provider = Forgetful()
+    run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(cost=100.0))
+    with pytest.raises(AllowanceError, match=r"did not say what an answer cost.*--resume RUN and --price"):
+        run.evolve()
+    assert len(provider.requests) == 4
+    run.close()
+    SmallRun.open(tmp_path, provider=Billing(), allowance=Allowance(cost=100.0, price=0.3)).finish()
+
+
+def test_what_is_to_come_costs_what_the_first_images_did_where_no_price_is_given(tmp_path):
+    provider = Billing()
+    run = SmallRun.open(tmp_path, provider=provider)
+    assert meter_of(run).forecast(run.plan.calls.values()).cost is None
+    call = next(iter(run.plan.calls.values()))
+    run.gate.create(call)
+    first = call.count
+    rest = meter_of(run).forecast(run.plan.calls.values())
+    assert (rest.images, rest.cost) == (IMAGES - first, EACH * (IMAGES - first))
+
+
 def test_a_retry_too_many_stops_the_run_before_it_leaves(tmp_path):
     provider = Billing(lambda request: None if request.method == "GET" else Incoming(503, (), b""))
     run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(requests=3))
@@ -101,10 +182,12 @@ def test_a_retry_too_many_stops_the_run_before_it_leaves(tmp_path):
 def test_a_forecast_is_what_is_still_to_come(tmp_path):
     run = SmallRun.open(tmp_path, provider=Billing())
     meter = meter_of(run, Allowance(price=2.0))
-    assert meter.forecast(run.plan) == Forecast(CALLS, IMAGES, 2.0 * IMAGES)
-    assert meter_of(run, name="siliconflow").forecast(run.plan) == Forecast(CALLS + IMAGES, IMAGES, None)
+    assert meter.forecast(run.plan.calls.values()) == Forecast(CALLS, IMAGES, 2.0 * IMAGES)
+    assert meter_of(run, name="siliconflow").forecast(run.plan.calls.values()) == Forecast(
+        CALLS + IMAGES, IMAGES, None
+    )
     run.evolve()
-    assert meter.forecast(run.plan) == Forecast(0, 0, 0.0)
+    assert meter.forecast(run.plan.calls.values()) == Forecast(0, 0, 0.0)
 
 
 @pytest.mark.parametrize(

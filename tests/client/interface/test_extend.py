@@ -94,7 +94,9 @@ def test_the_command_says_what_it_asks_for_and_prints_the_summary(evolved, tmp_p
     app(["extend", str(tmp_path / "run"), "--more", "1", "--json"], standalone_mode=False)
     printed = capfd.readouterr()
     assert json.loads(printed.out)["images_added"] == 4
-    assert "no private image is asked anything, so nothing is spent" in " ".join(printed.err.split())
+    assert "no private image is asked anything, so no privacy budget is spent" in " ".join(
+        printed.err.split()
+    )
     app(["extend", str(tmp_path / "run"), "--more", "1"], standalone_mode=False)
     assert "12 in 2 classes, 8 of them added later" in capfd.readouterr().out
 

@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.cli import main as cli
 from pcevolve.egress.transport import Address
-from pcevolve.errors import UsageError
+from pcevolve.errors import AllowanceError, UsageError
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.transcript import RunReader
 from support import online
@@ -61,7 +61,7 @@ def test_a_person_who_says_no_sends_no_prompt(run, server, terminal, tmp_path, c
     os.write(terminal, b"n\n")
     with pytest.raises(UsageError, match="not started, as you wish"):
         run("--price", "0.5")
-    assert "2 requests for 2 images to http://127.1" in capfd.readouterr().err
+    assert "2 requests to http://127.1" in capfd.readouterr().err
     assert server.asked == []
     os.write(terminal, b"y\n")
     run("--price", "0.5")
@@ -114,7 +114,7 @@ def test_a_run_that_spends_nothing_is_not_asked_about(run, server, monkeypatch, 
 
 def test_a_person_who_does_not_like_the_first_images_spends_nothing(run, server, terminal, tmp_path, capfd):
     os.write(terminal, b"y\ny\nn\n")  # a selection of one out of one, an online API, and its images
-    with pytest.raises(UsageError, match="nothing was spent") as refused:
+    with pytest.raises(UsageError, match="no privacy budget was spent") as refused:
         run("--method", "pe", "--epsilon", "4", "--delta", "1e-5", "--shots", "1")
     assert "Do these look like your domain?" in capfd.readouterr().err
     assert len(server.asked) == 2
@@ -124,6 +124,95 @@ def test_a_person_who_does_not_like_the_first_images_spends_nothing(run, server,
     assert "--resume" in str(refused.value)
     cli.app(["run", "--yes", "--resume", str(tmp_path / "run")], standalone_mode=False)
     assert (tmp_path / "run" / "release").is_dir()
+
+
+@pytest.fixture
+def paid_api(tmp_path, monkeypatch) -> Iterator[tuple[online.LocalServer, list[str]]]:
+    """An API that charges 0.25 an image, and the options of a run that asks it for two kinds of 40 images."""
+    made = online.LocalServer(online.getimg)
+    for seed, label in enumerate(("cut", "good")):
+        (tmp_path / "private" / label).mkdir(parents=True)
+        (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
+    monkeypatch.setenv("PCEVOLVE_API_KEY", online.KEY)
+    options = ["--private", tmp_path / "private", "--domain", "scratch", "--out", tmp_path / "run"]
+    options += ["--ledger", tmp_path / "ledger", "--api", made.address.replace("127.0.0.1", "127.1")]
+    options += [
+        "--model",
+        "bundled",
+        "--method",
+        "t2i",
+        "--candidates",
+        "40",
+        "--batch",
+        "1",
+        "--pad-selection",
+        "0.1",
+    ]
+    yield made, [str(each) for each in options]
+    made.close()
+
+
+def look(options: list[str], *more: str) -> None:
+    cli.app(["preview", *options, *more], standalone_mode=False)
+
+
+def said_by(capfd) -> str:
+    return " ".join(capfd.readouterr().err.split())
+
+
+def test_a_look_at_a_paid_api_says_what_it_will_cost_and_what_it_cost(paid_api, capfd):
+    server, options = paid_api
+    look(options, "--price", "0.04")
+    before, page, after = said_by(capfd).partition("what the provider makes of these words")
+    assert "cost of a look 16 images, 0.64 USD" in before
+    assert "cost of the whole 80 images, 3.2 USD" in before
+    assert page
+    # the API says itself what it charged, and that is believed
+    assert "(no privacy budget was spent; 16 images, 4 USD)" in after
+    assert len(server.asked) == 16
+
+
+def test_a_second_look_costs_nothing_more_and_the_run_is_told_what_was_paid(paid_api, tmp_path, capfd):
+    server, options = paid_api
+    server.instead.append(online.said(503, {"error": {"type": "busy", "code": "busy", "message": "later"}}))
+    look(options)
+    said = said_by(capfd)
+    assert "cost of a look 16 images, at your provider's price (--price says it beforehand)" in said
+    assert "(no privacy budget was spent; 16 images, 4 USD)" in said
+    look(options)
+    said = said_by(capfd)
+    assert "Before the run goes on" in said
+    assert "cost so far 16 images, 4 USD cost of the rest 64 images, 16 USD" in said
+    assert "cost of a look" not in said
+    assert "(no privacy budget was spent; 16 images, 4 USD)" in said
+    cli.app(["run", "--yes", "--resume", str(tmp_path / "run")], standalone_mode=False)
+    assert "cost 80 images, 20 USD" in " ".join(capfd.readouterr().out.split())
+    assert len(server.asked) == 80 + 1
+
+
+def test_a_look_stops_before_it_would_cost_more_than_is_allowed_and_need_not_pay_for_the_whole(
+    paid_api, capfd
+):
+    server, options = paid_api
+    with pytest.raises(UsageError, match=r"would cost 0\.64, more than --max-cost 0\.5"):
+        look(options, "--price", "0.04", "--max-cost", "0.5")
+    assert server.asked == []
+    with pytest.raises(AllowanceError, match="cost 1 USD, and the next request would exceed --max-cost 1"):
+        look(options, "--max-cost", "1")
+    assert len(server.asked) == 4
+    look(options, "--max-cost", "4")
+    assert len(server.asked) == 16
+    assert "16 images, 4 USD" in said_by(capfd)
+
+
+def test_a_person_is_asked_about_what_the_look_costs_and_not_the_whole(paid_api, terminal, capfd):
+    server, options = paid_api
+    os.write(terminal, b"n\n")
+    with pytest.raises(UsageError, match="not started, as you wish"):
+        look(options, "--price", "0.04")
+    assert "16 requests to http://127.1" in (said := said_by(capfd))
+    assert "for 16 images, 0.64 USD: go on?" in said
+    assert server.asked == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from rich.console import Console
 from pcevolve.pages.live import Standing, rendered_live
 from pcevolve.pages.live.page import under_way
 from pcevolve.run import dashboard as live
-from pcevolve.run.dashboard import Dashboard, dashboard, duration
+from pcevolve.run.dashboard import Dashboard, dashboard
 from pcevolve.run.progress import Progress
 from pcevolve.transcript import RunReader
 from support.paid import paid_run
@@ -233,22 +233,12 @@ def test_what_cannot_be_shown_is_no_trouble_for_the_run(run: Path, monkeypatch: 
         assert httpx.get(address).status_code == 200
 
 
-def test_time_left_counts_what_this_process_has_done(run: Path, monkeypatch: pytest.MonkeyPatch):
-    now = [100.0]
-    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+def test_time_left_and_cost_are_as_the_progress_says(run: Path):
     board = Dashboard(run)
     board.told(Progress(1000, 2000, 0, 2, 0.0))
-    assert board.standing.left == ""
-    now[0] += 60
-    board.told(Progress(1100, 2000, 0, 2, 0.0, cost=1.5))
-    assert board.standing == Standing(left="about 9 min", cost="1.5, as far as the API says")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"), [(3, "less than a minute"), (119, "about 2 min"), (5400, "about 1.5 h")]
-)
-def test_a_duration_in_words(seconds: float, said: str):
-    assert duration(seconds) == said
+    assert board.standing == Standing()
+    board.told(Progress(1100, 2000, 0, 2, 0.0, "1,100 images, 1.5 USD", 0.6))
+    assert board.standing == Standing(left="about 9 min", cost="1,100 images, 1.5 USD")
 
 
 def test_the_last_page_waits_for_somebody_who_looks_and_for_nobody_else(

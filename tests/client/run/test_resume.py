@@ -255,7 +255,7 @@ def test_ctrl_c_as_soon_as_the_plan_is_fixed_says_how_to_go_on(options, monkeypa
         patched.setattr("pcevolve.egress.policy.Policy.fix", pressed)
         code, told = ended(capsys, *options)
     assert code == 130
-    assert told[-2] == "stopped: nothing more was spent"
+    assert told[-2] == "stopped: no privacy budget was spent meanwhile"
     assert told[-1].endswith("pcevolve run --resume run")
     assert ended(capsys, "run", "--resume", "run")[0] == 0
 

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
-from pcevolve.public.usefulness import ALIKE, FAR, NEAR, TOLD_APART, Assessment
+from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.means import Means, aims_of
-from pcevolve.selectors.usefulness import agreement, distance, room, separation
+from pcevolve.selectors.usefulness import agreement, classes_apart, distance, room
 
 CLASSES, SHOTS, WIDTH = 3, 10, 24
 EVENTS = (Event("gaussian", "3/2"), Event("gaussian", "3/4"))
@@ -38,35 +38,109 @@ def private_of(seed: int, gap: float) -> PrivateEmbeddings:
     )
 
 
-def separation_of(seed: int, candidates: float, private: float) -> float:
+def apart_of(seed: int, candidates: float, private: float) -> float:
     scene = scene_of(seed, candidates)
-    found = separation(
+    found = classes_apart(
         Means().measure(private_of(seed, private), scene, EVENTS, SeededNoise(seed)), scene, EVENTS
     )
     assert found is not None
     return found
 
 
+def released(offsets: np.ndarray, relation: str, shots: int = 10) -> tuple[dict[str, np.ndarray], Scene]:
+    """Deviations of classes as they were drawn, float64 ``(classes, 16)``, in a frame that keeps all of them."""
+    frame = Frame(np.zeros(WIDTH), np.eye(WIDTH, 16), 1.0, np.full(16, 1e12))
+    names = tuple("abcdefghij"[: len(offsets)])
+    pools = tuple(np.zeros((4, WIDTH)) for _ in names)
+    scene = Scene(names, pools, 4, shots, 1, 0, 7, relation, frame=frame)
+    return {"deviations": offsets}, scene
+
+
+SIGMA = {"replace-one": 0.075, "add-remove": 0.0375}
+"""Noise on a released class mean at 10 shots: a multiplier of 3/4 times a radius of 1, or half of it, over 10."""
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(
+    ("squares", "apart"),
+    [
+        pytest.param([32.0], 0.0, id="as far as noise alone parts two classes"),
+        pytest.param([20.0], 0.0, id="less than noise does"),
+        pytest.param([32.0 + 36.0], 6.0, id="six standard deviations"),
+        pytest.param([32.0 + 127.0**2], 127.0, id="many shots"),
+        pytest.param([32.0 + 1e12], 1e6, id="hardly any noise"),
+    ],
+)
+def test_two_classes_are_as_far_apart_as_their_means_without_what_noise_adds(relation, squares, apart):
+    offsets = np.zeros((2, 16))
+    offsets[1, 3] = SIGMA[relation] * np.sqrt(squares[0])
+    measured, scene = released(offsets, relation)
+    assert classes_apart(measured, scene, EVENTS) == pytest.approx(apart, abs=0.01)
+
+
+def test_of_several_classes_it_is_the_root_of_the_mean_square_over_pairs():
+    # 3, 4 and 5 units of the noise in a right-angled triangle, each square with the 32 that noise adds to a pair
+    offsets = np.zeros((3, 16))
+    offsets[1, 0], offsets[2, 1] = 3.0, 4.0
+    offsets[:, 4:7] = 4.0 * np.eye(3)
+    measured, scene = released(SIGMA["replace-one"] * offsets, "replace-one")
+    assert classes_apart(measured, scene, EVENTS) == pytest.approx(np.sqrt((9 + 16 + 25) / 3), abs=0.01)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("classes", [2, 5, 10])
+@pytest.mark.parametrize(("shots", "apart"), [(10, 6.0), (150, 90.0)])
+def test_it_is_right_in_the_mean_and_grows_as_the_noise_shrinks_whatever_the_number_of_classes(
+    classes: int, shots: int, apart: float
+):
+    random, sigma = np.random.default_rng([classes, shots]), 0.75 / shots
+    # corners of a simplex: all pairs are 6 standard deviations of ten shots' noise apart
+    corners = np.eye(classes, 16) * 6.0 * 0.075 / np.sqrt(2)
+    found = []
+    for _ in range(300):
+        measured, scene = released(corners + random.normal(size=(classes, 16)) * sigma, "replace-one", shots)
+        found.append(classes_apart(measured, scene, EVENTS))
+    assert np.mean(found) == pytest.approx(apart, rel=0.05)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("candidates", [0.0, 6.0])
 def test_classes_that_do_not_differ_are_not_told_apart_whatever_the_candidates_do(candidates: float):
-    found = np.array([separation_of(seed, candidates, 0.0) for seed in range(300)])
-    # A chi-squared of 32 degrees, standardised: mean 0, deviation 1; ten shots of noise of their own add a little.
-    assert abs(found.mean()) < 0.35
-    assert 0.8 < found.std() < 1.3
-    assert (found > TOLD_APART).mean() < 0.08
+    found = np.array([apart_of(seed, candidates, 0.0) for seed in range(300)])
+    assert (found == 0.0).mean() > 0.35
+    assert (found >= 5.0).mean() < 0.04
+
+
+@pytest.mark.statistical
+def test_noise_alone_tells_two_classes_apart_in_three_of_a_hundred_releases():
+    random = np.random.default_rng(5)
+    found = [
+        classes_apart(*released(random.normal(size=(2, 16)) * 0.075, "replace-one"), EVENTS)
+        for _ in range(4000)
+    ]
+    assert 0.018 < np.mean([each >= 5.0 for each in found]) < 0.038
 
 
 def test_classes_that_differ_are_told_apart():
-    found = [separation_of(seed, 0.0, 12.0) for seed in range(20)]
-    assert min(found) > TOLD_APART
+    assert min(apart_of(seed, 0.0, 12.0) for seed in range(20)) > 5.0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("apart", [2.0, 5.0])
+def test_noise_takes_one_class_for_the_other_as_often_as_is_said(apart: float):
+    random, here, there = np.random.default_rng(1), np.zeros(16), np.zeros(16)
+    there[2] = apart
+    drawn = here + random.normal(size=(200_000, 16))
+    nearer = np.linalg.norm(drawn - there, axis=1) < np.linalg.norm(drawn - here, axis=1)
+    said = Assessment(classes_apart=apart, distance=1.0).confusion
+    assert nearer.mean() == pytest.approx(said, rel=0.07)
 
 
 def test_a_single_class_has_nothing_to_be_told_from():
     scene = replace(scene_of(1), labels=("a",), pools=scene_of(1).pools[:1])
     private = PrivateEmbeddings(np.zeros((10, WIDTH)), np.zeros(10, dtype=np.int64), np.arange(10))
     measured = Means().measure(private, scene, EVENTS, SeededNoise(1))
-    assert separation(measured, scene, EVENTS) is None
+    assert classes_apart(measured, scene, EVENTS) is None
 
 
 def test_the_distance_is_that_of_the_images_to_where_their_class_was_released_in_clip_radii():
@@ -85,7 +159,7 @@ def test_the_distance_is_that_of_the_images_to_where_their_class_was_released_in
 def test_candidates_that_are_all_the_same_tell_no_classes_apart():
     scene = replace(scene_of(1), pools=tuple(np.ones((60, WIDTH)) for _ in range(CLASSES)))
     measured = Means().measure(private_of(1, 12.0), scene, EVENTS, SeededNoise(1))
-    assert separation(measured, scene, EVENTS) == 0.0
+    assert classes_apart(measured, scene, EVENTS) == 0.0
 
 
 def test_agreement_is_the_cosine_between_the_ways_in_which_classes_differ():
@@ -105,48 +179,80 @@ def test_agreement_is_the_cosine_between_the_ways_in_which_classes_differ():
 
 
 @pytest.mark.parametrize(
-    ("separation", "distance", "alike", "word"),
+    ("apart", "distance", "alike", "word"),
     [
-        (9.0, NEAR, ALIKE, "useful"),
-        (None, NEAR, None, "useful"),
-        (9.0, NEAR + 0.01, 1.0, "doubtful"),
-        (9.0, 0.5, ALIKE - 0.01, "doubtful"),
-        (TOLD_APART - 0.01, 0.5, 1.0, "doubtful"),
-        (9.0, FAR, 1.0, "doubtful"),
-        (TOLD_APART, FAR + 0.01, ALIKE, "doubtful"),
-        (TOLD_APART - 0.01, FAR + 0.01, 1.0, "not useful"),
-        (9.0, FAR + 0.01, ALIKE - 0.01, "not useful"),
-        (None, FAR + 0.01, None, "not useful"),
-        (9.0, FAR + 0.01, None, "not useful"),
-        (0.0, FAR + 0.01, -1.0, "not useful"),
+        (9.0, 0.90, 0.80, "useful"),
+        (5.0, 0.90, 0.80, "useful"),
+        (None, 0.90, None, "useful"),
+        (9.0, 0.91, 1.0, "doubtful"),
+        (9.0, 0.5, 0.79, "doubtful"),
+        (4.99, 0.5, 1.0, "doubtful"),
+        (9.0, 1.10, 1.0, "doubtful"),
+        (9.0, 1.10, 0.0, "doubtful"),
+        (5.0, 1.11, 0.80, "doubtful"),
+        (4.99, 1.11, 1.0, "not useful"),
+        (9.0, 1.11, 0.79, "not useful"),
+        (None, 1.11, None, "not useful"),
+        (9.0, 1.11, None, "not useful"),
+        (0.0, 1.11, -1.0, "not useful"),
     ],
 )
 def test_the_word_follows_from_the_bounds(
-    separation: float | None, distance: float, alike: float | None, word: str
+    apart: float | None, distance: float, alike: float | None, word: str
 ):
-    found = Assessment(separation=separation, distance=distance, agreement=alike)
+    found = Assessment(classes_apart=apart, distance=distance, agreement=alike)
     assert found.word == word
     assert f"{distance:.2f} clip radii" in found.reason("image")
     assert ("cosine" in found.reason("image")) == (alike is not None)
     assert found.advice("image")
 
 
+@pytest.mark.parametrize(
+    ("apart", "said"),
+    [
+        (0.0, "0.0 standard deviations of the noise apart, on average over pairs (told apart: from 5), so noise takes "
+              "one for the other with a probability of 0.5"),
+        (2.0, "2.0 standard deviations of the noise apart, on average over pairs (told apart: from 5), so noise takes "
+              "one for the other with a probability of 0.16"),
+        (5.0, "probability of 0.0062"),
+        (7.4, "probability of 0.00011"),
+        (7.5, "probability of less than 0.0001"),
+        (127.0, "127.0 standard deviations of the noise apart, on average over pairs (told apart: from 5), so noise "
+                "takes one for the other with a probability of less than 0.0001"),
+        (None, "there is one class"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["image", "text"])
+def test_the_reason_says_how_far_classes_are_apart_and_how_often_noise_confuses_them(apart, said: str, kind):
+    reason = Assessment(classes_apart=apart, distance=0.5, agreement=0.85).reason(kind)
+    assert said in reason
+    assert f"the {kind}s lie 0.50 clip radii from what was released about their class" in reason
+    assert "(near: up to 0.9, another domain: from 1.1)" in reason
+    assert "by a cosine of 0.85 (alike: from 0.8)" in reason
+
+
 def test_the_advice_names_what_is_missing():
-    assert "lessen the noise" in Assessment(separation=0.0, distance=0.5).advice("image")
-    assert "class names that say" in Assessment(separation=9.0, distance=0.5, agreement=0.1).advice("image")
-    assert "draws your domain better" in Assessment(separation=9.0, distance=1.0).advice("image")
-    assert "epsilon is not what is missing" in Assessment(separation=0.0, distance=1.5).advice("image")
+    assert "lessen the noise" in Assessment(classes_apart=4.9, distance=0.5).advice("image")
+    assert "class names that say" in Assessment(classes_apart=5.1, distance=0.5, agreement=0.79).advice(
+        "image"
+    )
+    assert "class names that say" in Assessment(classes_apart=5.1, distance=0.9, agreement=0.79).advice(
+        "image"
+    )
+    assert "draws your domain better" in Assessment(classes_apart=5.1, distance=0.91).advice("image")
+    assert "epsilon is not what is missing" in Assessment(classes_apart=0.0, distance=1.5).advice("image")
     assert (
-        Assessment(separation=9.0, distance=0.5).advice("image")
+        Assessment(classes_apart=9.0, distance=0.5).advice("image")
         == "test it on held-out data of your own before you rely on it"
     )
 
 
 def test_numbers_that_are_none_are_no_assessment():
     for values in (
-        {"separation": float("nan"), "distance": 1},
-        {"separation": 1, "distance": -1},
-        {"separation": 1, "distance": 1, "agreement": 1.01},
+        {"classes_apart": float("nan"), "distance": 1},
+        {"classes_apart": -0.01, "distance": 1},
+        {"classes_apart": 1, "distance": -1},
+        {"classes_apart": 1, "distance": 1, "agreement": 1.01},
     ):
         with pytest.raises(ValidationError):
             Assessment(**values)
@@ -166,8 +272,8 @@ def test_numbers_that_are_none_are_no_assessment():
     ],
 )
 def test_an_assessment_on_record_is_what_was_found_but_for_rounding(recorded, bits):
-    found = Assessment(separation=1.5, distance=0.75, agreement=0.5)
-    written = Assessment(separation=recorded[0], distance=recorded[1], agreement=recorded[2])
+    found = Assessment(classes_apart=1.5, distance=0.75, agreement=0.5)
+    written = Assessment(classes_apart=recorded[0], distance=recorded[1], agreement=recorded[2])
     assert room(written, found) == bits
     assert room(None, found) is None
     assert room(found, None) is None

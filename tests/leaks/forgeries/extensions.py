@@ -27,7 +27,7 @@ from support.forge import forge, rewritten_body
 from support.provider import png
 
 ANCHOR = r"release/manifest.json is not what the record gives"
-USEFUL = {"separation": 9.0, "distance": 0.1}
+USEFUL = {"classes_apart": 9.0, "distance": 0.1}
 STANDS = r"line \d+: '{}'.* stands where {}"
 CLOSED = STANDS.format("sent", "nothing, for the record is closed is due")
 

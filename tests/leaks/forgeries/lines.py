@@ -283,7 +283,7 @@ def _finer(assessment: Event) -> None:
 
 ASSESSMENTS: list[tuple[str, str, Act, str]] = [
     ("a dataset that is called nearer than it is", "as-is", _assessed(distance=0.5), USE),
-    ("classes that are called further apart", "framed", _assessed(separation=99.0), USE),
+    ("classes that are called further apart", "framed", _assessed(classes_apart=99.0), USE),
     ("classes that are called more alike than they are", "framed", _assessed(agreement=1.0), USE),
     (
         "an agreement left out",
@@ -298,14 +298,14 @@ ASSESSMENTS: list[tuple[str, str, Act, str]] = [
         edited("finished", lambda event: _finer(event["assessment"])),
         USE,
     ),
-    ("a single class's word for several", "as-is", _assessed(separation=None), USE),
+    ("a single class's word for several", "as-is", _assessed(classes_apart=None), USE),
     ("a note in an assessment", "as-is", _assessed(note="patient 17"), DAMAGED),
     ("a distance as text", "framed", _assessed(distance="0.5"), DAMAGED),
     ("an assessment left out", "auto", edited("finished", lambda event: event.pop("assessment")), USE),
     (
         "an assessment of a run that measured nothing",
         "control",
-        edited("finished", lambda event: event.update(assessment={"separation": 9.0, "distance": 0.5})),
+        edited("finished", lambda event: event.update(assessment={"classes_apart": 9.0, "distance": 0.5})),
         USE,
     ),
 ]

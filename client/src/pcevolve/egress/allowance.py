@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pcevolve.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve.providers.dialect import Dialect
+from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import Attempt, Traffic, Transcript
 from pcevolve.transcript.records import Answered, Record
@@ -21,7 +23,7 @@ class Allowance:
     Attributes:
         requests: Requests of the whole run, whatever comes of them.
         cost: Money, in the provider's currency.
-        price: Of one image, for an API that does not say what an answer cost.
+        price: Of one image or text, for an API that does not say what an answer cost.
     """
 
     requests: int | None = None
@@ -31,11 +33,11 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run will still need if nothing has to be asked twice.
+    """What calls of a run will still need if nothing has to be asked twice.
 
     Attributes:
         requests: How many.
-        images: How many.
+        images: How many, or texts.
         cost: In the provider's currency; None where no price is known.
     """
 
@@ -49,14 +51,26 @@ class Meter:
     """Counts what a run used up, over all its processes, and stops it before a limit is exceeded.
 
     A request that got no answer counts at its expected cost: the provider may have made its images.
+
+    Attributes:
+        allowance: What the user allows.
+        dialect: Says what an answer cost, where the API does.
+        transcript: Counts across processes.
+        nearby: Whether the API is on the owner's own machine or network, and need not send bills.
+        images: How many, or texts, were answered for, or may have been made for an answer that got lost.
+        cost: Of them.
     """
 
     allowance: Allowance
     dialect: Dialect
     transcript: Transcript
+    nearby: bool = False
+    images: int = field(default=0, init=False)
     cost: float = field(default=0.0, init=False)
-    dearest: float = field(default=0.0, init=False)
-    """Highest reported cost of one image so far."""
+    _dearest: float | None = field(default=None, init=False)
+    """Highest reported cost of one image so far; None while none was reported."""
+    _untold: bool = field(default=False, init=False)
+    """Whether something was, or may have been, charged for and nobody said how much."""
     _open: dict[str, float] = field(default_factory=dict, init=False)
     """By slot: what a request that is under way, or got no answer, counts at."""
     _traffic: Traffic = field(init=False)
@@ -75,11 +89,25 @@ class Meter:
     @property
     def knows_cost(self) -> bool:
         """Whether the cost is more than a guess."""
-        return self.allowance.price is not None or self.dialect.reports_cost
+        return self.allowance.price is not None or (self.dialect.reports_cost and not self._untold)
 
+    @property
     def known_cost(self) -> float | None:
         """What it has cost so far; None where that would be a guess."""
         return self.cost if self.knows_cost else None
+
+    def bill(self) -> str:
+        """What was asked for so far and what that cost, in words."""
+        return self.priced(self.images, self.known_cost)
+
+    def priced(self, images: int, cost: float | None) -> str:
+        """A number of images or texts and what they cost, in words; ``cost`` is None where nobody knows."""
+        what = f"{images:,} {self.dialect.makes}{'' if images == 1 else 's'}"
+        if cost is not None:
+            return f"{what}, {money(cost, self.dialect)}"
+        if self.nearby:
+            return f"{what} by an API on your own machine or network, and no price is known"
+        return f"{what}, at your provider's price"
 
     def fix(self, plan: PublicPlan) -> None:
         """Take the plan, which says how many images each request asks for."""
@@ -97,10 +125,15 @@ class Meter:
                 f"the run has made {self.requests} requests, all that --max-requests allows; nothing is lost: "
                 "continue with --resume RUN and a higher --max-requests"
             )
+        if allowed.cost is not None and not self.knows_cost:
+            raise AllowanceError(
+                "the API did not say what an answer cost, so --max-cost cannot be kept; nothing is lost: continue "
+                " with --resume RUN and --price, or without --max-cost"
+            )
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
             raise AllowanceError(
-                f"the run has cost {self.cost:g} and the next request would exceed --max-cost {allowed.cost:g}; "
-                "nothing is lost: continue with --resume RUN and a higher --max-cost"
+                f"the run has cost {money(self.cost, self.dialect)}, and the next request would exceed --max-cost "
+                f"{allowed.cost:g}; nothing is lost: continue with --resume RUN and a higher --max-cost"
             )
 
     def note(self, record: Record) -> None:
@@ -109,25 +142,33 @@ class Meter:
         if attempt is None:
             return
         slot = attempt.sent.slot
+        images = self._images(slot)
         if attempt.outcome is None:
+            got_lost = images > 0 and slot in self._open
+            self._untold |= got_lost and self._each is None
             self._open[slot] = self._expected(slot)
             self.cost += self._open[slot]
+            self.images += images
         elif attempt.answer is not None:
             self.cost += self._charged(attempt) - self._open.pop(slot, 0.0)
+            self.images -= 0 if attempt.usable else images
 
-    def forecast(self, plan: PublicPlan) -> Forecast:
-        """What is still to come, from public facts and the record."""
-        due = [call for call in plan.calls.values() if self.transcript.outputs(call.slot) is None]
+    def recorded(self, plan: PublicPlan) -> frozenset[str]:
+        """Slots of the calls whose images are on record."""
+        return frozenset(slot for slot in plan.calls if self.transcript.outputs(slot) is not None)
+
+    def forecast(self, calls: Iterable[Call]) -> Forecast:
+        """What is still to come of some calls, from public facts and the record."""
+        due = [call for call in calls if self.transcript.outputs(call.slot) is None]
         images = sum(call.count for call in due)
         requests = len(due) + (images if self.dialect.links_images else 0)
-        price = self.allowance.price
-        return Forecast(requests, images, None if price is None else price * images)
+        return Forecast(requests, images, None if self._each is None else self._each * images)
 
     def check(self, forecast: Forecast, credit: float | None) -> None:
-        """Refuse a run that cannot end within its limits, before it starts.
+        """Refuse requests that cannot end within the limits, before the first of them.
 
         Args:
-            forecast: Of the run, or of the rest of it.
+            forecast: Of what is asked for now.
             credit: What the account holds; None where that is not known.
 
         Raises:
@@ -136,16 +177,16 @@ class Meter:
         allowed = self.allowance
         total = self.requests + forecast.requests
         if allowed.requests is not None and total > allowed.requests:
-            raise UsageError(f"this run takes {total} requests, more than --max-requests {allowed.requests}")
+            raise UsageError(f"this takes {total} requests, more than --max-requests {allowed.requests}")
         if allowed.cost is not None and not self.knows_cost:
             raise UsageError("--max-cost needs --price: this API does not say what an image costs")
         if forecast.cost is None:
             return
         whole = self.cost + forecast.cost
         if allowed.cost is not None and whole > allowed.cost + _ROUNDING:
-            raise UsageError(f"this run would cost {whole:g}, more than --max-cost {allowed.cost:g}")
+            raise UsageError(f"this would cost {whole:g}, more than --max-cost {allowed.cost:g}")
         if credit is not None and forecast.cost > credit + _ROUNDING:
-            raise UsageError(f"this run would cost {forecast.cost:g}, and the account holds {credit:g}")
+            raise UsageError(f"this would cost {forecast.cost:g}, and the account holds {credit:g}")
 
     def _images(self, slot: str) -> int:
         """How many images the request of a slot asks for; none where it only follows a link or asks about the API."""
@@ -153,10 +194,14 @@ class Meter:
         call = None if plan is None else plan.calls.get(slot)
         return 0 if call is None else call.count
 
+    @property
+    def _each(self) -> float | None:
+        """What one image will cost: by the price, or else as much as the dearest so far; None where nobody knows."""
+        return self._dearest if self.allowance.price is None else self.allowance.price
+
     def _expected(self, slot: str) -> float:
-        """What a request will cost: by the price, or else as much as the dearest image so far."""
-        each = self.dearest if self.allowance.price is None else self.allowance.price
-        return each * self._images(slot)
+        """What a request will cost, as far as anybody knows."""
+        return (self._each or 0.0) * self._images(slot)
 
     def _charged(self, attempt: Attempt) -> float:
         """What an answer cost: as it says, or else by the price; an error costs nothing."""
@@ -166,8 +211,9 @@ class Meter:
             return 0.0
         reported = self._reported(answer)
         if reported is None:
+            self._untold |= self.allowance.price is None
             return self._expected(slot)
-        self.dearest = max(self.dearest, reported / images)
+        self._dearest = max(self._dearest or 0.0, reported / images)
         return reported
 
     def _reported(self, answer: Answered) -> float | None:
@@ -178,3 +224,8 @@ class Meter:
             return self.dialect.cost(body)
         except ProviderReplyError:
             return None
+
+
+def money(cost: float, dialect: Dialect) -> str:
+    """A sum in a provider's currency, in words."""
+    return f"{round(cost, 4):,.10g} {dialect.currency}" if cost else "at no charge"

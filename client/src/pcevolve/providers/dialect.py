@@ -81,6 +81,7 @@ class Dialect(Protocol):
         most: Images that one request may ask for.
         links_images: Whether answers only point to the images.
         reports_cost: Whether answers say what they cost.
+        currency: What sums are in, as it follows a figure.
         reasons: What the API's error codes mean, where asking again would not help.
     """
 
@@ -91,6 +92,7 @@ class Dialect(Protocol):
     most: ClassVar[int] = 1
     links_images: ClassVar[bool] = False
     reports_cost: ClassVar[bool] = False
+    currency: ClassVar[str] = "in the currency of your account"
     reasons: ClassVar[Mapping[str, Reason]] = {}
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:

@@ -118,6 +118,7 @@ class GetimgDialect(Dialect):
     )
     most = limits.MAX_BATCH
     reports_cost = True
+    currency = "USD"
     reasons: ClassVar[Mapping[str, Reason]] = {"content_rejected": "content"}
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:

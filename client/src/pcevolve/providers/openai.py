@@ -80,6 +80,7 @@ class PlainOpenAIDialect(OpenAIDialect):
 
     name = "openai-plain"
     capabilities = frozenset({"create", "vary", "size", "batch"})
+    currency = "USD"
 
     def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:
         """The GPT image models always answer in base64 and refuse ``response_format``."""

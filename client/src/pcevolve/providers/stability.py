@@ -45,6 +45,7 @@ class StabilityDialect(Dialect):
 
     name = "stability"
     capabilities = frozenset({"create", "vary", "strength", "seed", "negative_prompt"})
+    currency = "credits"
     reasons: ClassVar[Mapping[str, Reason]] = {"content_moderation": "content"}
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:

@@ -198,7 +198,7 @@ More = Annotated[
     Field(
         ge=0,
         le=1000,
-        description="Enlarge the dataset by this many variations of every image, at no cost.",
+        description="Enlarge the dataset by this many variations of every image; they spend no privacy budget.",
     ),
     _EVOLUTION,
 ]

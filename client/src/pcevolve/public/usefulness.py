@@ -7,22 +7,41 @@ which says how often the words are right on either).
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from math import erfc, sqrt
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.public.modalities import MODALITIES, Kind, spoken
 
-TOLD_APART = 2.0
-"""Standard deviations above which released classes surely differ."""
-NEAR, FAR = 0.9, 1.1
-"""Clip radii: images up to ``NEAR`` from what was released are of the domain, beyond ``FAR`` of another."""
-ALIKE = 0.8
-"""Cosine from which the dataset's classes differ as the released ones do."""
 DIGITS = 2
 """Decimals on record: what is finer differs between machines."""
+LEAST_SHOWN: Final = 1e-4
+"""Chances below it are not told apart."""
 
 Word = Literal["useful", "doubtful", "not useful"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Where one word ends and another begins.
+
+    Attributes:
+        told_apart: Standard deviations of the noise from which released classes surely differ. Noise alone gets two
+            classes that far in 3 of 100 releases (a chi-squared of 16 degrees), and more classes less often.
+        near: Clip radii up to which a dataset's images are of the domain.
+        far: Clip radii beyond which they are of another.
+        alike: Cosine from which the dataset's classes differ as the released ones do.
+    """
+
+    told_apart: float = 5.0
+    near: float = 0.9
+    far: float = 1.1
+    alike: float = 0.8
+
+
+BOUNDS: Final = Bounds()
 
 
 def _absent(value: object) -> bool:
@@ -33,8 +52,9 @@ class Assessment(BaseModel):
     """How a dataset stands to what was released about the private classes.
 
     Attributes:
-        separation: By how many standard deviations of the noise the released class means differ from each other, all
-            coordinates together; None where there is one class.
+        classes_apart: How far two released class means lie from each other, in standard deviations of the noise on
+            each of them: the root of the mean square over all pairs, without what noise adds to it; None where there
+            is one class.
         distance: Mean distance of the dataset's images to where their class was released to be, in clip radii.
         agreement: Cosine between how the dataset's class means differ from each other and how the released ones do;
             None where fewer than two classes have images, and on record by earlier versions.
@@ -42,61 +62,70 @@ class Assessment(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    separation: float | None
+    classes_apart: Annotated[float | None, Field(ge=0)]
     distance: Annotated[float, Field(ge=0)]
     agreement: Annotated[float | None, Field(ge=-1, le=1, exclude_if=_absent)] = None
 
     @property
     def word(self) -> Word:
+        """Whether the dataset is likely to be worth something on private data, by the bounds that were chosen."""
+        return self.word_by(BOUNDS)
+
+    def word_by(self, bounds: Bounds) -> Word:
         """Whether the dataset is likely to be worth something on private data.
 
         Images far from what was released are not, unless their classes surely differ as the released ones do: then one
         number speaks against the other, and nobody can say. Nor can anybody where noise hides whether classes differ.
         """
-        if self.distance > FAR:
-            return "doubtful" if self._alike else "not useful"
-        return "doubtful" if self._hidden or self._unlike or self.distance > NEAR else "useful"
+        hidden = self.classes_apart is not None and self.classes_apart < bounds.told_apart
+        unlike = self.agreement is not None and self.agreement < bounds.alike
+        if self.distance > bounds.far:
+            known = self.classes_apart is not None and self.agreement is not None
+            return "doubtful" if known and not hidden and not unlike else "not useful"
+        return "doubtful" if hidden or unlike or self.distance > bounds.near else "useful"
 
     @property
-    def _alike(self) -> bool:
-        """Whether the released classes surely differ, and the dataset's differ as they do."""
-        told_apart = self.separation is not None and self.separation >= TOLD_APART
-        return told_apart and self.agreement is not None and self.agreement >= ALIKE
+    def confusion(self) -> float | None:
+        """How often noise takes one of two such classes for the other; None where there is one class.
 
-    @property
-    def _unlike(self) -> bool:
-        """Whether the dataset's classes differ in other ways than the released ones."""
-        return self.agreement is not None and self.agreement < ALIKE
+        The chance that a released class mean lies nearer to where the other class truly is than to where its own is.
+        """
+        return None if self.classes_apart is None else erfc(self.classes_apart / sqrt(8)) / 2
 
     @property
     def _hidden(self) -> bool:
         """Whether noise hides that the classes differ, if they do."""
-        return self.separation is not None and self.separation < TOLD_APART
+        return self.classes_apart is not None and self.classes_apart < BOUNDS.told_apart
 
     def reason(self, kind: Kind) -> str:
         """The numbers, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
-        apart = (
-            "there is one class"
-            if self.separation is None
-            else f"released classes are {self.separation:.1f} standard deviations of the noise apart "
-            f"({TOLD_APART:g} tell them apart)"
-        )
         alike = (
             ""
             if self.agreement is None
             else f"; their classes differ as the released ones do by a cosine of {self.agreement:.2f} "
-            f"(alike: from {ALIKE:g})"
+            f"(alike: from {BOUNDS.alike:g})"
         )
         return spoken(
-            f"{apart}; the images lie {self.distance:.2f} clip radii from what was released about their class "
-            f"(near: up to {NEAR:g}, another domain: from {FAR:g}){alike}",
+            f"{self._apart}; the images lie {self.distance:.2f} clip radii from what was released about their class "
+            f"(near: up to {BOUNDS.near:g}, another domain: from {BOUNDS.far:g}){alike}",
             kind,
+        )
+
+    @property
+    def _apart(self) -> str:
+        if self.classes_apart is None or self.confusion is None:
+            return "there is one class"
+        chance = f"{self.confusion:.2g}" if self.confusion >= LEAST_SHOWN else f"less than {LEAST_SHOWN:g}"
+        return (
+            f"two released classes lie {self.classes_apart:.1f} standard deviations of the noise apart, on average "
+            f"over pairs (told apart: from {BOUNDS.told_apart:g}), so noise takes one for the other with a probability "
+            f"of {chance}"
         )
 
     def advice(self, kind: Kind) -> str:
         """What to do next, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
         if self.word == "doubtful":
-            more = _LESS_NOISE if self._hidden else _NEARER if self.distance > NEAR else _TELLING
+            more = _LESS_NOISE if self._hidden else _NEARER if self.distance > BOUNDS.near else _TELLING
             return spoken(f"{_TEST}; {more}", kind)
         if self.word == "useful":
             return _TEST

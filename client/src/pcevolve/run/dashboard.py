@@ -57,7 +57,6 @@ LOOKED_SECONDS = 5.0
 FAREWELL_SECONDS = 3.0
 """For so long the last page waits to be fetched by somebody who is looking."""
 POLL_SECONDS = 0.05
-MINUTE, HOUR = 60.0, 3600.0
 
 
 @dataclass(eq=False)
@@ -73,21 +72,13 @@ class Dashboard:
     root: Path
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     standing: Standing = field(default_factory=Standing)
-    _started: float = field(default_factory=time.monotonic)
-    _first: int | None = None
     _made: tuple[object, bytes] = (None, b"")
     _looked: float = -LOOKED_SECONDS
     _fetched: Standing | None = None
 
     def told(self, progress: Progress) -> None:
         """Take what the progress bar is told."""
-        if self._first is None:  # what was done before this process had begun tells nothing of its pace
-            self._first, self._started = progress.images, time.monotonic()
-        done = progress.images - self._first
-        passed = time.monotonic() - self._started
-        left = duration(passed / done * (progress.total - progress.images)) if done else ""
-        cost = "" if progress.cost is None else f"{progress.cost:.4g}, as far as the API says"
-        self.standing = replace(self.standing, left=left, cost=cost)
+        self.standing = replace(self.standing, left=progress.left, cost=progress.bill)
 
     def page(self) -> bytes:
         """The page as of now; made anew where the record has grown or something else is known."""
@@ -139,15 +130,6 @@ def dashboard(root: Path, console: Console) -> Iterator[Dashboard]:
     finally:
         over.set_result(None)
         thread.join()
-
-
-def duration(seconds: float) -> str:
-    """About how long, in words that seldom change."""
-    if seconds < MINUTE:
-        return "less than a minute"
-    if seconds < HOUR:
-        return f"about {round(seconds / MINUTE)} min"
-    return f"about {seconds / HOUR:.1f} h"
 
 
 async def _listen(board: Dashboard, listener: socket.socket, over: Future[None]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +28,7 @@ from pcevolve.run.folder import RunFolder
 from pcevolve.run.kinds import of_kind
 from pcevolve.run.local_server import local_server
 from pcevolve.run.probing import affordable, expected_seconds, seconds_per_image
-from pcevolve.run.progress import error_console
+from pcevolve.run.progress import duration, error_console
 from pcevolve.run.scoring import Scores, accuracy_of_dataset, keep_accuracy, tests_of
 from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import RunReader
@@ -121,10 +122,9 @@ def _affordable(out: Path, address: str, shown: Demonstration, console: Console)
     probe = _beside(out, "probe")
     per_image = seconds_per_image(_checked(probe, probe, address, **{**shown.options, **shown.probe}))
     found = affordable(per_image)
-    console.print(
-        f"{1 / per_image:.1f} images per second: {found} candidates per class, "
-        f"about {round(expected_seconds(per_image, found), -1):.0f} s in all\n"
-    )
+    pace = f"{1 / per_image:.1f} images per second" if isfinite(per_image) else "these were on record already"
+    about = f", {duration(expected_seconds(per_image, found))} in all" if isfinite(per_image) else ""
+    console.print(f"{pace}: {found} candidates per class{about}\n")
     return {"candidates": found}
 
 

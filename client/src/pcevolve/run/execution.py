@@ -25,7 +25,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.publish.summary import encoded
-from pcevolve.run.approval import approve, require_liking
+from pcevolve.run.approval import approve, costs_ahead, require_liking
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.components import Components
 from pcevolve.run.disclosure import disclosure
@@ -90,7 +90,7 @@ def _executed(run: CheckedRun, audience: Audience, started: float) -> Outcome:
     components = _components(run, audience.console)
     with run.folder.claimed(run.resume), _session(components, run.folder, audience.console) as session:
         try:
-            show_opening(session.gate, session.plan, run.folder, audience.console)
+            show_opening(session.gate, session.meter, session.plan, run.folder, audience.console)
             if not run.resume:
                 require_liking(components, run.folder)
             evolved = _evolved(session, audience)
@@ -106,7 +106,7 @@ def _components(run: CheckedRun, console: Console) -> Components:
 
 
 def preview(run: CheckedRun) -> Path:
-    """Begin a run, show the provider's first images, and leave it there: nothing is spent.
+    """Begin a run, show the provider's first images, and leave it there: no privacy budget is spent.
 
     Returns:
         The page that shows them.
@@ -118,20 +118,22 @@ def preview(run: CheckedRun) -> Path:
     try:
         with (
             run.folder.claimed(run.resume),
-            _session(_components(run, console), run.folder, console) as session,
+            _session(_components(run, console), run.folder, console, only_look=True) as session,
         ):
             if not session.plan.opening:
                 raise UsageError(
                     f"method '{session.plan.method}' asks for no image before it has released something"
                 )
-            show_opening(session.gate, session.plan, run.folder, console)
+            show_opening(session.gate, session.meter, session.plan, run.folder, console)
     except KeyboardInterrupt:
         raise stopped_early(run.folder) from None
     return run.folder.preview
 
 
 @contextmanager
-def _session(components: Components, folder: RunFolder, console: Console) -> Iterator[_Session]:
+def _session(
+    components: Components, folder: RunFolder, console: Console, only_look: bool = False
+) -> Iterator[_Session]:
     """Make sure that the budget allows all of the plan, greet the API, and fix the plan.
 
     What private work can be done before the greeting is; the rest, which waits for the plan, takes whole ticks.
@@ -144,7 +146,7 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         closing(components.transport()) as transport,
     ):
         pace = Pace(settings.pad_selection, settings.pace)
-        meter = Meter(allowance(settings), components.dialect, transcript)
+        meter = Meter(allowance(settings), components.dialect, transcript, components.address.is_nearby)
         gate = Gate(
             transcript,
             components.dialect,
@@ -168,9 +170,14 @@ def _session(components: Components, folder: RunFolder, console: Console) -> Ite
         resolved = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
         plan = as_it_began(transcript.plan(), resolved, settings)
         tick = pace.tick if gate.has_receipt(1) else covering(pace.tick, components.expected_seconds(plan))
-        told = {**disclosure(components, plan, ready.notes, advice), "time": padding(tick)}
-        console.print(facts("Before anything is spent", told))
-        approve(components, plan, gate, meter, begun=transcript.plan() is not None)
+        begun = transcript.plan() is not None
+        told = {
+            **disclosure(components, plan, ready.notes, advice),
+            **costs_ahead(plan, meter),
+            "time": padding(tick),
+        }
+        console.print(facts("Before the run goes on" if begun else "Before anything is spent", told))
+        approve(components, plan, plan.opening if only_look else plan.calls.values(), gate, meter, begun)
         settings.save(folder.config)
         with gate.private_section():
             account.enrol()
@@ -196,7 +203,9 @@ def allowance(settings: RunSettings) -> Allowance:
 
 def _evolved(session: _Session, audience: Audience) -> Evolved:
     components, plan = session.components, session.plan
-    progress = RunProgress(plan, components.method.name, audience, session.meter.known_cost)
+    progress = RunProgress(
+        plan, components.method.name, audience, session.meter.bill, session.meter.recorded(plan)
+    )
     judge = PacedJudge(components.judge(plan, session.account, session.chooser), session.gate)
     try:
         with progress.shown():
@@ -216,7 +225,8 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
     write_report(record)
     result = {
         **write_summary(record),
-        "cost": None if (cost := session.meter.known_cost()) is None else round(cost, 6),
+        "cost": None if (cost := session.meter.known_cost) is None else round(cost, 6),
+        "bill": session.meter.bill(),
         "wall_seconds": round(time.monotonic() - started, 1),
         "dataset": str(folder.release),
         "report": str(folder.report),

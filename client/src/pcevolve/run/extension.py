@@ -31,7 +31,7 @@ from pcevolve.public.options import checked
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, marks, publish, write_summary
-from pcevolve.run.approval import approve_requests
+from pcevolve.run.approval import approve_requests, costs_ahead
 from pcevolve.run.checks import require_ledger
 from pcevolve.run.execution import allowance, patience, save_result
 from pcevolve.run.exporting import export_run, forms_beside
@@ -226,7 +226,9 @@ def _require_own_release(run: RunReader) -> None:
 def _stopped(root: Path, extension: Extension) -> StoppedError:
     """What a person is told who stops an extension."""
     again = f"pcevolve extend {root} {extension.options}"
-    return StoppedError("stopped: nothing is spent by an extension", f"to go on where it was: {again}")
+    return StoppedError(
+        "stopped: no privacy budget is spent by an extension", f"to go on where it was: {again}"
+    )
 
 
 @contextmanager
@@ -240,7 +242,7 @@ def _gate(asked: Asked, run: RunReader, audience: Audience) -> Iterator[tuple[Ga
         closing(Transcript(run.layout.transcript)) as transcript,
         closing(_transport(asked, plan)) as transport,
     ):
-        meter = Meter(allowance(settings), spoken, transcript)
+        meter = Meter(allowance(settings), spoken, transcript, address.is_nearby)
         pace = Pace(settings.pad_selection, settings.pace)
         gate = Gate(transcript, spoken, address, transport, patience(settings, audience.console), pace, meter)
         gate.hello(plan.run_id)
@@ -279,23 +281,26 @@ def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evo
         approve_requests(Address(known.api), asked.settings, known, gate, meter)
         plan = gate.extend(due.number, due.extension, ledger.committed)
         _remove_pages(asked.folder)
-        progress = RunProgress(plan, "extension", audience, meter.known_cost)
+        progress = RunProgress(plan, "extension", audience, meter.bill, meter.recorded(plan))
         judge = _Recorded({each.iteration: each for each in run.receipts})
         with progress.shown():
             evolved = evolve(plan.model_copy(deep=True), gate, judge, progress)
         gate.finish()
+        audience.console.print(f"cost of the run so far: {meter.bill()}")
     return evolved
 
 
 def _told(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str, str]:
     """What the owner should know, by title."""
-    forecast = meter.forecast(plan)
-    of = "each selected image" if plan.selects else "each image of the last round"
+    forecast = meter.forecast(plan.calls.values())
+    kind = plan.modality.kind
+    of = f"each selected {kind}" if plan.selects else f"each {kind} of the last round"
     how = "by its prompt" if plan.varies_prompts else f"at strength {extension.strength}"
     return {
         "asked for": f"{extension.more} more variations of {of}, {how}",
-        "provider": f"{plan.model} at {plan.api}, {forecast.requests} requests for {forecast.images} images",
-        "guarantee": "as it was: no private image is asked anything, so nothing is spent",
+        "provider": f"{plan.model} at {plan.api}, {forecast.requests} requests for {forecast.images} {kind}s",
+        **costs_ahead(plan, meter),
+        "guarantee": f"as it was: no private {kind} is asked anything, so no privacy budget is spent",
         "assumed public": "that you ask for more, and for how much",
         **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
     }

@@ -1,9 +1,10 @@
-"""The first images of a run, for a person to look at before anything is spent: on a page, and in the terminal."""
+"""The first images of a run, for a person to look at before any budget is spent: on a page and in the terminal."""
 
 from __future__ import annotations
 
 from rich.console import Console
 
+from pcevolve.egress.allowance import Meter
 from pcevolve.egress.gate import Gate
 from pcevolve.pages.preview import write_preview
 from pcevolve.public.plan import PublicPlan
@@ -12,11 +13,12 @@ from pcevolve.run.kinds import of_kind
 from pcevolve.transcript import RunReader
 
 
-def show_opening(gate: Gate, plan: PublicPlan, folder: RunFolder, console: Console) -> None:
+def show_opening(gate: Gate, meter: Meter, plan: PublicPlan, folder: RunFolder, console: Console) -> None:
     """Ask for the plan's first images, unless they are on record, and show them; nothing private has a part in it.
 
     Args:
         gate: Has begun with the plan.
+        meter: Knows what that cost.
         plan: Says which images come first; for one that does not, nothing is shown.
         folder: Gets the page.
         console: Shows pictures, if it is a terminal, and says where the page is.
@@ -34,4 +36,6 @@ def show_opening(gate: Gate, plan: PublicPlan, folder: RunFolder, console: Conso
     record = RunReader.strict(folder.root)
     page = write_preview(record)
     of_kind(kind).showing.opening(record, plan, console)
-    console.print(f"what the provider makes of these words: {page} (nothing was spent)")
+    paid = any(not event.free for receipt in record.receipts for event in receipt.events)
+    spent = "so far" if paid else "no privacy budget was spent"
+    console.print(f"what the provider makes of these words: {page} ({spent}; {meter.bill()})")

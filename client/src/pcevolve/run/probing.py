@@ -6,8 +6,7 @@ its time whatever the model gains by what a processor has for networks; on a slo
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+import math
 
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.execution import execute
@@ -25,32 +24,20 @@ OVERHEAD_IMAGES = 1900
 """Images in whose time a slow machine does all else, which it does more slowly, too."""
 
 
-@dataclass
-class Stopwatch:
-    """When how many images were there."""
-
-    seen: list[tuple[float, int]] = field(default_factory=list)
-
-    def tell(self, progress: Progress) -> None:
-        """Take the time."""
-        self.seen.append((time.monotonic(), progress.images))
-
-    @property
-    def seconds_per_image(self) -> float:
-        """From the first answer to the last: the first one waits for what a model does once."""
-        (first, already), (last, images) = self.seen[0], self.seen[-1]
-        return (last - first) / max(images - already, 1)
-
-
 def seconds_per_image(probe: CheckedRun) -> float:
     """How long the provider takes for an image, by a run of which nothing else is wanted.
+
+    Its first images, which wait for what a model does once, are those that are shown before: they do not count.
+
+    Returns:
+        Infinity where all of it was on record, and this machine's pace is not known.
 
     Raises:
         ClientError: Why it ended.
     """
-    watch = Stopwatch()
-    execute(probe, Audience(tell=watch.tell))
-    return watch.seconds_per_image
+    told: list[Progress] = []
+    execute(probe, Audience(tell=told.append))
+    return told[-1].seconds_per_image or math.inf
 
 
 def expected_seconds(per_image: float, candidates: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -16,7 +17,6 @@ from rich.progress import (
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.progress import Progress as Bar
 from rich.table import Table
@@ -38,6 +38,7 @@ SCORED = ("initial", "final", "random")
 """Of what a judge says in a summary, the sets that it was asked about."""
 SLOW_DAY = 1.5
 """How many times as long as in this run, or as expected, private work may take; a tick covers that."""
+MINUTE, HOUR = 60.0, 3600.0
 
 
 def error_console() -> Console:
@@ -55,7 +56,8 @@ class Progress:
         iteration: Round that is under way; 0 while the first candidates are made.
         iterations: Rounds of the whole run.
         epsilon: Spent so far; None for a run that promises nothing.
-        cost: So far, in the provider's currency; None where nobody knows.
+        bill: What the provider was asked for and what that cost so far, in words.
+        seconds_per_image: What one takes in this process; None while it has got none, whatever is on record already.
     """
 
     images: int
@@ -63,11 +65,16 @@ class Progress:
     iteration: int
     iterations: int
     epsilon: float | None
-    cost: float | None = None
+    bill: str = ""
+    seconds_per_image: float | None = None
+
+    @property
+    def left(self) -> str:
+        """About how long the rest takes, in words; empty while nobody can say."""
+        each = self.seconds_per_image
+        return "" if each is None else duration(each * (self.total - self.images))
 
 
-Cost: TypeAlias = Callable[[], float | None]
-"""What a run has cost so far; None where nobody knows."""
 Tell: TypeAlias = Callable[[Progress], None]
 """What is called whenever a run has come further."""
 
@@ -90,9 +97,26 @@ class Audience:
 
 
 class RunProgress:
-    """A progress bar with ETA; in a log file, a line every ten seconds."""
+    """A progress bar with ETA; in a log file, a line every ten seconds.
 
-    def __init__(self, plan: PublicPlan, title: str, audience: Audience, cost: Cost = lambda: None) -> None:
+    Args:
+        plan: Of the run.
+        title: What is done.
+        audience: Who is told.
+        bill: Says in words what was asked for so far and what that cost.
+        recorded: Slots of the calls that were answered before: they come at once, and tell nothing about the rest.
+        clock: Seconds.
+    """
+
+    def __init__(
+        self,
+        plan: PublicPlan,
+        title: str,
+        audience: Audience,
+        bill: Callable[[], str] = str,
+        recorded: AbstractSet[str] = frozenset(),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         console = audience.console
         total = sum(call.count for call in plan.calls.values())
         self._bar = Bar(
@@ -100,18 +124,19 @@ class RunProgress:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("images"),
+            TextColumn(f"{plan.modality.kind}s"),
             TimeElapsedColumn(),
-            TextColumn("ETA"),
-            TimeRemainingColumn(),
+            TextColumn("ETA {task.fields[left]}"),
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task(title, total=total)
+        self._task = self._bar.add_task(title, total=total, left="")
         self._plan, self._title, self._console, self._total = plan, title, console, total
-        self._done, self._started, self._said = 0, time.monotonic(), time.monotonic()
+        self._recorded, self._clock = recorded, clock
+        self._done, self._made = 0, 0
+        self._began = self._last = self._said = clock()
         self._events: list[Event] = []
-        self._tell, self._iteration, self._cost = audience.tell, 0, cost
+        self._tell, self._iteration, self._bill = audience.tell, 0, bill
 
     @contextmanager
     def shown(self) -> Iterator[RunProgress]:
@@ -121,31 +146,47 @@ class RunProgress:
 
     def generated(self, call: Call) -> None:
         """Count the images of one call that the API answered."""
+        self._last = self._clock()
         self._done += call.count
+        if call.slot not in self._recorded:
+            self._made += call.count
+        elif not self._made:
+            self._began = self._last
         self._iteration = min(call.iteration, self._plan.iterations)
-        self._told()
+        left = self._told().left
         spent = epsilon(self._events, self._plan.delta)
         place = (
             f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
         )
         told = f"ε {spent:.3g} spent" if self._plan.secure else self._plan.kept_alone or self._plan.mark
         stage = f"{self._title}: {place}, {told}"
-        self._bar.update(self._task, completed=self._done, description=stage)
-        if not self._console.is_terminal and time.monotonic() - self._said > LINE_SECONDS:
-            self._said = time.monotonic()
-            left = (self._said - self._started) / self._done * (self._total - self._done)
-            self._console.print(f"{stage}: {self._done}/{self._total} images, about {left:.0f} s left")
+        self._bar.update(self._task, completed=self._done, description=stage, left=left)
+        if not self._console.is_terminal and left and self._last - self._said > LINE_SECONDS:
+            self._said = self._last
+            kind = self._plan.modality.kind
+            self._console.print(f"{stage}: {self._done}/{self._total} {kind}s, {left} left")
 
     def released(self, receipt: Receipt) -> None:
         """Count what one release spent."""
         self._events.extend(receipt.events)
         self._told()
 
-    def _told(self) -> None:
+    def _told(self) -> Progress:
         spent = epsilon(self._events, self._plan.delta) if self._plan.secure else None
-        self._tell(
-            Progress(self._done, self._total, self._iteration, self._plan.iterations, spent, self._cost())
-        )
+        each = (self._last - self._began) / self._made if self._made else None
+        iterations = self._plan.iterations
+        found = Progress(self._done, self._total, self._iteration, iterations, spent, self._bill(), each)
+        self._tell(found)
+        return found
+
+
+def duration(seconds: float) -> str:
+    """About how long, in words that seldom change."""
+    if seconds < MINUTE:
+        return "less than a minute"
+    if seconds < HOUR:
+        return f"about {round(seconds / MINUTE)} min"
+    return f"about {seconds / HOUR:.1f} h"
 
 
 def facts(title: str, rows: dict[str, Any]) -> Table:
@@ -214,7 +255,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         f"{kind}s released": released,
         **_usefulness(summary.get("usefulness"), kind),
         "requests": summary["requests"],
-        **({"cost": f"{summary['cost']:g}, as far as the API says"} if summary.get("cost") else {}),
+        **({"cost": summary["bill"]} if "bill" in summary else {}),
         "bytes sent": f"{summary['bytes_sent']:,}",
         "bytes received": f"{summary['bytes_received']:,}",
         **{f"accuracy, {_judge(row)}": _accuracy(row) for row in summary.get("accuracy", ())},

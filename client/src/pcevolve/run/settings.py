@@ -125,7 +125,7 @@ MaxCost = Annotated[
 ]
 Price = Annotated[
     float,
-    Field(ge=0, allow_inf_nan=False, description="Cost of one image, for an API that does not say."),
+    Field(ge=0, allow_inf_nan=False, description="Cost of one image or text, for an API that does not say."),
     Setting(Panel.API, resumable=True),
 ]
 

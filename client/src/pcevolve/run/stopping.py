@@ -17,7 +17,7 @@ from pcevolve.run.folder import RunFolder
 def stopped_early(folder: RunFolder) -> StoppedError:
     """About a run that was stopped before it sent a prompt, or before it went on."""
     if folder.has_plan():
-        return StoppedError("stopped: nothing more was spent", _go_on(folder.root))
+        return StoppedError("stopped: no privacy budget was spent meanwhile", _go_on(folder.root))
     return StoppedError(
         "stopped: nothing was spent, and no prompt was sent", "to begin again: the same command"
     )

@@ -52,17 +52,19 @@ def assessment(
     if far is None:
         return None
     return Assessment(
-        separation=separation(measured, scene, last.events),
+        classes_apart=classes_apart(measured, scene, last.events),
         distance=far,
         agreement=agreement(measured, points),
     )
 
 
-def separation(measured: Measurement, scene: Scene, events: Events) -> float | None:
-    """By how many standard deviations class means differ from each other, beyond what noise alone would do.
+def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float | None:
+    """How far two released class means lie from each other, in standard deviations of the noise on each of them.
 
-    Without any difference the squared deviations of ``C`` noisy means from their own mean, over ``k`` coordinates and
-    in units of the noise, follow a chi-squared distribution of ``k (C - 1)`` degrees of freedom.
+    The root of the mean squared distance over all pairs of the ``C`` classes. Noise alone makes that square ``2 k`` in
+    the mean over ``k`` coordinates, so it is taken off: without any difference the rest is 0 in the mean, and with
+    twice the shots, or half the noise, the distance doubles, whatever ``C`` and ``k`` are. The least distance
+    of a pair would be more careful, and of several noisy ones the least is always far too small.
 
     Args:
         measured: Released around a centre.
@@ -70,17 +72,15 @@ def separation(measured: Measurement, scene: Scene, events: Events) -> float | N
         events: That paid for it.
 
     Returns:
-        None where there is one class; 0 where nothing was kept of the classes, because all candidates are the same.
+        None where there is one class; 0 where noise alone would part them as far, or where nothing was kept of the
+        classes, because all candidates are the same.
     """
     classes = len(scene.labels)
     if classes == 1:
         return None
     noisy, sigma = CentreFirst(scene.coordinates, scene, events).as_drawn(measured)
-    apart = np.square((noisy - noisy.mean(axis=0)) / sigma).sum()
-    freedom = noisy.shape[1] * (classes - 1)
-    if not freedom:
-        return 0.0
-    return round(float((apart - freedom) / np.sqrt(2 * freedom)), DIGITS)
+    spread = float(np.square((noisy - noisy.mean(axis=0)) / sigma).sum()) / (classes - 1)
+    return round(float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0))), DIGITS)
 
 
 def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) -> float | None:
@@ -126,7 +126,7 @@ def room(recorded: Assessment | None, found: Assessment | None) -> int | None:
     if recorded == found:
         return 0
     pairs = (
-        (recorded.separation, found.separation),
+        (recorded.classes_apart, found.classes_apart),
         (recorded.distance, found.distance),
         (recorded.agreement, found.agreement),
     )
