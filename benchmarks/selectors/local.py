@@ -114,6 +114,8 @@ class LocalGenerator:
 
     def _batch(self, strength: float | None, members: list[tuple]) -> None:
         asked = self.plan.images
+        assert asked.steps is not None
+        assert asked.guidance is not None
         recipe = Recipe(asked.width, asked.height, asked.steps, asked.guidance, strength=strength)
         tasks = [Task(recipe, prompt, "", seed, self._image(source)) for _, prompt, seed, source in members]
         pictures = self.model.create(tasks) if strength is None else self.model.vary(tasks)

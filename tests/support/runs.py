@@ -23,7 +23,9 @@ from pcevolve.pages.report import write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
+from pcevolve.providers.dialect import asks_for
 from pcevolve.public.calls import Call
+from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
@@ -71,6 +73,12 @@ def small_plan(**changes: object) -> PublicPlan:
     if changes.get("dialect") == "chat":
         del values["width"], values["height"]
         values |= {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}, "encoder": "words"}
+    elif "modality" not in changes:
+        asked = asks_for(dialect(str(changes.get("dialect", "getimg"))), changes.get("api") == IN_PROCESS)
+        unasked = {"steps": None, "guidance": None, "sized": False}
+        values |= {
+            name: value for name, value in unasked.items() if name.replace("sized", "size") not in asked
+        }
     values |= changes
     values.setdefault("weights", named_weights(str(values["encoder"]), None))
     return PublicPlan.model_validate(values)

@@ -10,8 +10,8 @@ from fractions import Fraction
 import pytest
 
 from pcevolve.errors import BudgetError, LedgerError
-from pcevolve.ledger.ledger import Ledger
-from pcevolve.privacy import FREE, Event
+from pcevolve.ledger.ledger import Account, Ledger, Limits, Origin
+from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.public.release import Query, Receipt
 from support.accounts import (
     ONE,
@@ -154,6 +154,40 @@ def test_a_second_run_on_the_same_data_sees_what_was_spent(path):
     with pytest.raises(BudgetError, match="earlier runs already spent epsilon=1 on these data"):
         other.require([Event("exponential", "1", 3)])
     account(path, run="b", lifetime=4).require([Event("exponential", "1", 3)])
+
+
+def test_a_refusal_names_the_runs_that_spent_it_by_folder_id_and_day_and_no_others(path):
+    day = 86400.0
+
+    def began(run: str, folder: str, when: float, holds: bytes = b"1") -> Account:
+        ledger, origin = Ledger(path, clock=lambda: when), Origin(folder, "leather")
+        limits = Limits(Budget(Fraction(9), 0.0), Budget(Fraction(99), 0.0))
+        return ledger.account(run * 8, images(holds), "replace-one", limits, origin=origin).enrol()
+
+    for run, when in (("b", 20000 * day), ("a", 19999 * day)):
+        began(run, f"/runs/{run}", when).pay(Query(run * 8, 1), [ONE], outcome())
+    began("c", "/runs/elsewhere", 20001 * day, b"2").pay(Query("c" * 8, 1), [ONE], outcome())
+    began("d", "/runs/spent-nothing", 20002 * day)
+    began("e", "", 20003 * day).pay(Query("e" * 8, 1), [ONE], outcome())
+    with pytest.raises(BudgetError) as refused:
+        account(path, run="second", units=images(b"1"), lifetime=3).require([ONE])
+    assert (
+        "this would make it 4. That was spent by /runs/a (aaaaaaaa, 2024-10-03), /runs/b (bbbbbbbb, 2024-10-04), "
+        "a run (eeeeeeee, 2024-10-07): use the dataset that is already paid for, or raise the limit knowingly with "
+        "--lifetime-epsilon 4" in str(refused.value)
+    )
+    assert "elsewhere" not in str(refused.value)
+    assert "spent-nothing" not in str(refused.value)
+
+
+def test_a_refusal_after_many_runs_names_some_of_them(path):
+    for number in range(7):
+        run = f"{number}" * 8
+        account(path, run, lifetime=99).pay(Query(run, 1), [ONE], outcome())
+    with pytest.raises(
+        BudgetError, match=r"33333333, [0-9-]+\) and 3 more, which pcevolve budget show lists: use"
+    ):
+        account(path, run="second", lifetime=3).require([ONE])
 
 
 def test_a_run_that_shares_one_unit_sees_what_was_spent(path):

@@ -57,6 +57,24 @@ def test_what_the_user_says_comes_before_it(planned):
 
 
 @pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("getimg", (4, 0.0, True)),
+        ("stability", (None, 0.0, False)),
+        ("openai-plain", (None, None, True)),
+    ],
+)
+def test_a_plan_names_nothing_that_its_dialect_does_not_send(planned, name: str, asked: tuple):
+    images = planned(TURBO, dialect=name, vary_by="prompt").images
+    assert (images.steps, images.guidance, images.sized) == asked
+
+
+def test_a_guidance_that_a_dialect_does_not_send_is_refused(planned):
+    with pytest.raises(UsageError, match="dialect 'openai-plain' lacks guidance"):
+        planned(None, dialect="openai-plain", vary_by="prompt", guidance=3)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"method": "t2i"}, "--vary-by prompt needs rounds"),

@@ -90,9 +90,12 @@ def cut_off(run, server, tmp_path) -> Path:
 def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run, server):
     run()
     server.heard.clear()
-    with pytest.raises(BudgetError, match="earlier runs already spent epsilon=10 on these data"):
+    with pytest.raises(BudgetError, match="earlier runs already spent epsilon=10 on these data") as refused:
         run(out="second")
-    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation replace-one"):
+    assert f"spent by {Path('run').absolute()} (" in str(refused.value)
+    with pytest.raises(
+        LedgerError, match=r"another neighbour relation: use the same, --relation replace-one, as .*run \("
+    ):
         run("--relation", "add-remove", "--lifetime-epsilon", "99", out="third")
     assert server.heard == []
     assert len(Ledger(Path("ledger.sqlite")).runs()) == 1

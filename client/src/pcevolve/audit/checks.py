@@ -17,6 +17,7 @@ from pcevolve.audit.replay import Replay
 from pcevolve.audit.selection import LoadEncoder, Selections, encoder_of
 from pcevolve.errors import ClientError
 from pcevolve.providers import dialect
+from pcevolve.providers.dialect import misstated
 from pcevolve.public.finding import Finding
 from pcevolve.public.library import Library
 from pcevolve.public.plan import PublicPlan
@@ -247,6 +248,7 @@ def _requests(run: RunReader) -> Iterator[str]:
     opened, plan = run.opened, run.plan
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
+    yield from misstated(dialect(plan.dialect), plan)
     if plan.library != _library(run, plan):
         yield "the plan says another thing of the provider's images than the provider did"
     yield from Replay(run, plan, dialect(plan.dialect)).faults()

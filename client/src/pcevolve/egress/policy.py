@@ -19,7 +19,7 @@ from pcevolve.egress.own_types import require_own_type
 from pcevolve.egress.receipts import Receipts
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError
-from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.providers.dialect import Dialect, WireRequest, misstated
 from pcevolve.public.calls import Call
 from pcevolve.public.captions import texts_in
 from pcevolve.public.fields import Extension
@@ -66,10 +66,12 @@ class Policy:
             committed: Asks the ledger whether it has committed exactly this receipt.
 
         Raises:
-            EgressError: The plan is for another API.
+            EgressError: The plan is for another API, or says what its requests do not.
         """
         if (plan.api, plan.dialect) != (self._address.base_url, self._dialect.name):
             raise EgressError("the plan is for another API than the one that this run is on record with")
+        for fault in misstated(self._dialect, plan):
+            raise EgressError(fault)
         self._state = RunState(own_copy(plan))
         self._receipts.fix(committed)
 

@@ -19,7 +19,7 @@ from pcevolve.dp.accountants import epsilon, merged, within
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.ledger.entries import Enrolment, Entries
 from pcevolve.ledger.listed import borne
-from pcevolve.ledger.others import Burden, Concerned, OtherRuns
+from pcevolve.ledger.others import Burden, Concerned, OtherRuns, named
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.fields import Earlier
@@ -256,10 +256,9 @@ class Account:
 
 
 def _unbounded_before(concerned: Concerned) -> str:
-    """Why no ε bounds what other runs on the same data did: the worst reason that there is."""
-    if concerned.not_private:
-        return NOT_PRIVATE_BEFORE
-    return NOT_DP_BEFORE if concerned.not_dp_alone else INSECURE_BEFORE
+    """Why no ε bounds what other runs on the same data did: the worst reason that there is, and which runs they are."""
+    alone = NOT_DP_BEFORE if concerned.not_dp_alone else INSECURE_BEFORE
+    return f"{NOT_PRIVATE_BEFORE if concerned.not_private else alone}. It is about {concerned.named_insecure}"
 
 
 def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
@@ -293,8 +292,8 @@ def _over_lifetime(worst: Burden, limit: Budget, unit: str) -> str:
     return (
         f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, "
         f"whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it "
-        f"{upwards(total)}. Use the dataset that is already paid for, or raise the limit knowingly with "
-        f"--lifetime-epsilon {upwards(total)}"
+        f"{upwards(total)}. That was spent by {named(worst.runs)}: use the dataset that is already paid for, or raise "
+        f"the limit knowingly with --lifetime-epsilon {upwards(total)}"
     )
 
 

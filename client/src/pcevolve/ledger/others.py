@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from urllib.parse import urlsplit
 
@@ -16,6 +17,9 @@ from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Event
 from pcevolve.public.fields import Earlier
 
+NAMED = 4
+"""Runs that a refusal names."""
+
 
 @dataclass(frozen=True)
 class Burden:
@@ -25,11 +29,13 @@ class Burden:
         others: Events of other runs, each on as many units as change with the subject.
         own: Events of the run that asks, likewise.
         kind: What the subject is: ``"image"``, ``"patient"``.
+        runs: The other runs.
     """
 
     others: tuple[Event, ...]
     own: tuple[Event, ...]
     kind: str
+    runs: tuple[Enrolment, ...]
 
 
 @dataclass(frozen=True)
@@ -133,6 +139,11 @@ class Concerned:
         return any(not each.terms.secure for each in self.others)
 
     @property
+    def named_insecure(self) -> str:
+        """Those of the other runs, for their owner."""
+        return named(each for each in self.others if not each.terms.secure)
+
+    @property
     def not_private(self) -> bool:
         """Whether one of the other runs added no noise at all."""
         return any(each.terms.not_private for each in self.others)
@@ -152,7 +163,13 @@ class Concerned:
             LedgerError: One of the runs was under another relation, or a bound on images must be declared.
         """
         return [
-            Burden(self._by_others(each), self._own(each, events), each.kind) for each in self._exposures()
+            Burden(
+                self._by_others(each),
+                self._own(each, events),
+                each.kind,
+                tuple(run for run in self.others if each.sizes.get(run.run_id)),
+            )
+            for each in self._exposures()
         ]
 
     def _exposures(self) -> list[Exposure]:
@@ -161,7 +178,7 @@ class Concerned:
             if run.relation != self.run.relation:
                 raise LedgerError(
                     "earlier runs on these data used another neighbour relation: use the same, "
-                    f"--relation {run.relation}"
+                    f"--relation {run.relation}, as {named([run])} did"
                 )
         done = {run.run_id: merged(self.entries.events(run.run_id)) for run in self.others}
         parties = [*map(self.entries.party, self.others), self.entries.read(self.run)]
@@ -180,6 +197,17 @@ class Concerned:
         """What this run does to a subject; every subject that it concerns is touched by it or promised to by it."""
         size = exposure.sizes.get(self.run.run_id)
         return tuple(event.on_group(size) for event in events) if size else ()
+
+
+def named(runs: Iterable[Enrolment]) -> str:
+    """Runs as their owner knows them, oldest first: folder, id and day. For the owner's screen and nowhere else."""
+    known = sorted(runs, key=lambda each: (each.began, each.run_id))
+    told = [
+        f"{each.origin.folder or 'a run'} ({each.run_id[:8]}, {datetime.fromtimestamp(each.began, UTC).date()})"
+        for each in known[:NAMED]
+    ]
+    more = len(known) - len(told)
+    return ", ".join(told) + (f" and {more} more, which pcevolve budget show lists" if more else "")
 
 
 def _group(mine: Enrolment, other: Enrolment) -> int | None:

@@ -50,7 +50,7 @@ class A1111Dialect(Dialect):
 
     name = "a1111"
     capabilities = frozenset(
-        {"create", "vary", "strength", "seed", "steps", "negative_prompt", "size", "batch"}
+        {"create", "vary", "strength", "seed", "steps", "guidance", "negative_prompt", "size", "batch"}
     )
     scheme = "Basic"
     most = 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
@@ -19,6 +19,8 @@ from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
 Scheme = Literal["Bearer", "Basic"]
+IN_PROCESS_ASKS = frozenset({"create", "vary", "strength", "seed", "batch"})
+"""What ``egress.in_process`` hands to a generator."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ class Dialect(Protocol):
     Attributes:
         name: What ``--dialect`` calls it.
         makes: Images or texts.
-        capabilities: Of ``create``, ``vary``, ``strength``, ``seed``, ``steps``, ``negative_prompt``, ``size``,
-            ``batch``, ``adapter``.
+        capabilities: What it can ask for: of ``create``, ``vary``, ``strength``, ``seed``, ``steps``, ``guidance``,
+            ``negative_prompt``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``.
         scheme: How the key is shown; with ``Basic`` it is ``user:password``.
         most: Images that one request may ask for.
         links_images: Whether answers only point to the images.
@@ -216,19 +218,49 @@ def parsed(model: type[Model], body: bytes) -> Model:
         raise ProviderReplyError(f"the API's answer breaks the contract at {where}: {first['msg']}") from None
 
 
-def require(dialect: Dialect, needed: AbstractSet[str]) -> None:
+def asks_for(dialect: Dialect, in_process: bool) -> frozenset[str]:
+    """What can be asked for: of a generator inside this process, which is handed prompts and seeds, hardly anything."""
+    return dialect.capabilities & IN_PROCESS_ASKS if in_process else dialect.capabilities
+
+
+def require(dialect: Dialect, needed: AbstractSet[str], in_process: bool = False) -> None:
     """Refuse a run that its dialect cannot carry out, before anything is paid.
 
     Raises:
         UsageError: A capability is missing.
     """
-    missing = sorted(needed - dialect.capabilities)
+    missing = ", ".join(sorted(needed - asks_for(dialect, in_process)))
+    if missing and in_process:
+        raise UsageError(f"a generator inside this process is not asked for {missing}: leave that out")
     if missing:
         raise UsageError(
-            f"dialect '{dialect.name}' lacks {', '.join(missing)}, which this run needs: "
+            f"dialect '{dialect.name}' lacks {missing}, which this run needs: "
             "choose another --dialect, --vary-by prompt, which sends no image back, or --method t2i, which needs no "
-            "variations"
+            "variations; what options ask for in vain, leave out"
         )
+
+
+def misstated(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
+    """What a plan says that requests ask for, and they do not, or the other way round: a sentence each."""
+    if plan.modality.kind != "image":
+        return
+    stated = {
+        "steps": plan.images.steps is not None,
+        "guidance": plan.images.guidance is not None,
+        "size": plan.images.sized,
+    }
+    asked = asks_for(dialect, plan.in_process)
+    for name, said in stated.items():
+        if said and name not in asked:
+            yield f"the plan says that {name} is asked for, and it is not"
+        if not said and name in asked:
+            yield f"the plan says that {name} is not asked for, and it is"
+    for name, value in {
+        "negative_prompt": plan.images.negative_prompt,
+        "adapter": plan.images.adapter,
+    }.items():
+        if value and name not in asked:
+            yield f"the plan says that {name} is asked for, and it is not"
 
 
 def counted(call: Call, received: Sequence[str]) -> Sequence[str]:

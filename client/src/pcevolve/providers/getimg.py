@@ -114,7 +114,18 @@ class GetimgDialect(Dialect):
 
     name = "getimg"
     capabilities = frozenset(
-        {"create", "vary", "strength", "seed", "steps", "negative_prompt", "size", "batch", "adapter"}
+        {
+            "create",
+            "vary",
+            "strength",
+            "seed",
+            "steps",
+            "guidance",
+            "negative_prompt",
+            "size",
+            "batch",
+            "adapter",
+        }
     )
     most = limits.MAX_BATCH
     reports_cost = True
@@ -123,12 +134,15 @@ class GetimgDialect(Dialect):
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call as JSON: text-to-image, or image-to-image where there is an image."""
-        fields: dict[str, Any] = {
-            "model": plan.model,
-            "prompt": plan.prompt_of(call),
+        settings = {
             "negative_prompt": plan.images.negative_prompt,
             "steps": plan.images.steps,
             "guidance": plan.images.guidance,
+        }
+        fields: dict[str, Any] = {
+            "model": plan.model,
+            "prompt": plan.prompt_of(call),
+            **{name: value for name, value in settings.items() if value is not None},
             "seed": call.seed,
             "output_format": "png",
             "response_format": "b64",

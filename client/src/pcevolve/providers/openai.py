@@ -30,7 +30,7 @@ class OpenAIDialect(Dialect):
 
     name = "openai"
     capabilities = frozenset(
-        {"create", "vary", "strength", "seed", "steps", "negative_prompt", "size", "batch"}
+        {"create", "vary", "strength", "seed", "steps", "guidance", "negative_prompt", "size", "batch"}
     )
     most = 10
     reasons: ClassVar[Mapping[str, Reason]] = {

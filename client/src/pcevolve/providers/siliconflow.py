@@ -44,7 +44,9 @@ class SiliconFlowDialect(Dialect):
     """``/v1/images/generations``; it has no ``strength``, so it cannot carry an annealed evolution."""
 
     name = "siliconflow"
-    capabilities = frozenset({"create", "vary", "seed", "steps", "negative_prompt", "size", "batch"})
+    capabilities = frozenset(
+        {"create", "vary", "seed", "steps", "guidance", "negative_prompt", "size", "batch"}
+    )
     most = _MOST
     links_images = True
     reasons: ClassVar[Mapping[str, Reason]] = {"30001": "credit"}

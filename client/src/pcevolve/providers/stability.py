@@ -44,7 +44,7 @@ class StabilityDialect(Dialect):
     """One image per request; the model fixes steps and the number of pixels (about one million)."""
 
     name = "stability"
-    capabilities = frozenset({"create", "vary", "strength", "seed", "negative_prompt"})
+    capabilities = frozenset({"create", "vary", "strength", "seed", "guidance", "negative_prompt"})
     currency = "credits"
     reasons: ClassVar[Mapping[str, Reason]] = {"content_moderation": "content"}
 

@@ -110,7 +110,11 @@ class Components:
         )
         method, reason = methods.resolved(settings.method, limits.run, scope)
         iterations = method.iterations(settings.iterations, limits.run, scope)
-        require(spoken, method.needs_for(iterations, settings.vary_by) | _asked_for(settings))
+        require(
+            spoken,
+            method.needs_for(iterations, settings.vary_by) | _asked_for(settings),
+            run.generator is not None,
+        )
         encoder, why = resolved(settings.encoder, spoken.makes)
         return cls(
             settings=(chosen := settings.model_copy(update={"encoder": encoder})),
@@ -247,6 +251,7 @@ def _asked_for(settings: RunSettings) -> set[str]:
         "negative_prompt": settings.negative_prompt,
         "size": settings.size,
         "steps": settings.steps,
+        "guidance": settings.guidance is not None,
         "adapter": settings.adapter,
         "tokens": settings.tokens is not None or settings.temperature is not None,
     }

@@ -7,6 +7,7 @@ asked for, because some need libraries that take seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -45,13 +46,16 @@ class Checking(Protocol):
 class Asking(Protocol):
     """From options to what a plan says of its kind; public facts alone."""
 
-    def modality(self, settings: RunSettings, size: ModelSize, advice: Advice | None) -> dict[str, object]:
+    def modality(
+        self, settings: RunSettings, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+    ) -> dict[str, object]:
         """The plan's ``modality``.
 
         Args:
             settings: The options.
             size: Pixels of the API's images.
             advice: What the API recommends; an option of the user's comes before it.
+            asked: What its dialect can ask for: of nothing else the plan says that it is.
         """
         ...
 

@@ -9,7 +9,7 @@ from pcevolve.errors import UsageError
 from pcevolve.methods import METHODS
 from pcevolve.methods.cells import usual_cells
 from pcevolve.methods.method import AppearanceMode, Method, Schedule, first_selection
-from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.providers.dialect import Advice, ModelSize, asks_for
 from pcevolve.public.fields import TEMPLATE, Earlier
 from pcevolve.public.library import Library
 from pcevolve.public.options import checked, flag
@@ -62,7 +62,9 @@ def resolved_plan(
         "iterations": components.iterations,
         "secrecy": (promise := _secrecy(settings, method)),
         "cells": None if promise is None else settings.cells or _cells(components, promise, initial),
-        "modality": asking.modality(settings, size, advice),
+        "modality": asking.modality(
+            settings, size, advice, asks_for(components.dialect, components.generator is not None)
+        ),
         "strengths": _strengths(components, asking.schedule(method), advice),
         "initial": initial,
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates, settings.shots),

@@ -17,8 +17,8 @@ def settings_of(plan: PublicPlan) -> Said:
         *made.said,
         ("Candidates per class", plan.candidates),
         ("Prototypes per class", plan.prototypes),
-        ("Images per request, at most", plan.batch),
+        (f"{plan.modality.kind.capitalize()}s per request, at most", plan.batch),
         ("Encoder", plan.encoder),
-        ("Public seed", plan.run_seed),
+        ("Seed of the public schedule", plan.run_seed),
         ("Run", plan.run_id),
     ]

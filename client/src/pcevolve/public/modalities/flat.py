@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pcevolve.public.modalities.images import Images
 
-FLAT: Final = ("negative_prompt", "guidance", "steps", "adapter", "adapter_scale", "width", "height")
+FLAT: Final = ("negative_prompt", "guidance", "steps", "adapter", "adapter_scale", "width", "height", "sized")
 """Settings of images, which stand among those of a plan."""
 _BEFORE: Final = {
     "negative_prompt": "candidates",
@@ -21,10 +21,11 @@ _BEFORE: Final = {
     "adapter_scale": "batch",
     "width": "batch",
     "height": "batch",
+    "sized": "batch",
 }
 """Before which other setting each of them stands."""
-_LEFT_OUT: Final = ("adapter", "adapter_scale")
-"""Not written down where there is none."""
+_LEFT_OUT: Final = ("adapter", "adapter_scale", "sized")
+"""Not written down where there is nothing to say."""
 
 
 def gathered(values: object) -> object:

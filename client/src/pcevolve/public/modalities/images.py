@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from operator import truth
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pcevolve.public import settings
 from pcevolve.public.modalities.making import Said
+
+UNASKED = "the API's own: it is not asked for any"
 
 
 class Images(BaseModel):
@@ -16,12 +19,13 @@ class Images(BaseModel):
     Attributes:
         kind: Says that it is images.
         negative_prompt: What they should not show; empty for nothing.
-        guidance: Scale.
-        steps: Of denoising.
+        guidance: Scale; None where the API is not asked for any.
+        steps: Of denoising; None where the API is not asked for any.
         adapter: IP-Adapter by which prototypes also speak as image prompts; None without one.
         adapter_scale: Its weight; None without one.
         width: Pixels.
         height: Pixels.
+        sized: Whether the API is asked for that size; else it is the model's own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,12 +41,13 @@ class Images(BaseModel):
 
     kind: Literal["image"] = "image"
     negative_prompt: settings.NegativePrompt = ""
-    guidance: settings.Guidance = 7.5
-    steps: settings.Steps = 50
+    guidance: settings.Guidance | None = 7.5
+    steps: settings.Steps | None = 50
     adapter: settings.Adapter | None = None
     adapter_scale: settings.AdapterScale | None = None
     width: settings.Pixels
     height: settings.Pixels
+    sized: Annotated[bool, Field(exclude_if=truth)] = True
 
     @model_validator(mode="after")
     def _adapter_is_weighed(self) -> Self:
@@ -62,11 +67,12 @@ class Images(BaseModel):
 
     @property
     def said(self) -> Said:
-        """Size, steps and guidance."""
+        """Size, steps and guidance, as far as the API is asked for them."""
+        own = "" if self.sized else ", the model's own"
         return [
-            ("Size", f"{self.width} × {self.height} pixels"),
-            ("Steps", self.steps),
-            ("Guidance scale", self.guidance),
+            ("Size", f"{self.width} × {self.height} pixels{own}"),
+            ("Steps", UNASKED if self.steps is None else self.steps),
+            ("Guidance scale", UNASKED if self.guidance is None else self.guidance),
         ]
 
     @property
@@ -75,11 +81,18 @@ class Images(BaseModel):
         return {}
 
     def asked_with(self, degrees: str, advice: str) -> str:
-        """Steps, guidance, strengths and adapter, and what the provider recommends."""
-        strengths = f", strength {degrees}" if degrees else ""
-        told = f"the API recommends {advice or 'nothing'}"
-        adapter = f", IP-Adapter {self.adapter} at scale {self.adapter_scale:g}" if self.adapter else ""
-        return f"{self.steps} steps, guidance {self.guidance:g}{strengths}{adapter} ({told})"
+        """Steps, guidance, strengths and adapter, as far as they are sent, and what the provider recommends."""
+        sent = [
+            "" if self.steps is None else f"{self.steps} steps",
+            "" if self.guidance is None else f"guidance {self.guidance:g}",
+            f"strength {degrees}" if degrees else "",
+            f"IP-Adapter {self.adapter} at scale {self.adapter_scale:g}" if self.adapter else "",
+        ]
+        unsent = [] if self.steps is not None else ["steps"]
+        unsent += [] if self.guidance is not None else ["guidance"]
+        left = f"{' and '.join(unsent)} are left to the API" if unsent else ""
+        asked = ", ".join(filter(None, sent))
+        return f"{'; '.join(filter(None, [asked, left]))} (the API recommends {advice or 'nothing'})"
 
     def degree(self, of: float) -> str:
         """The strength of image-to-image."""

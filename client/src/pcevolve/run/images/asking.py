@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from pcevolve.methods.method import AppearanceMode, Method, Schedule
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
@@ -10,17 +12,20 @@ from pcevolve.public.fields import TEMPLATE, UNLABELLED_TEMPLATE
 from pcevolve.run.settings import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS, RunSettings
 
 
-def modality(settings: RunSettings, size: ModelSize, advice: Advice | None) -> dict[str, object]:
+def modality(
+    settings: RunSettings, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+) -> dict[str, object]:
     """The settings of images in a plan; see ``concerns.Asking``."""
     return {
         "kind": "image",
         "negative_prompt": settings.negative_prompt,
-        "guidance": _guidance(settings, advice),
-        "steps": settings.steps or (advice.steps if advice else USUAL_STEPS),
+        "guidance": _guidance(settings, advice) if "guidance" in asked else None,
+        "steps": settings.steps or (advice.steps if advice else USUAL_STEPS) if "steps" in asked else None,
         "adapter": settings.adapter,
         "adapter_scale": _adapter_scale(settings),
         "width": settings.size or size.width,
         "height": settings.size or size.height,
+        "sized": "size" in asked,
     }
 
 

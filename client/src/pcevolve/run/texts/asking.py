@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from pcevolve.methods.method import AppearanceMode, Method, Schedule
@@ -15,7 +16,9 @@ BLANKS: Final = Schedule(start=0.6, end=0.3, step=0.1)
 """Shares of a text's words that are blanks when it is varied, unless the user says."""
 
 
-def modality(settings: RunSettings, size: ModelSize, advice: Advice | None) -> dict[str, object]:
+def modality(
+    settings: RunSettings, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+) -> dict[str, object]:
     """The settings of texts in a plan; see ``concerns.Asking``."""
     return {
         "kind": "text",
