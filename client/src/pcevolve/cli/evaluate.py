@@ -121,7 +121,7 @@ def _said(row: dict[str, Any]) -> list[str]:
     """Distances and memorisation of a judge, in lines."""
     lines = []
     if distances := row.get("distances"):
-        few = " (few images: compare only with sets of the same size)" if distances["few"] else ""
+        few = " (few: compare only with sets of the same size)" if distances["few"] else ""
         lines.append(f"{row['judge']}: {_numbers(distances)}{few}")
     if control := row.get("control_distances"):
         lines.append(f"{row['judge']}, the control: {_numbers(control)}")
@@ -130,8 +130,8 @@ def _said(row: dict[str, Any]) -> list[str]:
     if memory := row.get("memorisation"):
         copies = ", ".join(memory["copies"]) or "none"
         lines.append(
-            f"{row['judge']}: {memory['closer_to_private']:.0%} of the images are nearer to a private than to a test "
-            f"image (about one half by chance, and far from it with few); copies: {copies}"
+            f"{row['judge']}: {memory['closer_to_private']:.0%} of the dataset is nearer to private than to test data "
+            f"(about one half by chance, and far from it with few); copies: {copies}"
         )
     return lines
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pcevolve.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
+from pcevolve.public.modalities import spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import Attempt, Traffic, Transcript
 from pcevolve.transcript.records import Answered, Record
@@ -179,7 +180,9 @@ class Meter:
         if allowed.requests is not None and total > allowed.requests:
             raise UsageError(f"this takes {total} requests, more than --max-requests {allowed.requests}")
         if allowed.cost is not None and not self.knows_cost:
-            raise UsageError("--max-cost needs --price: this API does not say what an image costs")
+            raise UsageError(
+                f"--max-cost needs --price: this API does not say what {spoken('an image', self.dialect.makes)} costs"
+            )
         if forecast.cost is None:
             return
         whole = self.cost + forecast.cost

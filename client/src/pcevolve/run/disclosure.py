@@ -87,7 +87,7 @@ def _worked_on(components: Components) -> dict[str, str]:
         if cluster
         else "in processes of this machine alone"
     )
-    return {"private images": f"embedded and compared on Ray, {where}"}
+    return {f"private {components.dialect.makes}s": f"embedded and compared on Ray, {where}"}
 
 
 def _secrets(plan: PublicPlan) -> dict[str, str]:

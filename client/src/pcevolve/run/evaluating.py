@@ -212,7 +212,9 @@ class Evaluation:
         usable = _usable(features)
         training = Training(features[usable], targets[usable], len(self.labels))
         if missing := set(range(len(self.labels))) - set(training.targets.tolist()):
-            raise DataError(f"judge {judge.name} can use no image of class {self.labels[min(missing)]!r}")
+            raise DataError(
+                f"judge {judge.name} can use no {self.kind} of class {self.labels[min(missing)]!r}"
+            )
         tested = _usable(real)
         said = [judge.train(training, seed)(real[tested]) for seed in SEEDS]
         return Verdict.of(said, self.test.targets[tested], self.labels)

@@ -21,6 +21,7 @@ from pcevolve.errors import UsageError
 from pcevolve.evolve import Evolved, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
+from pcevolve.providers import dialect
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
@@ -101,7 +102,7 @@ def _executed(run: CheckedRun, audience: Audience, started: float) -> Outcome:
 
 
 def _components(run: CheckedRun, console: Console) -> Components:
-    with told_of(console, "reading private images") as told:
+    with told_of(console, f"reading private {dialect(run.settings.dialect).makes}s") as told:
         return Components.of(run, told)
 
 
@@ -122,7 +123,8 @@ def preview(run: CheckedRun) -> Path:
         ):
             if not session.plan.opening:
                 raise UsageError(
-                    f"method '{session.plan.method}' asks for no image before it has released something"
+                    f"method '{session.plan.method}' asks for no {session.plan.modality.kind} before it has released "
+                    "something"
                 )
             show_opening(session.gate, session.meter, session.plan, run.folder, console)
     except KeyboardInterrupt:

@@ -53,7 +53,7 @@ class Labelled:
         kind = medium(RunReader.strict(root).require_plan().modality.kind)
         files = [sorted((folder.release / label).glob(f"*{kind.suffix}")) for label in labels]
         if empty := [label for label, each in zip(labels, files, strict=True) if not each]:
-            raise DataError(f"the dataset of {root} has no image of class {empty[0]!r}")
+            raise DataError(f"the dataset of {root} has no {kind.kind} of class {empty[0]!r}")
         paths = [path for each in files for path in each]
         targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
         names = tuple(str(path.relative_to(root)) for path in paths)
