@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import cache
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,13 @@ import pytest
 import yaml
 
 from benchmarks.split import SETS
+from pcevolve.dp.accountants import epsilon
+from pcevolve.dp.calibration import smallest_noise_multiplier
+from pcevolve.dp.secrecy import most_success, secret_budget
+from pcevolve.dp.sensitivity import slots_sensitivity
+from pcevolve.dp.tradeoff import most_true_positives
+from pcevolve.methods import Scope, method
+from pcevolve.privacy import Budget, Event
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -201,6 +210,60 @@ def test_the_issue_forms_send_holes_to_the_security_policy() -> None:
     assert "SECURITY.md" in str(forms["bug.yml"]["body"])
     assert "SECURITY.md" in str(forms["privacy.yml"]["body"])
     assert "private vulnerability reporting" in read(ROOT / "SECURITY.md")
+
+
+SCOPE = Scope("replace-one", 1, 2, 10, 40)
+
+
+def gaussian(epsilon_of_one: int) -> Event:
+    """One access with Gaussian noise that costs so much at the usual delta."""
+    return Event("gaussian", str(smallest_noise_multiplier(Budget(Fraction(epsilon_of_one), 1e-5), 1)))
+
+
+def of_two() -> float:
+    """What ten is for a group of two."""
+    return epsilon([gaussian(10).on_group(2)], 1e-5)
+
+
+def dpimg_deviation() -> float:
+    """Standard deviation of the noise on pixels in [0, 1] of 64 x 64."""
+    (event,) = method("dpimg").accesses(Budget(Fraction(10), 1e-5), SCOPE)[1]
+    return float(event.value) * slots_sensitivity(64 * 64 * 3, "replace-one")
+
+
+@pytest.mark.parametrize(
+    ("page", "said", "computed", "literal"),
+    [
+        ("decisions/0022-subsample.md", "an ε of 10 at δ = 1e-5 is one of 24.4", of_two, 24.389),
+        ("../CHANGELOG.md", "an ε of 10 at δ = 1e-5 is 24.4 there", of_two, 24.389),
+        ("sessions.md", "one image bears epsilon <= 24.389 at delta 1e-05", of_two, 24.389),
+        (
+            "decisions/0027-the-first-screen.md",
+            "Right in at most 24 of 100; guessing is right in 5",
+            lambda: 100 * most_true_positives([gaussian(4)], 0.05),
+            23.579,
+        ),
+        (
+            "decisions/0027-the-first-screen.md",
+            "40 draws of bounded range 1/4: 25",
+            lambda: 100 * most_true_positives([Event("exponential", "1/4", 40)], 0.05),
+            24.514,
+        ),
+        (
+            "decisions/0051-as-noted.md",
+            "a guess that may be right in 10 p of cases is right in 23 p",
+            lambda: most_success(sqrt(2) * secret_budget(1e-4, 1e-3), 1e-4) / 1e-4,
+            23.290,
+        ),
+        ("methods.md", "that is about 80 times the distance from black to white", dpimg_deviation, 78.366),
+        ("decisions/0048-noised-images-and-the-mark.md", "about 80 times the range", dpimg_deviation, 78.366),
+    ],
+)
+def test_a_figure_of_a_guarantee_in_prose_is_what_is_computed(
+    page: str, said: str, computed: Callable[[], float], literal: float
+) -> None:
+    assert said in " ".join(read(ROOT / "docs" / page).split())
+    assert computed() == pytest.approx(literal, abs=0.001)
 
 
 def test_the_page_about_private_data_says_what_the_benchmarks_do() -> None:

@@ -73,6 +73,16 @@ def test_the_published_setting_of_pcevolve_cannot_be_told_from_chance():
     assert planned.verdict == "cannot be told from choosing at random"
 
 
+@pytest.mark.parametrize(
+    ("name", "delta", "folder"), [("pcevolve", 0.0, 20), ("pe", 1e-5, 24.38893), ("dp-means", 1e-5, 24.38893)]
+)
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_ten_is_more_for_the_folder_that_a_subsample_is_drawn_of(name, delta, folder, relation):
+    planned = plan(Budget(Fraction(10), delta), method(name), replace(SCOPE, relation=relation))
+    assert planned.epsilon_total == pytest.approx(10, rel=1e-6)
+    assert planned.epsilon_folder == pytest.approx(folder, rel=1e-6)
+
+
 def test_private_evolution_s_cat_experiments_cost_what_the_paper_says():
     cats = replace(SCOPE, relation="add-remove", iterations=13)
     planned = plan_for_noise(Fraction(2), 1e-3, method("pe"), cats)

@@ -310,3 +310,14 @@ def test_of_texts_in_folders_none_is_left_out_without_a_word(tmp_path):
         "b/round is the same folder as another one: remove the link",
     ):
         assert said in str(error.value)
+
+
+@pytest.mark.parametrize("kept", [range(1, 12), (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11)])
+def test_a_row_less_in_a_table_moves_nobody_but_the_next_in_turn(tmp_path, kept):
+    """Rows have no name of their own: those below one that is taken out move up, and their turns stay."""
+    rows: list[dict[str, object]] = [{"text": f"text {n}", "label": "ab"[n % 2]} for n in range(12)]
+    some = [rows[number] for number in kept]
+    for seed in range(8):
+        whole = read_records(written(tmp_path / f"{seed}.csv", rows), Columns()).drawn(2, seed)[0]
+        fewer = read_records(written(tmp_path / f"{seed}-less.csv", some), Columns()).drawn(2, seed)[0]
+        assert len(set(whole.texts) ^ set(fewer.texts)) in (0, 2)

@@ -152,6 +152,7 @@ def test_wire_seeds_come_from_the_public_seed_alone():
     [
         ({"labels": ()}, "at least 1 item"),
         ({"keep": "selected", "more": 2}, "cannot be extended"),
+        ({"subsample": 4, "shots": 3}, "subsample: so many units of each class are drawn"),
         ({"appearance": "auto"}, "say matched or as-is"),
         ({"labels": ("cut", "cut")}, "same name"),
         ({"labels": ("../x", "cut")}, "begins or ends with a blank or a dot"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from math import erfc, exp, sqrt
 
 import pytest
 from PIL import Image
@@ -116,11 +117,72 @@ def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
 @pytest.mark.parametrize("not_private", [False, True])
 def test_a_run_that_is_not_private_promises_nothing_to_those_who_were_drawn(not_private: bool):
     method = {"method": "rf", "not_private": True} if not_private else {}
-    (drawn,) = (each for each in assumptions(small_plan(subsample=10, **method)) if "drawn at random" in each)
+    (drawn,) = (each for each in assumptions(small_plan(subsample=10, **method)) if "to draw from" in each)
     assert ("no guarantee is for them" in drawn, "the guarantee is for" in drawn) == (
         not_private,
         not not_private,
     )
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The least epsilon of mu-GDP at a delta, by bisection over the formula of Balle and Wang (2018, Theorem 8)."""
+
+    def missed(epsilon: float) -> float:
+        tails = [erfc((epsilon / mu + sign * mu / 2) / sqrt(2)) / 2 for sign in (-1, 1)]
+        return tails[0] - exp(epsilon) * tails[1]
+
+    low, high = 0.0, 500.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if missed(middle) > delta else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(
+    ("event", "delta", "spent", "folder", "independent"),
+    [
+        (Event("exponential", "5/4", 4), 0.0, 5.0, 10.0, 2 * 4 * 1.25),
+        (Event("permute-and-flip", "1/2", 6), 0.0, 3.0, 6.0, 2 * 6 * 0.5),
+        (Event("gaussian", "1"), 1e-5, 4.377178, 9.997256, gaussian_epsilon(2.0, 1e-5)),
+        (Event("gaussian", "2", 3), 1e-5, 3.708635, 8.385419, gaussian_epsilon(sqrt(3), 1e-5)),
+        (
+            Event("gaussian", "499888619709/1000000000000"),
+            1e-5,
+            10.0,
+            24.38893,
+            gaussian_epsilon(4.000891, 1e-5),
+        ),
+    ],
+)
+def test_what_one_unit_of_the_folder_bears_is_that_of_a_group_of_two(
+    relation, event, delta, spent, folder, independent
+):
+    """Pure DP doubles; of Gaussian noise mu doubles and epsilon grows by more, so that 10 is 24.4 and never 20."""
+    drawn = release(subsample=10, delta=delta, relation=relation)
+    promised = replace(drawn, receipts=(Receipt(RUN_ID, 1, (), (event,), relation),)).guarantee
+    assert promised.epsilon_spent == pytest.approx(spent, rel=1e-5)
+    assert promised.epsilon_folder == pytest.approx(folder, rel=1e-5)
+    assert promised.epsilon_folder == pytest.approx(independent, rel=1e-5)
+
+
+def test_only_a_run_that_draws_and_promises_something_says_what_the_folder_bears():
+    assert release().guarantee.epsilon_folder is None
+    assert "epsilon_folder" not in release().guarantee.model_dump()
+    assert release(subsample=10, noise="INSECURE-seeded").guarantee.epsilon_folder is None
+    assert "Seen from the folder" not in card(release(), 2)
+    assert "Seen from the folder" not in card(release(subsample=10, noise="INSECURE-seeded"), 2)
+    assert (
+        "Seen from the folder that the private dataset was drawn of, one image bears epsilon <= 10 at delta 0: it "
+        "changes up to 2 units of the draw."
+    ) in card(release(subsample=10), 2)
+
+
+def test_what_the_folder_bears_of_all_releases_is_added_up_for_its_groups_too():
+    earlier = Earlier(releases=1, events=(Event("exponential", "2"),))
+    text = card(release(earlier=earlier, subsample=10), 2)
+    assert "one image that is in all of them and in this one bears epsilon <= 7 at delta 0 in all." in text
+    assert "drawn of, one image bears epsilon <= 14 at delta 0: it changes" in text
 
 
 def test_a_crash_while_writing_leaves_no_release(tmp_path):

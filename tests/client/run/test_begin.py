@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -18,7 +19,9 @@ from pcevolve.errors import BudgetError, DataError, EgressError, LedgerError, Pr
 from pcevolve.ledger.ledger import Account, Ledger
 from pcevolve.private import views
 from pcevolve.private.judge import PrivateJudge
+from pcevolve.run.images import reading
 from pcevolve.run.settings import RunSettings
+from pcevolve.run.texts import reading as reading_texts
 from support import online
 from support.provider import png
 
@@ -317,11 +320,115 @@ def test_a_subsample_is_all_that_is_used_and_charged_and_the_rest_can_be_measure
     assert (tmp_path / "run" / "private" / "evaluation.json").exists()
     card = (tmp_path / "run" / "release" / "README.md").read_text()
     assert (
-        "the private dataset is 3 units (image) per class, drawn at random out of more that the owner has"
-        in card
+        "that every class has 3 or more units (image) to draw from, each counted for one class alone" in card
     )
     assert "nominal shots per class: 3" in card
     assert all(finding.holds for finding in audit(tmp_path / "run"))
+
+
+def test_what_a_subsample_means_for_the_folder_is_computed_and_said_wherever_the_epsilon_is(
+    run, capsys, tmp_path
+):
+    more_images(tmp_path / "private", cut=8, good=5)
+    run("--shots", "3", "--subsample", "3", "--epsilon", "10")
+    seen = (
+        "Seen from the folder that the private dataset was drawn of, one image bears epsilon <= 20 at delta 0: it "
+        "changes up to 2 units of the draw."
+    )
+    printed = capsys.readouterr()
+    assert seen in " ".join(printed.err.split())
+    assert "; 20 seen from the folder" in " ".join(printed.out.split())
+    assert seen in (tmp_path / "run" / "release" / "README.md").read_text()
+    assert seen in " ".join((tmp_path / "run" / "report.html").read_text().split()).replace("&lt;", "<")
+    manifest = json.loads((tmp_path / "run" / "release" / "manifest.json").read_text())
+    assert (manifest["guarantee"]["epsilon_spent"], manifest["guarantee"]["epsilon_folder"]) == (10, 20)
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["epsilon_folder"] == 20
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--method", "random"), ("--method", "pe", "--class-counts", "--delta", "1e-5"), ("--test", "rest")],
+)
+@pytest.mark.parametrize(
+    ("more", "drawn", "told"),
+    [
+        ((7, 9), 9, "8 (cut) to 10 (good) images each to draw from, and --subsample says 9: --subsample 8"),
+        ((2, 2), 100, "3 images each to draw from, and --subsample says 100: --subsample 3 draws them all"),
+    ],
+)
+def test_a_subsample_of_more_than_a_class_has_is_refused_before_anything_is_spent_or_sent(
+    run, server, capsys, tmp_path, more, drawn, told, options
+):
+    more_images(tmp_path / "private", cut=more[0], good=more[1])
+    with pytest.raises(DataError, match="give a smaller number, or leave --subsample out") as refusal:
+        run("--subsample", str(drawn), "--shots", str(drawn), *options)
+    assert told in said_by(capsys)
+    assert not any(character.isdigit() for character in str(refusal.value))
+    assert (server.heard, (tmp_path / "ledger.sqlite").exists()) == ([], False)
+
+
+def test_a_subsample_of_all_is_no_statement_about_how_many_there_are(run, tmp_path):
+    """What is public of a run on exactly K of each class is what is public of one that drew them out of more."""
+    assumed = []
+    for out, more in (("all", 2), ("some", 9)):
+        more_images(tmp_path / "private", cut=more, good=more)
+        run("--subsample", "3", "--shots", "3", "--lifetime-epsilon", "99", out=out)
+        manifest = json.loads((tmp_path / out / "release" / "manifest.json").read_text())
+        assumed.append(manifest["guarantee"]["assumed_public"])
+    assert assumed[0] == assumed[1]
+    assert not any("out of more" in each for each in assumed[0])
+
+
+def patients(root: Path, **classes: str) -> Path:
+    """Two images of each patient in each of the classes named; the map of who is in which."""
+    lines = ["file,patient", "cut/a.png,nobody", "good/a.png,nobody"]
+    for place, (patient, of) in enumerate(classes.items()):
+        for label, number in ((label, number) for label in of.split() for number in range(2)):
+            name = f"{label}/{patient}-{number}.png"
+            (root / name).write_bytes(png(1000 + 10 * place + 2 * number + (label == "cut")))
+            lines.append(f"{name},{patient}")
+    (root.parent / "units.csv").write_text("\n".join(lines))
+    return root.parent / "units.csv"
+
+
+def test_a_patient_with_images_of_several_classes_is_drawn_once_and_never_measured_on(run, tmp_path):
+    """Twelve patients have images of both classes, and some of one."""
+    both = {f"b{number}": "cut good" for number in range(12)}
+    alone = {f"{label}{number}": label for label in ("cut", "good") for number in range(4)}
+    units = patients(tmp_path / "private", **both, **alone)
+    whose = dict(line.split(",") for line in units.read_text().splitlines()[1:])
+    settings = RunSettings(
+        private=str(tmp_path / "private"),
+        unit_map=units,
+        domain="scratch",
+        api="http://127.0.0.1:1",
+        out=tmp_path,
+    )
+    for seed in range(10):
+        drawn = settings.model_copy(
+            update={"subsample": 4, "shots": 4, "subsample_seed": seed, "test": "rest"}
+        )
+        read = reading.of_run(drawn)
+        assert [read.data.units_in(label) for label in ("cut", "good")] == [4, 4]
+        used = [read.data.unit_names[unit] for unit in read.data.unit_of]
+        assert {used.count(patient) for patient in used} <= {1, 2}
+        tested = {whose[name] for name in read.test.names}
+        assert not tested & set(used)
+        assert tested | set(used) == set(whose.values()), "and all others are measured on"
+
+
+def test_numbers_that_are_offered_can_be_drawn_where_patients_have_images_of_several_classes(
+    run, capsys, tmp_path
+):
+    units = patients(tmp_path / "private", **{f"b{number}": "cut good" for number in range(9)})
+    with pytest.raises(DataError, match="the classes do not hold about as many as --shots says"):
+        run("--shots", "30", "--unit-map", units)
+    offered = re.search(r"--subsample (\d+): use", said_by(capsys))
+    assert offered is not None
+    assert 0 < int(offered[1]) <= 5, "ten patients, each of whom counts for one of two classes"
+    run("--shots", offered[1], "--subsample", offered[1], "--unit-map", units)
+    (row,) = Ledger(Path("ledger.sqlite")).runs()
+    assert (row.units, row.named) == (2 * int(offered[1]), True)
 
 
 def test_the_seed_of_a_subsample_stays_in_the_owners_configuration(run, tmp_path):
@@ -359,3 +466,47 @@ def test_what_needs_rounds_is_refused_without_them(run, server, option):
     ):
         run("--method", "t2i", option, "2")
     assert server.heard == []
+
+
+def texts_of(path: Path, rows: list[tuple[str, str, str]], **options: object) -> RunSettings:
+    """Options of a run on a table of texts, their labels and their patients."""
+    path.write_text("\n".join(",".join(row) for row in [("text", "label", "patient"), *rows]))
+    common = {"domain": "notes", "api": "http://127.0.0.1:1", "dialect": "chat", "out": path.parent / "out"}
+    return RunSettings(private=str(path), **common, **options)
+
+
+@pytest.mark.parametrize("unit", [None, "patient"])
+def test_a_draw_of_texts_is_exact_or_refused_too(tmp_path, capsys, unit):
+    rows = [(f"note {n} of {label}", label, f"p{n}") for label in ("flu", "gout") for n in range(40)]
+    draw = {"subsample": 3, "shots": 3, "test": "rest", "unit_column": unit}
+    read = reading_texts.of_run(texts_of(tmp_path / "t.csv", rows, **draw))
+    assert [read.data.units_in(label) for label in ("flu", "gout")] == [3, 3]
+    assert len({read.data.unit_of[place] for place in range(6)}) == 6
+    assert len(read.test) == (74 if unit is None else 68), "nobody is measured on whose other texts are used"
+    for more, told in ((41, "texts" if unit is None else "units (patient)"), (500, "")):
+        with pytest.raises(DataError, match="give a smaller number, or leave --subsample out") as refusal:
+            reading_texts.of_run(
+                texts_of(tmp_path / "t.csv", rows, **{**draw, "subsample": more, "shots": more})
+            )
+        assert not any(character.isdigit() for character in str(refusal.value))
+        assert f"{told} each to draw from, and --subsample says {more}: --subsample " in said_by(capsys)
+
+
+@pytest.mark.parametrize("kind", ["text", "image"])
+def test_no_error_says_which_class_has_nothing_left_to_be_measured_on(tmp_path, kind):
+    draw = {"subsample": 2, "shots": 2, "test": "rest"}
+    if kind == "text":
+        rows = [("one", "flu", ""), ("two", "flu", ""), *((f"{n}", "gout", "") for n in range(5))]
+        settings, read = texts_of(tmp_path / "t.csv", rows, **draw), reading_texts.of_run
+    else:
+        for label, count in (("flu", 2), ("gout", 5)):
+            (tmp_path / "private" / label).mkdir(parents=True)
+            for number in range(count):
+                (tmp_path / "private" / label / f"{number}.png").write_bytes(png(number + 10 * count))
+        private, read = str(tmp_path / "private"), reading.of_run
+        settings = RunSettings(
+            private=private, domain="x", api="http://127.0.0.1:1", out=tmp_path / "o", **draw
+        )
+    with pytest.raises(DataError, match=f"--test rest: a class has no {kind} that was not drawn") as refusal:
+        read(settings)
+    assert "flu" not in str(refusal.value)

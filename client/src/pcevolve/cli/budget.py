@@ -165,6 +165,10 @@ def _plan_rows(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     yield "sizes", sizes
     yield "epsilon of one query", loss(planned.epsilon_per_query, 4)
     yield "epsilon of the run", f"{loss(planned.epsilon_total, 4)} at delta {planned.delta:g}"
+    yield (
+        "  with --subsample",
+        f"{loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn of",
+    )
     for name, total in planned.totals.items():
         yield f"  by {name}", "says nothing" if total is None else loss(total, 4)
     if planned.noise_multiplier is not None:

@@ -76,6 +76,15 @@ def slots_sensitivity(values: int, relation: Relation) -> float:
     return math.sqrt(values) * histogram_sensitivity(relation)
 
 
+DRAWN_UNITS = 2
+"""How many units of a subsample change, under either relation, where one changes of the folder that it is drawn of.
+
+Under ``add-remove`` a unit that was drawn makes room for the next one of its class: one less and one more. Under
+``replace-one`` that happens in two classes, where the unit changes its class: two are exchanged. The proof is in
+``private.subsample``, whose draw is made for it.
+"""
+
+
 def draw_rate(event: Event, relation: Relation) -> Fraction:
     """Nats per unit of score at which a draw has the event's bounded range b, where a unit adds at most 1 in all.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pcevolve.dp.accountants import ACCOUNTANTS, above, epsilon, merged, pure_epsilon, within
 from pcevolve.dp.sensitivity import (
+    DRAWN_UNITS,
     bounded_sum_sensitivity,
     bounded_vector_sensitivity,
     deviation_sum_sensitivity,
@@ -75,6 +76,7 @@ class BudgetPlan:
         events: Everything that would be done to the private data, equal events together.
         epsilon_per_query: ε of one access: pure where the mechanism is pure DP, else at δ; 0 if none looks.
         epsilon_total: ε of the run, by the accountant that proves the least.
+        epsilon_folder: ε for one unit of a folder that the run draws its private dataset of (``--subsample``).
         totals: ε of the run under each accountant; None where it proves none.
         within_budget: Whether the run may start; only a published calibration can fail to fit.
         lift_top10: Probability that a prototype is of the best tenth of the candidates, under an ideal utility.
@@ -92,6 +94,7 @@ class BudgetPlan:
     events: tuple[Event, ...]
     epsilon_per_query: float
     epsilon_total: float
+    epsilon_folder: float
     totals: dict[str, float | None]
     within_budget: bool
     lift_top10: float
@@ -199,6 +202,7 @@ def _priced(
         events=spent,
         epsilon_per_query=_per_query(merged(selecting), budget.delta),
         epsilon_total=epsilon(spent, budget.delta),
+        epsilon_folder=epsilon([event.on_group(DRAWN_UNITS) for event in spent], budget.delta),
         totals={each.name: _finite(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},
         within_budget=within(spent, budget),
         lift_top10=lift,

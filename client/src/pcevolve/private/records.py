@@ -57,15 +57,30 @@ class Records:
             marks=chosen(self.marks, places),
         )
 
+    @property
+    def unit_keys(self) -> tuple[str, ...]:
+        """What the unit of each is called in a draw.
+
+        Where each text is one, that is the text: rows of a table have no name that stays when a row above them goes.
+        """
+        return self.units or self.texts
+
+    @property
+    def targets(self) -> list[int]:
+        """Class of each, an index into the sorted labels."""
+        known = {label: target for target, label in enumerate(sorted(set(self.labels)))}
+        return [known[label] for label in self.labels]
+
     def drawn(self, count: int, seed: int) -> tuple[Records, Records]:
         """Draw units of each class; see ``subsample.subsampled``.
 
         Returns:
             The texts that were drawn, and all texts of units that were not.
+
+        Raises:
+            DataError: A class has fewer units.
         """
-        known = sorted(set(self.labels))
-        targets = [known.index(label) for label in self.labels]
-        drawn, rest = drawn_places(self.units or self.names, targets, count, seed)
+        drawn, rest = drawn_places(self.unit_keys, self.targets, count, seed)
         return self.some(drawn), self.some(rest)
 
     def dataset(self, kind: str | None, labels: Sequence[str] = (), *, unique: bool = True) -> PrivateDataset:

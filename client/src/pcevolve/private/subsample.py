@@ -1,18 +1,36 @@
-"""A subsample of the private folder: K privacy units of each class, drawn by a secret seed. No image is opened.
+"""A subsample of the private folder: exactly K privacy units of each class, drawn by a secret seed; no image is opened.
 
-A unit's place in the draw follows from the seed and from its name alone (a file's path, a patient's name), never from
-pixels and never from what else lies in the folder. So whoever is not drawn has no part in the run at all, and of two
-folders that differ in one unit the draws differ in that unit and in whoever moves up or down for it. What that means
-for the guarantee is in docs/decisions/0022-subsample.md.
+Two things are said of each unit, and both follow from the unit alone and never from what else lies in the folder:
+
+- *its class*, the one that it counts for; a unit that has images of several counts for one of them, which a public hash
+  of its name chooses. Nobody can draw again to get another one, so whether a draw is possible hangs on no seed;
+- *its turn*, a keyed hash of its name under the secret seed.
+
+Of each class the K units whose turns come first are drawn, each with all of its images of that class. Its images of
+other classes are left out: a class has K units and no more, and nobody is drawn twice.
+
+**Claim.** Let both of two folders have at least K units of each class. If one unit is added or removed, the draws under
+one seed are equal, or one unit of one is exchanged for another of the same class. If one unit is exchanged for another,
+with whatever name, images and classes, at most two units are exchanged.
+
+Proof. Without a unit that was not drawn, the first K of its class are the same, and no other class is touched. Without
+one that was drawn, its place goes to number K + 1 of its class, and everybody else keeps class and turn. An exchange is
+one removal and one addition, in one class or in two. ∎
+
+In changes of the draw's own relation that is ``dp.sensitivity.DRAWN_UNITS`` under either: one exchange is one unit less
+and one more, and two exchanges are two. It cannot be fewer, because K + 1 units that differ in their turns attain it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from pcevolve.errors import DataError
 from pcevolve.private.listing import Listing
 
 Value = TypeVar("Value")
@@ -22,17 +40,18 @@ SEED_BYTES = 8
 def subsampled(listing: Listing, units: Sequence[str], count: int, seed: int) -> tuple[Listing, Listing]:
     """Draw units of each class.
 
-    A unit that has images of several classes may be drawn for some of them; its other images are then left out of
-    both parts, so that nobody is measured on a patient whose other images were used.
-
     Args:
         listing: All images.
         units: What each image's unit is called; an image's own name where every image is a unit.
-        count: Units of each class, K; a class that has fewer gives all.
+        count: Units of each class, K.
         seed: Secret, below 2**63.
 
     Returns:
-        The images that were drawn, and all images of units that were not drawn for any class; in the listing's order.
+        The images that were drawn, and all images of units that were not drawn; in the listing's order. Images of a
+        drawn unit that are of another class are in neither, so that nobody is measured on who is used.
+
+    Raises:
+        DataError: A class has fewer units.
     """
     drawn, rest = drawn_places(units, listing.targets, count, seed)
     return listing.subset(drawn), listing.subset(rest)
@@ -51,19 +70,42 @@ def drawn_places(
 
     Returns:
         Their places, in order.
+
+    Raises:
+        DataError: A class has fewer units.
     """
-    pairs = sorted({(unit, target) for unit, target in zip(units, targets, strict=True)})
-    turns = {unit: _turn(unit, seed) for unit in set(units)}
-    drawn: set[tuple[str, int]] = set()
-    for target in sorted(set(targets)):
-        of_class = sorted((unit for unit, each in pairs if each == target), key=turns.__getitem__)
-        drawn.update((unit, target) for unit in of_class[:count])
-    taken = {unit for unit, _ in drawn}
+    if min(drawable(units, targets).values()) < count:
+        raise DataError(
+            "a class has fewer units to draw from than --subsample says, and a draw is exact: give a smaller number, "
+            "or leave --subsample out; nothing was spent or sent"
+        )
+    of_class: dict[int, list[str]] = {}
+    for unit, target in classes_of(units, targets).items():
+        of_class.setdefault(target, []).append(unit)
+    drawn = {
+        unit: target
+        for target, each in of_class.items()
+        for unit in sorted(each, key=lambda unit: (_turn(unit, seed), unit))[:count]
+    }
     places = list(enumerate(zip(units, targets, strict=True)))
     return (
-        [place for place, pair in places if pair in drawn],
-        [place for place, (unit, _) in places if unit not in taken],
+        [place for place, (unit, target) in places if drawn.get(unit) == target],
+        [place for place, (unit, _) in places if unit not in drawn],
     )
+
+
+def classes_of(units: Sequence[str], targets: Sequence[int]) -> Mapping[str, int]:
+    """The one class that each unit counts for, by what it is called; a function of its name and its own classes."""
+    found: dict[str, set[int]] = {}
+    for unit, target in zip(units, targets, strict=True):
+        found.setdefault(unit, set()).add(target)
+    return {unit: min(each, key=lambda target: _preference(unit, target)) for unit, each in found.items()}
+
+
+def drawable(units: Sequence[str], targets: Sequence[int]) -> Mapping[int, int]:
+    """How many units of each class there are to draw from, none twice; private."""
+    counts = Counter(classes_of(units, targets).values())
+    return {target: counts[target] for target in sorted(set(targets))}
 
 
 def chosen(values: tuple[Value, ...], places: Sequence[int]) -> tuple[Value, ...]:
@@ -71,7 +113,16 @@ def chosen(values: tuple[Value, ...], places: Sequence[int]) -> tuple[Value, ...
     return tuple(values[place] for place in places) if values else ()
 
 
+def _preference(unit: str, target: int) -> bytes:
+    """How early a class comes among those of a unit: 32 bytes of a public hash, so each is first equally often."""
+    return hashlib.sha256(f"{target}/".encode() + _spelled(unit)).digest()
+
+
 def _turn(unit: str, seed: int) -> bytes:
     """When a unit's turn is, by the seed and its name alone: 32 bytes, uniform for whoever does not know the seed."""
-    spelled = unicodedata.normalize("NFC", unit).encode("utf-8", "surrogateescape")
-    return hmac.digest(seed.to_bytes(SEED_BYTES, "big"), spelled, "sha256")
+    return hmac.digest(seed.to_bytes(SEED_BYTES, "big"), _spelled(unit), "sha256")
+
+
+def _spelled(unit: str) -> bytes:
+    """A unit's name, the same however Unicode spells it."""
+    return unicodedata.normalize("NFC", unit).encode("utf-8", "surrogateescape")

@@ -96,6 +96,8 @@ def _of_looks(plan: PlanFields) -> Iterator[str]:
 
 def _of_sizes(plan: PlanFields) -> Iterator[str]:
     """How many there are of everything."""
+    if plan.subsample not in (None, plan.shots):
+        yield "subsample: so many units of each class are drawn, and --shots says another number"
     if plan.candidates % plan.prototypes:
         yield "candidates: must be a multiple of the prototypes per class"
     if plan.variations > 1 and plan.keep != "selected":

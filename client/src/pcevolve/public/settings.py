@@ -134,8 +134,9 @@ Subsample = Annotated[
     int,
     Field(
         ge=1,
-        description="Use this many private units (images, or patients) of each class, drawn at random; sets --shots. "
-        "The guarantee is for those that are drawn, and only they are charged.",
+        description="Use exactly this many private units (images, or patients) of each class, drawn at random, each "
+        "for one class; sets --shots. The guarantee is for those that are drawn, and only they are charged; what it "
+        "means for the whole folder is printed beside it.",
     ),
     Setting(Panel.DATA, public=True),
 ]

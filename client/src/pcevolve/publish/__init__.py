@@ -10,7 +10,16 @@ from pcevolve.publish.card import card
 from pcevolve.publish.classifier import classifier
 from pcevolve.publish.dataset import publish
 from pcevolve.publish.exports import export, exported, require_writer, shard_names
-from pcevolve.publish.promises import NO_BOUNDARY, ON_TRUST, assumptions, in_all, marks, no_guarantee
+from pcevolve.publish.promises import (
+    NO_BOUNDARY,
+    ON_TRUST,
+    assumptions,
+    folder_promise,
+    in_all,
+    marks,
+    no_guarantee,
+    seen_from_folder,
+)
 from pcevolve.publish.provenance import real_images
 from pcevolve.publish.release import Release, released_image, released_paths
 from pcevolve.publish.summary import write_summary
@@ -24,6 +33,7 @@ __all__ = [
     "classifier",
     "export",
     "exported",
+    "folder_promise",
     "in_all",
     "marks",
     "no_guarantee",
@@ -32,6 +42,7 @@ __all__ = [
     "released_image",
     "released_paths",
     "require_writer",
+    "seen_from_folder",
     "shard_names",
     "write_summary",
 ]

@@ -10,7 +10,7 @@ from pcevolve.public.modalities import Kind, spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.front_matter import front_matter
-from pcevolve.publish.promises import assumptions, how_made, in_all, marks, no_guarantee
+from pcevolve.publish.promises import assumptions, folder_promise, how_made, in_all, marks, no_guarantee
 from pcevolve.publish.provenance import as_code, library_section, real_images, title
 from pcevolve.publish.release import Release
 from pcevolve.transcript.layout import CLASSIFIER, Form
@@ -147,9 +147,9 @@ def _promised(release: Release) -> str:
         )
         return f"There is {no_guarantee(plan)}.{kept}"
     events = [event for receipt in release.receipts for event in receipt.events]
-    together = in_all(plan, events)
+    more = "".join(f"\n\n{each}" for each in (folder_promise(plan, events), in_all(plan, events)) if each)
     return (
         f"epsilon = {loss(spent)}, delta = {plan.delta:g}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
-        f"{release.guarantee.statement}." + (f"\n\n{together}" if together else "")
+        f"{release.guarantee.statement}.{more}"
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from math import isfinite
 
 from pcevolve.dp.accountants import epsilon
+from pcevolve.dp.sensitivity import DRAWN_UNITS
 from pcevolve.ledger.units import SINGLE
 from pcevolve.methods.method import Method
 from pcevolve.modality.images.appearance import Appearance, appearance_in
@@ -49,12 +50,41 @@ def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> 
     return Guarantee(
         epsilon_budget=float(plan.budget.epsilon),
         epsilon_spent=epsilon(events, plan.delta) if plan.secure else None,
+        epsilon_folder=epsilon(seen_from_folder(plan, events), plan.delta)
+        if plan.secure and plan.subsample
+        else None,
         delta=plan.delta,
         relation=plan.relation,
         unit=plan.unit,
         events=tuple(events),
         statement=_statement(plan, method),
         assumed_public=tuple(assumptions(plan)),
+    )
+
+
+def seen_from_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
+    """What events on the private data are to one unit of the folder that these were drawn of; the same if all are used.
+
+    One unit of the folder changes several of the draw, which are a group.
+    """
+    drawn = 1 if plan.subsample is None else DRAWN_UNITS
+    return tuple(event.on_group(drawn) for event in events)
+
+
+def folder_promise(plan: PublicPlan, events: Iterable[Event]) -> str:
+    """What one unit of the folder bears, in a sentence; empty where all of it is used, or nothing is promised."""
+    if plan.subsample is None or not plan.secure:
+        return ""
+    return (
+        f"Seen from the folder that the private dataset was drawn of, one {plan.unit} bears "
+        f"{_bears(seen_from_folder(plan, events), plan.delta)}: it changes up to {DRAWN_UNITS} units of the draw."
+    )
+
+
+def _bears(events: Iterable[Event], delta: float) -> str:
+    total = epsilon(events, delta)
+    return (
+        f"epsilon <= {loss(total)} at delta {delta:g}" if isfinite(total) else "more than any epsilon bounds"
     )
 
 
@@ -158,8 +188,8 @@ def _subsample(plan: PublicPlan) -> list[str]:
         else "the guarantee is for those that were drawn, and compares draws that differ in one of them"
     )
     return [
-        f"the private dataset is {plan.subsample} units ({plan.unit}) per class, drawn at random out of more that the "
-        f"owner has; {covered}"
+        f"that every class has {plan.subsample} or more units ({plan.unit}) to draw from, each counted for one class "
+        f"alone; {plan.subsample} of each are drawn, in an order that a secret seed gives; {covered}"
     ]
 
 
@@ -217,7 +247,9 @@ def in_all(plan: PublicPlan, events: Iterable[Event]) -> str:
             f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "
             "that is in all of them and in this one cannot be added up."
         )
-    total = epsilon((*plan.earlier.events, *events), plan.delta)
-    bears = f"epsilon <= {loss(total)}" if isfinite(total) else "more than any epsilon bounds"
+    everything = (*plan.earlier.events, *events)
     everywhere = f"one {plan.unit} that is in all of them and in this one"
-    return f"{known}; {everywhere} bears {bears} at delta {plan.delta:g} in all."
+    folder = folder_promise(plan, everything)
+    return f"{known}; {everywhere} bears {_bears(everything, plan.delta)} in all." + (
+        f" {folder}" if folder else ""
+    )

@@ -28,7 +28,9 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
         "method": plan.method,
         **plan.modality.in_summary,
         "marks": marks(plan),
-        **promised.model_dump(include={"epsilon_budget", "epsilon_spent", "delta", "relation", "unit"}),
+        **promised.model_dump(
+            include={"epsilon_budget", "epsilon_spent", "epsilon_folder", "delta", "relation", "unit"}
+        ),
         **({"promise": plan.kept_alone} if plan.kept_alone else {}),
         **_secrets(plan),
         "iterations": plan.iterations,

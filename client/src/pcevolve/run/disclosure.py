@@ -18,7 +18,7 @@ from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import NOT_DP, guessed
-from pcevolve.publish import ON_TRUST, assumptions, in_all, marks, no_guarantee, real_images
+from pcevolve.publish import ON_TRUST, assumptions, folder_promise, in_all, marks, no_guarantee, real_images
 from pcevolve.run.components import Components
 
 NAMED = 5
@@ -59,6 +59,7 @@ def disclosure(
         "encoder": plan.encoder
         + (f" (auto: {components.encoder_reason})" if components.encoder_reason else ""),
         "guarantee": _guarantee(plan, paid),
+        **({"the whole folder": folder} if (folder := folder_promise(plan, paid)) else {}),
         **notes.known,
         "accesses": f"{sum(event.count for event in paid)} to the private data, "
         f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"

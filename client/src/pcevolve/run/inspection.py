@@ -17,7 +17,7 @@ from pcevolve.private.listing import Listing, listed, short
 from pcevolve.private.units import UnitMap, read_units, write_units
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting
-from pcevolve.run.images.reading import held, unit_names
+from pcevolve.run.images.reading import held, to_draw_from, unit_names
 from pcevolve.run.settings import LabelColumn, TextColumn, UnitColumn
 from pcevolve.run.shots import Shots
 
@@ -109,7 +109,7 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
         units, unit_faults = None, [str(error)]
     window = public.window_ends(meant.window)
     found = inspected(listing, unit_names(listing, units), begin(len(listing.files)), window)
-    shots = Shots(held(listing, units), meant.shots)
+    shots = Shots(held(listing, units), meant.shots, min(to_draw_from(listing, units).values(), default=0))
     faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *shot_faults(shots)]
     rows = tuple(_rows(found, units, shots, len(faults)))
     return Checkup(rows, tuple(faults), tuple(_warnings(found)))

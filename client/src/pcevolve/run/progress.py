@@ -275,9 +275,11 @@ def _usefulness(found: dict[str, Any] | None, kind: Kind) -> dict[str, str]:
 def _spent(summary: dict[str, Any]) -> str:
     if summary["epsilon_spent"] is None:
         return str(summary.get("promise", "no guarantee: see the warning"))
+    folder = summary.get("epsilon_folder")
     return (
         f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
         f"(delta {summary['delta']:g}, {summary['relation']})"
+        + ("" if folder is None else f"; {loss(folder)} seen from the folder that was drawn of")
     )
 
 

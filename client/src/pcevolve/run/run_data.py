@@ -18,6 +18,10 @@ SPLIT_SEED = 0
 """Which of the public data that come with a library play the private ones; public."""
 
 
+NOTHING_LEFT = "--test rest: a class has no {kind} that was not drawn: draw fewer, or leave --test out"
+"""Where every unit of a class is drawn; which class is private, as its number is then known."""
+
+
 @dataclass(frozen=True, repr=False)
 class RunData:
     """What a run reads.
@@ -40,7 +44,26 @@ def _looks(method: str) -> bool:
     return method == AUTO or found(method).selector is not None
 
 
-def require_shots(settings: RunSettings, counts: Mapping[str, int], unit: str) -> None:
+def tell_drawable(settings: RunSettings, counts: Mapping[str, int], unit: str) -> None:
+    """Tell the owner, on the screen alone, that classes have too few units for a draw, which is then refused.
+
+    Args:
+        settings: Say how many are to be drawn.
+        counts: Units of each class that there are to draw from, by label; private.
+        unit: What is counted.
+    """
+    shots = Shots(counts, settings.shots, min(counts.values()))
+    if shots.fewest < settings.shots:
+        instead = f"--subsample {shots.fewest} draws them all" if shots.fewest else "none can be drawn"
+        error_console().print(
+            f"your classes have {shots.told} {unit} each to draw from, and --subsample says {settings.shots}: "
+            f"{instead}; a unit of several classes counts for one of them"
+        )
+
+
+def require_shots(
+    settings: RunSettings, counts: Mapping[str, int], unit: str, drawable: Mapping[str, int]
+) -> None:
     """Refuse classes that do not hold about what ``--shots`` says, unless their numbers are released.
 
     The owner is told the counts on the screen alone. Controls, which look at nothing, may have any.
@@ -49,12 +72,13 @@ def require_shots(settings: RunSettings, counts: Mapping[str, int], unit: str) -
         settings: Say what classes hold.
         counts: What they do hold, by label; private.
         unit: What is counted.
+        drawable: How many of them a draw could take, by label; private.
 
     Raises:
         DataError: They do not; nothing was spent and nothing was sent.
     """
     more = f"; pcevolve check {settings.private} tells more" if Path(settings.private).exists() else ""
-    shots = Shots(counts, settings.shots)
+    shots = Shots(counts, settings.shots, min(drawable.values()))
     if shots.fit or settings.class_counts or not _looks(settings.method):
         return
     console = error_console()

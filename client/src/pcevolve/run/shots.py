@@ -20,10 +20,12 @@ class Shots:
     Attributes:
         held: Privacy units of each class, by label; private.
         said: ``--shots``, K.
+        drawable: Units of each class that ``--subsample`` could draw, each counted for one class; private.
     """
 
     held: Mapping[str, int]
     said: int
+    drawable: int
 
     def __repr__(self) -> str:
         return "Shots"
@@ -58,7 +60,7 @@ class Shots:
     @property
     def offers(self) -> list[str]:
         """Options that would mend it, each with what it does; for the owner's screen."""
-        drawn = min(self.said, self.fewest)
+        drawn = min(self.said, self.drawable)
         offers = []
         if self.even:
             offers.append(
@@ -66,7 +68,7 @@ class Shots:
             )
         else:
             offers.append("--method pe --class-counts: use all of them; noisy numbers by class are released")
-        if drawn < self.most:
+        if 0 < drawn < self.most:
             offers.append(
                 f"--subsample {drawn}: use {drawn} per class, drawn at random; --test rest uses the others"
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pcevolve.pages import Picture, compiled, picture
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.figures import loss
+from pcevolve.publish import folder_promise
 
 ROWS = 20
 TILES = 12
@@ -37,6 +38,7 @@ def notebook_view(run: FinishedRun) -> str:
         "plan": run.plan,
         "images": len(run.manifest.files),
         "epsilon": None if guarantee.epsilon_spent is None else loss(guarantee.epsilon_spent),
+        "whole_folder": folder_promise(run.plan, guarantee.events),
         "guarantee": guarantee,
         "rows": list(_rows(run)),
         "left_out": max(0, len(run.plan.labels) - ROWS),

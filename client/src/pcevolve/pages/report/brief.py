@@ -13,6 +13,7 @@ from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.privacy import Event
 from pcevolve.public.modalities import spoken
 from pcevolve.public.plan import PublicPlan
+from pcevolve.publish import seen_from_folder
 from pcevolve.transcript import Attempt
 
 """What a unit is called that is one image."""
@@ -157,11 +158,13 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     if not paid:
         nobody = "Nobody can tell." if plan.in_process else "Nothing: no private image was looked at."
         return Odds(nobody)
+    paid = list(seen_from_folder(plan, paid))
+    used = "used" if plan.subsample is None else "in the folder that was drawn of"
     unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else "'s images")
     verb = "was" if plan.unit == plan.modality.kind else "were"
     other = ", or another in its place" if plan.relation == "replace-one" else ""
     words = (
-        f"Suppose that somebody knows everything else, has to decide whether {unit} {verb} used{other}, and says yes "
+        f"Suppose that somebody knows everything else, has to decide whether {unit} {verb} {used}{other}, and says yes "
         f"in {_ALARMS} of 100 cases where it is not so. Then they say yes in at most {_right(paid)} of 100 where it is."
     )
     trust = (
@@ -177,7 +180,7 @@ def _together(plan: PublicPlan, paid: list[Event]) -> str:
     """The figure with what the ledger knew of earlier releases to the provider, for a unit that is in all of them."""
     if not plan.earlier.releases or plan.earlier.events is None:
         return ""
-    return f"For it the figure is {_right([*plan.earlier.events, *paid])} of 100."
+    return f"For it the figure is {_right([*seen_from_folder(plan, plan.earlier.events), *paid])} of 100."
 
 
 def _right(paid: Iterable[Event]) -> int:

@@ -8,13 +8,13 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load_folder, loaded
 from pcevolve.private.listing import Listing, listed, short
 from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
-from pcevolve.private.subsample import subsampled
+from pcevolve.private.subsample import drawable, subsampled
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.units import UnitMap, read_units, require_unit_size, with_units
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.run_data import SPLIT_SEED, RunData, require_shots
+from pcevolve.run.run_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
 from pcevolve.run.settings import REST, RunSettings
 
 
@@ -39,7 +39,7 @@ def of_run(settings: RunSettings, told: Told = nobody) -> RunData:
         raise UsageError("--private terms are texts, and this API makes images")
     listing, units = _listed(settings, source)
     used, rest_of_it = _drawn(settings, listing, units)
-    require_shots(settings, held(used, units), "images" if units is None else f"units ({units.kind})")
+    require_shots(settings, held(used, units), _counted(units), to_draw_from(used, units))
     keep = 0 if settings.engine == "ray" else KEPT_PIXELS  # a cluster reads files
     window = window_ends(settings.window)
     data = _grouped(loaded(used, keep=keep, told=told, window=window), units)
@@ -76,6 +76,17 @@ def held(listing: Listing, units: UnitMap | None) -> dict[str, int]:
     return {label: len(each) for label, each in found.items()}
 
 
+def to_draw_from(listing: Listing, units: UnitMap | None) -> dict[str, int]:
+    """How many privacy units of each class a draw could take, by label; private."""
+    counts = drawable(unit_names(listing, units), listing.targets)
+    return {label: counts.get(target, 0) for target, label in enumerate(listing.labels)}
+
+
+def _counted(units: UnitMap | None) -> str:
+    """What is counted, in words."""
+    return "images" if units is None else f"units ({units.kind})"
+
+
 def _listed(settings: RunSettings, source: FolderSource) -> tuple[Listing, UnitMap | None]:
     """The images by name, and their units where several images are one."""
     nested = settings.unit_map is not None  # which says of every image in a folder of its own whose it is
@@ -92,6 +103,7 @@ def _drawn(settings: RunSettings, listing: Listing, units: UnitMap | None) -> tu
     """The images that the run uses, and the others where it draws some."""
     if settings.subsample is None:
         return listing, None
+    tell_drawable(settings, to_draw_from(listing, units), _counted(units))
     return subsampled(listing, unit_names(listing, units), settings.subsample, settings.subsample_seed)
 
 
@@ -106,9 +118,8 @@ def _test(settings: RunSettings, data: PrivateDataset, rest: Listing | None) -> 
     if len(data.labels) == 1:
         raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
     if settings.test == REST and rest is not None:
-        empty = [label for target, label in enumerate(rest.labels) if target not in rest.targets]
-        if empty:
-            raise DataError(f"--test {REST}: class {empty[0]!r} has no image that was not drawn")
+        if len(set(rest.targets)) < len(rest.labels):
+            raise DataError(NOTHING_LEFT.format(kind="image"))
         return loaded(rest, unique=False, window=window_ends(settings.window))
     there = listed(Path(settings.test), None, nested=settings.unit_map is not None)
     test = loaded(there, unique=False, window=window_ends(settings.window))

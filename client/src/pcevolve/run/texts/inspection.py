@@ -10,7 +10,7 @@ from pcevolve.private.records import Records, read_records
 from pcevolve.private.tables import Columns
 from pcevolve.run.inspection import Checkup, InspectedFolder, shot_faults
 from pcevolve.run.shots import Shots
-from pcevolve.run.texts.reading import columns_of
+from pcevolve.run.texts.reading import columns_of, to_draw_from
 
 LABEL = "texts"
 """Stands for the one class where labels are not looked at."""
@@ -35,7 +35,7 @@ def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
         twins = []
     except DataError as error:
         twins = [str(error)]
-    shots = Shots(_held(records), meant.shots)
+    shots = Shots(_held(records), meant.shots, min(to_draw_from(records).values(), default=0))
     faults = [*records.faults, *twins, *shot_faults(shots)]
     return Checkup(tuple(_rows(records, columns, shots, len(faults))), tuple(faults), ())
 

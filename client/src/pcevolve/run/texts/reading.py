@@ -10,12 +10,13 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
+from pcevolve.private.subsample import drawable
 from pcevolve.private.tables import Columns
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.units import require_unit_size
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.run_data import SPLIT_SEED, RunData, require_shots
+from pcevolve.run.run_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
 from pcevolve.run.settings import REST, RunSettings
 
 
@@ -58,10 +59,6 @@ def of_run(settings: RunSettings, told: Told = nobody) -> RunData:
     if isinstance(source, DigitsSource):
         raise UsageError("--private digits are images, and this API writes texts")
     data, rest = own_texts(settings, source)
-    counts = {label: data.units_in(label) for label in data.labels}
-    require_shots(
-        settings, counts, "texts" if settings.unit_column is None else f"units ({settings.unit_column})"
-    )
     if settings.unit_size:
         require_unit_size(data, settings.unit_size)
     return RunData(data, rest)
@@ -98,10 +95,20 @@ def own_texts(settings: RunSettings, source: FolderSource) -> tuple[PrivateDatas
     columns = replace(columns_of(settings), secrets=settings.secret_columns)
     found = read_records(source.path, columns, settings.domain if settings.unlabelled else None)
     rest: Records | None = None
+    counted = "texts" if columns.unit is None else f"units ({columns.unit})"
     if settings.subsample is not None:
+        tell_drawable(settings, to_draw_from(found), counted)
         found, rest = found.drawn(settings.subsample, settings.subsample_seed)
     data = found.dataset(columns.unit)
+    counts = {label: data.units_in(label) for label in data.labels}
+    require_shots(settings, counts, counted, to_draw_from(found))
     return data, _held_out(settings, data, rest)
+
+
+def to_draw_from(records: Records) -> dict[str, int]:
+    """How many privacy units of each class a draw could take, by label; private."""
+    counts = drawable(records.unit_keys, records.targets)
+    return {label: counts[target] for target, label in enumerate(sorted(set(records.labels)))}
 
 
 def _held_out(settings: RunSettings, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
@@ -114,6 +121,8 @@ def _held_out(settings: RunSettings, data: PrivateDataset, rest: Records | None)
     found = rest if own else read_records(Path(settings.test), columns_of(settings))
     assert found is not None
     if missing := sorted(set(data.labels) - set(found.labels)):
+        if own:
+            raise DataError(NOTHING_LEFT.format(kind="text"))
         raise DataError(f"--test {settings.test}: class {missing[0]!r} has no text")
     if strange := sorted(set(found.labels) - set(data.labels)):
         raise DataError(f"--test {settings.test} has a class that --private has not: {strange[0]!r}")
