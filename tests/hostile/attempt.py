@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from hostile.launcher import Ended
 from hostile.provider import Act, Bystander, HostileProvider, Moment
 from hostile.verdict import broken, lost, misbehaviour, paid, recorded, strangers, unrecorded
+from pcevolve.public.release import Receipt
 from pcevolve.transcript.log import LOG
 from support.tally import Tally
 
@@ -34,6 +35,7 @@ class Case:
         greet: What it sends before it has read anything.
         loses: Whether requests may be on record that the provider never read.
         options: Changes to the command.
+        over: Whether the run can come to no end, because what is on record leaves nothing to choose.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Case:
     greet: bytes = b""
     loses: bool = False
     options: tuple[tuple[str, object], ...] = ()
+    over: bool = False
 
     def __str__(self) -> str:
         """For pytest."""
@@ -90,7 +93,9 @@ class Attempt:
         faults += misbehaviour(ended, [case.code], case.says, self.baseline)
         before = paid(ledger)
         self.provider.arm(None, None)
-        if ended.code != 0:
+        if case.over:
+            faults += self._gone_on(command, case, sent, before)
+        elif ended.code != 0:
             resumed = self.launch(
                 [*command, "--resume", run, "--timeout", 30, "--patience", 20], RESUME_SECONDS
             )
@@ -99,7 +104,9 @@ class Attempt:
             new = again[len(sent) :] if lines and log.read_bytes().startswith(lines) else again
             leaks += unrecorded(self.provider.heard, new, all_arrived=True)
             leaks += strangers(resumed, self.provider.port, self.bystander.calls - calls)
-        if (run / "summary.json").exists():
+        if case.over:
+            faults += ["a dataset was released"] if (run / "release").exists() else []
+        elif (run / "summary.json").exists():
             faults += [*lost(run, before, paid(ledger)), *broken(run)]
         else:
             faults.append("the run never came to its end")
@@ -107,6 +114,21 @@ class Attempt:
         if leaks or faults:
             pytest.fail("; ".join(f"{case}: {each}" for each in (*leaks, *faults)), pytrace=False)
         return ended
+
+    def _gone_on(
+        self, command: list[object], case: Case, sent: Sequence[bytes], before: Sequence[Receipt]
+    ) -> Iterator[str]:
+        """What is wrong with a second try to go on where nothing is left to choose: it says the same, at no cost."""
+        run = self.root / "run"
+        again = self.launch([*command, "--resume", run, "--timeout", 30, "--patience", 20], RESUME_SECONDS)
+        yield from (f"resumed: {each}" for each in misbehaviour(again, [case.code], case.says, self.baseline))
+        if recorded(run) != list(sent):
+            yield "resumed: something was sent"
+        if paid(self.root / "ledger") != list(before):
+            yield "resumed: something was paid for"
+        if case.moment == "first" and before:
+            yield f"{len(before)} receipts were paid for, and there was nothing to choose"
+        yield from broken(run)
 
     def command(self, **changes: object) -> list[object]:
         """A small run: two classes, two candidates each, one round of variation; with this suite's own options."""

@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from hostile.provider import SIZE
 
@@ -85,6 +86,11 @@ def sized(width: int, height: int) -> Callable[[int], bytes]:
     return lambda seed: raw_png(width, height, rows(width, height))
 
 
+def scaled(width: int, height: int) -> Callable[[int], bytes]:
+    """Noise in blocks, in another size than was asked for."""
+    return lambda seed: saved(picture(seed).resize((width, height), Image.Resampling.NEAREST))
+
+
 def animated(kind: str) -> Callable[[int], bytes]:
     """Many frames."""
     frames = [picture(place) for place in range(50)]
@@ -109,9 +115,34 @@ def fixed(data: bytes) -> Callable[[int], bytes]:
     return lambda seed: data
 
 
+def nearly_black(seed: int) -> Image.Image:
+    """Black, but for noise of two levels."""
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 3, (SIZE, SIZE, 3), dtype=np.uint8))
+
+
+def transparent(seed: int) -> Image.Image:
+    """Noise that nobody sees."""
+    image = picture(seed).convert("RGBA")
+    image.putalpha(0)
+    return image
+
+
+def note(seed: int) -> PngInfo:
+    """Metadata that no other image has."""
+    found = PngInfo()
+    found.add_text("seed", str(seed))
+    return found
+
+
+def rounded_otherwise(seed: int, other: int) -> Image.Image:
+    """The image of a seed, one level off here and there."""
+    off = np.random.default_rng(other).integers(-1, 2, (SIZE, SIZE, 3))
+    return Image.fromarray(np.clip(np.asarray(picture(seed), dtype=int) + off, 0, 255).astype(np.uint8))
+
+
 def in_the_middle(seed: int) -> bytes:
     """What lies nearest to everything: the mean of many images, now and then, among images at the rim."""
     if seed % 2:
-        return saved(Image.new("RGB", (SIZE, SIZE), "black"))
-    many = np.stack([np.asarray(picture(place), dtype=float) for place in range(64)])
+        return saved(picture(seed))
+    many = np.stack([np.asarray(picture(seed + place), dtype=float) for place in range(64)])
     return saved(Image.fromarray(many.mean(axis=0).round().astype(np.uint8)))

@@ -1,14 +1,16 @@
-"""Images that are bombs, broken, of other kinds or sizes, or chosen to mislead: the run goes on without harm."""
+"""Images that are bombs, broken, of other kinds or sizes, or chosen to mislead: the client comes to no harm."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from hostile import pictures
-from hostile.attempt import Attempt, Case
+from hostile.attempt import RESUME_SECONDS, Attempt, Case
 from hostile.provider import Act, Line, Moment, Request, body_of, response
+from hostile.verdict import paid
 from support.provider import png
 
 Make = Callable[[int], bytes]
@@ -66,20 +68,26 @@ ODD: dict[str, Make] = {
     "one bit": pictures.in_mode("1"),
     "grey and alpha": pictures.in_mode("LA"),
     "colour and alpha": pictures.in_mode("RGBA"),
-    "one pixel": pictures.sized(1, 1),
-    "a line of 8192 pixels": pictures.sized(8192, 1),
-    "a column of 8192 pixels": pictures.sized(1, 8192),
-    "as large as is let in": pictures.sized(1024, 1024),
+    "a line of 8192 pixels": pictures.scaled(8192, 1),
+    "a column of 8192 pixels": pictures.scaled(1, 8192),
+    "as large as is let in": pictures.scaled(1024, 1024),
     "another file behind the first": lambda seed: png(seed) + png(seed + 1) + b"PK\3\4",
 }
-MISLEADING: dict[str, Make] = {
+EMPTY: dict[str, Make] = {
     "all black": pictures.flat("black"),
     "all white": pictures.flat("white"),
     "all of one grey": pictures.flat("grey"),
-    "the same bytes for all classes": pictures.fixed(png(5)),
-    "nearest to everything": pictures.in_the_middle,
+    "black with a JPEG's noise": lambda seed: pictures.saved(pictures.nearly_black(seed), "JPEG"),
+    "all transparent": lambda seed: pictures.saved(pictures.transparent(seed)),
+    "one pixel": pictures.sized(1, 1),
+    "the same image for all": pictures.fixed(png(5)),
+    "the same pixels in other bytes": lambda seed: pictures.saved(
+        pictures.picture(5), pnginfo=pictures.note(seed)
+    ),
+    "the same image but for rounding": lambda seed: pictures.saved(pictures.rounded_otherwise(5, seed)),
 }
 
+OVER = {"code": 6, "over": True, "says": "too little that can be used"}
 EVERY_RELEASE = (("method", "auto"), ("epsilon", "40"), ("delta", "1e-5"))
 """The method with most of them: the images' appearance, prototypes, and the dataset from all rounds."""
 
@@ -93,13 +101,24 @@ def cases(made: dict[str, Make], *moments: Moment, **changes: object) -> list[Ca
     ]
 
 
-@pytest.mark.parametrize("case", cases(BOMBS, "first", "variation"), ids=str)
+@pytest.mark.parametrize("case", cases(BOMBS, "first", "variation", **OVER), ids=str)
 def test_a_bomb_does_not_go_off(attempt: Attempt, case: Case):
     attempt(case)
 
 
-@pytest.mark.parametrize("case", cases(BROKEN, "first"), ids=str)
-def test_what_is_no_image_is_passed_over(attempt: Attempt, case: Case):
+@pytest.mark.parametrize("make", [*BROKEN.values(), *EMPTY.values()], ids=[*BROKEN, *EMPTY])
+def test_what_cannot_be_used_is_passed_over_where_others_can(attempt: Attempt, make: Make):
+    def act(line: Line, request: Request) -> None:
+        seeds = range(request.fields["seed"], request.fields["seed"] + request.count)
+        line.send(
+            response(body_of([make(seed) if place == 0 else png(seed) for place, seed in enumerate(seeds)]))
+        )
+
+    attempt(Case("one of two", "first", act, code=0, options=(("candidates", 6),)))
+
+
+@pytest.mark.parametrize("case", cases(BROKEN, "first", "variation", **OVER), ids=str)
+def test_what_is_no_image_is_not_paid_for(attempt: Attempt, case: Case):
     attempt(case)
 
 
@@ -108,9 +127,17 @@ def test_an_image_of_another_kind_is_judged_as_its_pixels(attempt: Attempt, case
     attempt(case)
 
 
-@pytest.mark.parametrize("case", cases(MISLEADING, "first", options=EVERY_RELEASE), ids=str)
-def test_images_that_say_nothing_cost_what_was_agreed(attempt: Attempt, case: Case):
-    attempt(case)
+@pytest.mark.parametrize("method", [EVERY_RELEASE, ()], ids=["auto", "pcevolve"])
+@pytest.mark.parametrize("case", cases(EMPTY, "first", "variation", **OVER), ids=str)
+def test_images_that_leave_nothing_to_choose_are_not_paid_for(
+    attempt: Attempt, case: Case, method: tuple[tuple[str, object], ...]
+):
+    attempt(replace(case, options=method))
+
+
+def test_images_in_the_middle_of_all_others_cost_what_was_agreed(attempt: Attempt):
+    act = sends(pictures.in_the_middle)
+    attempt(Case("nearest to everything", "first", act, code=0, options=EVERY_RELEASE))
 
 
 @pytest.mark.parametrize(
@@ -126,4 +153,19 @@ def test_an_answer_that_repeats_the_images_of_other_requests_earns_nothing(attem
     def echo(line: Line, request: Request) -> None:
         line.send(response(body_of([seen[0]] * request.count)))
 
-    attempt(Case("the first image again", "variation", echo, code=0))
+    attempt(Case("the first image again", "variation", echo, **OVER))
+
+
+def test_a_preview_of_nothing_says_what_a_run_would(attempt: Attempt):
+    out = attempt.root / "looked-at"
+    for each in attempt.root.glob("ledger*"):
+        each.unlink()
+    attempt.provider.arm("first", sends(pictures.flat("black")))
+    looked = attempt.launch(["preview", *attempt.command(out=out)[1:]], RESUME_SECONDS)
+    attempt.provider.arm(None, None)
+    assert looked.code == 6
+    complaint = looked.stderr.decode().splitlines()[-1]
+    assert "0 of 2 images can be used (2 are all of one colour), 2 are needed" in complaint
+    assert "no privacy budget was spent; 4 images" in complaint
+    assert (out / "preview.html").is_file()
+    assert paid(attempt.root / "ledger") == []

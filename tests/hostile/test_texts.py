@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from hostile.attempt import Attempt, Case
-from hostile.provider import Act, Request, is_variation, response, said
+from hostile.provider import Act, Moment, Request, is_variation, response, said
 from hostile.test_answers import CONTRACT, says
 from hostile.test_wire import NO_ANSWER, OK, SLOW, chunked, drips, floods, writes
 
@@ -134,8 +134,26 @@ def test_what_is_no_text_is_an_answer_and_takes_nothing_with_it(attempt_with_tex
     def some(request: Request) -> list[object]:
         return [text, *[f"a text {request.fields['seed']}"] * (request.count - 1)]
 
-    attempt_with_texts(Case(f"{text!r:.20}", "first", brings(some), code=0))
-    attempt_with_texts(Case(f"{text!r:.20}", "variation", each(text), code=0))
+    attempt_with_texts(Case(f"{text!r:.20}", "first", brings(some), code=0, options=(("candidates", 6),)))
+
+
+EMPTY = {
+    **UNUSABLE,
+    "the same text": "a text about a cold",
+    "a refusal": "I'm sorry, but I can't assist with that request.",
+    "a refusal in other words": "I cannot create content of this kind.",
+    "what it is": "As an AI language model, I have no experience of this.",
+}
+
+
+@pytest.mark.parametrize("moment", ["first", "variation"])
+@pytest.mark.parametrize("text", EMPTY.values(), ids=EMPTY.keys())
+def test_texts_that_leave_nothing_to_choose_are_not_paid_for(
+    attempt_with_texts: Attempt, text: object, moment: Moment
+):
+    attempt_with_texts(
+        Case(f"{text!r:.20}", moment, each(text), over=True, says="too little that can be used")
+    )
 
 
 @pytest.mark.parametrize("text", DANGEROUS.values(), ids=DANGEROUS.keys())

@@ -17,7 +17,7 @@ from leaks.forgeries.pixels import altered, moved_by, of_class, pixels_of
 from leaks.given import Count
 from pcevolve.audit import audit
 from pcevolve.cli.main import main
-from pcevolve.modality.images.cleaning import clean_image
+from pcevolve.modality.media import medium
 from support.forge import reissue
 from support.paid import paid_run
 from support.runs import small_plan
@@ -138,7 +138,7 @@ def test_an_image_is_not_exchanged_for_the_image_that_was_received(honest: Hones
     root = honest.copy("matched", folder)
     path = of_class(root)[0]
     bodies = (each.read_bytes() for each in (root / "transcript" / "bodies").iterdir())
-    received = [clean_image(each) for each in bodies if each.startswith(b"\x89PNG")]
+    received = [medium("image").released(each) for each in bodies if each.startswith(b"\x89PNG")]
     gaps = [np.abs(pixels_of(path.read_bytes()).astype(int) - pixels_of(each)).sum() for each in received]
     path.write_bytes(received[int(np.argmin(gaps))])
     reissue(root)

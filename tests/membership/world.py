@@ -155,8 +155,9 @@ class Setting:
         return PrivateDataset(LABELS, tuple(colours), targets, tuple(bytes([n]) for n in range(len(units))))
 
     def _coloured(self, place: tuple[float, float], index: int) -> str:
-        colour = (self.places.index(place), index, 0)
-        return images.to_base64(images.encode(Image.new("RGB", (16, 16), colour), "png"))
+        image = Image.new("RGB", (16, 16), (self.places.index(place), index, 0))
+        image.paste((0, 0, 255), (8, 0, 16, 16))  # of one colour it could not be used
+        return images.to_base64(images.encode(image, "png"))
 
 
 class Adversary(FakeProvider):

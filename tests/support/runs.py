@@ -30,6 +30,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
+from pcevolve.selectors.usability import Usability
 from pcevolve.selectors.usefulness import assessment
 from pcevolve.transcript import RunReader, Transcript
 from support.provider import FakeProvider
@@ -127,7 +128,9 @@ class SmallRun:
 
     def evolve(self) -> Evolved:
         """The whole loop; with the blind judge, unless it was given another."""
-        return evolve(self.plan, self.gate, PacedJudge(self.judge, self.gate), Silent())
+        usability = Usability(self.plan, self.transcript.bodies.file)
+        judge = PacedJudge(self.judge, self.gate, lambda pool: usability.require(pool, "nothing was spent"))
+        return evolve(self.plan, self.gate, judge, Silent())
 
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""

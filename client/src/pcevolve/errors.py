@@ -11,6 +11,7 @@
     │   ├── ProviderRefusedError     a clear no: wrong key, invalid request, no credit
     │   ├── ProviderReplyError       an answer that breaks the wire contract
     │   │   └── UnlistedHostError    its images lie where nothing may be fetched from
+    │   ├── UnusableError            too few of its images can be used; nothing more was spent
     │   └── AllowanceError           the next request would exceed what the user allows
     ├── TranscriptError              the record of the run is damaged                      (7)
     ├── ModelError                   an encoder's weights cannot be loaded                 (8)
@@ -80,6 +81,10 @@ class ProviderReplyError(ProviderError):
 
 class UnlistedHostError(ProviderReplyError):
     """The API answered with links to a host that the public plan does not name."""
+
+
+class UnusableError(ProviderError):
+    """Too few of the images that the API sent can be used and differ; no release was paid for on account of them."""
 
 
 class AllowanceError(ProviderError):

@@ -12,7 +12,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.methods import method
-from pcevolve.modality.images.cleaning import clean_image
+from pcevolve.modality.media import medium
 from pcevolve.privacy import Event
 from pcevolve.public.fields import Earlier
 from pcevolve.public.release import Candidate, Receipt
@@ -28,7 +28,9 @@ def tagged() -> bytes:
     note = PngInfo()
     note.add_text("Comment", "tracking-id-77")
     buffer = io.BytesIO()
-    Image.new("RGB", (8, 8), "red").save(buffer, "PNG", pnginfo=note)
+    image = Image.new("RGB", (8, 8), "red")
+    image.putpixel((7, 7), (0, 0, 0))
+    image.save(buffer, "PNG", pnginfo=note)
     return buffer.getvalue()
 
 
@@ -49,7 +51,7 @@ def release(**plan: object) -> Release:
 
 def test_metadata_that_the_provider_put_in_is_gone():
     assert b"tracking-id-77" in SENT["a"]
-    cleaned = clean_image(SENT["a"])
+    cleaned = medium("image").released(SENT["a"])
     assert b"tracking-id-77" not in cleaned
     assert images.decode(cleaned).getpixel((0, 0)) == (255, 0, 0)
 

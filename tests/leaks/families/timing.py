@@ -119,7 +119,7 @@ class Played:
         provider = Stopwatch(clock, meddle)
         pace = Pace(TICK, 0.0, clock, clock.sleep)
         run = SmallRun.open(root, small_plan(**plan), provider, clock.sleep, pace)
-        judge = PacedJudge(Working(run.judge, clock, took, failing_at), run.gate)
+        judge = PacedJudge(Working(run.judge, clock, took, failing_at), run.gate, lambda pool: None)
         return cls(run, clock, provider, judge)
 
     def evolve(self, judge: Judge | None = None) -> Evolved:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from pcevolve.audit.exports import export_findings
 from pcevolve.audit.grammar import grammar_faults
 from pcevolve.audit.pages import page_faults, preview_faults
+from pcevolve.audit.populations import Populations
 from pcevolve.audit.rebuilt import MOST_ROUNDED, RebuiltRelease
 from pcevolve.audit.receipts import receipt_faults
 from pcevolve.audit.replay import Replay
@@ -22,6 +23,7 @@ from pcevolve.public.finding import Finding
 from pcevolve.public.library import Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import NO_BOUNDARY
+from pcevolve.selectors.usability import Usability
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import cut
 from pcevolve.transcript.files import file_faults, irregular_files, kind_of
@@ -107,6 +109,12 @@ def _claims(run: RunReader) -> list[tuple[str, Check, int, str]]:
         (
             "the receipts pay for every release, once, at the planned price",
             receipt_faults,
+            len(run.receipts),
+            "",
+        ),
+        (
+            "no release chose where too few candidates could be used, as the plan counts them",
+            _unusable,
             len(run.receipts),
             "",
         ),
@@ -252,3 +260,19 @@ def _requests(run: RunReader) -> Iterator[str]:
     if plan.library != _library(run, plan):
         yield "the plan says another thing of the provider's images than the provider did"
     yield from Replay(run, plan, dialect(plan.dialect)).faults()
+
+
+def _unusable(run: RunReader) -> Iterator[str]:
+    """Releases, or a dataset, that came of candidates among which the plan's rule leaves nothing to choose."""
+    if run.plan is None:
+        return
+    populations, usability = Populations(run.plan, run.outputs), Usability(run.plan, run.bodies.file)
+    pools = {
+        f"receipt for iteration {each.iteration}": populations.pool(each.iteration) for each in run.receipts
+    }
+    if run.finished:
+        pools["the dataset"] = populations.last()
+    for where, pool in pools.items():
+        lacking = [each for each in usability.of(pool) if not each.enough]
+        if lacking:
+            yield f"{where}: {usability.fault(lacking)}"

@@ -36,6 +36,10 @@ class Populations:
             views[call.source or ""] = views.get(call.source or "", ()) + self._brought(call)
         return Pool(joined(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 
+    def last(self) -> Pool:
+        """The last population, whether or not anything is chosen from it."""
+        return Pool(self._of(self.plan.round(self.plan.iterations)))
+
     def dataset(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
         """What has to be in the dataset, by class: what the run kept, and behind it what was added later, in order."""
         known = list(receipts)

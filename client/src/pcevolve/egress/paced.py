@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pcevolve.egress.gate import Gate
@@ -16,14 +17,21 @@ class PacedJudge:
     Attributes:
         judge: Any; how long its ``release`` takes does not show.
         gate: Keeps the schedule and the record.
+        require_usable: Raises where the provider sent too little for a choice; comes before every payment.
     """
 
     judge: Judge
     gate: Gate
+    require_usable: Callable[[Pool], None]
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Let the judge do its public work, unless the release is on record already and needs none."""
+        """Look at the candidates and let the judge do its public work, unless the release is on record already.
+
+        Raises:
+            UnusableError: Too few candidates can be used; nothing is paid for.
+        """
         if not self.gate.has_receipt(query.iteration):
+            self.require_usable(pool)
             self.judge.show(query, pool)
 
     def release(self, query: Query, pool: Pool) -> Receipt:

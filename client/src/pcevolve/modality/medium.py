@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Item: TypeAlias = Any
 """An image or a text in memory. Outside ``modality`` and ``encoders`` it is opaque: carried, never looked into."""
@@ -35,6 +39,21 @@ class Comparison:
 
     fault: str = ""
     rounded: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateCheck:
+    """What is found about something that a provider sent, by looking at it alone.
+
+    Attributes:
+        fault: Why it cannot be used, to be read after "are"; empty where it can.
+        signature: uint8, equally long for all of a kind that can be used: what is compared to tell whether two differ.
+        size: Its size, where a plan asks for one: ``64 x 64``; else empty.
+    """
+
+    fault: str
+    signature: NDArray[np.uint8]
+    size: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +98,7 @@ class Medium(Protocol):
     Attributes:
         kind: Its name; also of the privacy unit that is one of them.
         suffix: Of the files of a release.
+        same_within: Two are the same whose signatures differ by at most so many levels in every place.
         loaders: Lines of Python that load a release in ``DIR``, by the form that it was exported to; None for its files
             in class folders.
         column: How it stands in a table.
@@ -86,6 +106,7 @@ class Medium(Protocol):
 
     kind: Kind
     suffix: str
+    same_within: int
     loaders: Mapping[str | None, str]
     column: Column
 
@@ -97,6 +118,14 @@ class Medium(Protocol):
         Args:
             data: As it came.
             plan: Says what was asked for.
+        """
+        ...
+
+    def check(self, data: bytes) -> CandidateCheck:
+        """Look at what a provider sent: whether it can be used, and what tells it from others. Public.
+
+        Args:
+            data: As it came.
         """
         ...
 
@@ -125,7 +154,7 @@ class Medium(Protocol):
         ...
 
     def decoded(self, data: bytes, wanted: Look | None = None) -> Item | None:
-        """What a provider sent, as an encoder is shown it; None for what is nothing of the kind.
+        """What a provider sent, as an encoder is shown it; None for what cannot be used: see ``check``.
 
         Args:
             data: As it came.
@@ -137,8 +166,12 @@ class Medium(Protocol):
         """What a provider sent, as it is released.
 
         Raises:
-            UnreadableError: It is nothing of the kind.
+            UnreadableError: It cannot be used: see ``check``.
         """
+        ...
+
+    def reopened(self, released: bytes) -> Item | None:
+        """A released file as an encoder is shown it; None for what is nothing of the kind."""
         ...
 
     def values(self, released: bytes) -> int:

@@ -94,6 +94,7 @@ class PlanFields(BaseModel):
         int, Field(ge=0, le=settings.MOST_INITIAL)
     ]  # 0: a release of private images comes first
     prototypes: settings.Prototypes = 1
+    min_usable: settings.MinUsable = 0.25
     lookahead: settings.Lookahead = 0
     more: settings.More = 0
     pool: settings.Pool = "latest"

@@ -168,6 +168,16 @@ Prototypes = Annotated[
     ),
     _EVOLUTION,
 ]
+MinUsable = Annotated[
+    float,
+    Field(
+        gt=0,
+        le=1,
+        description="Share of each class's candidates that must be usable and differ (two at least); with fewer the "
+        "run stops before it pays for anything.",
+    ),
+    _EVOLUTION,
+]
 Lookahead = Annotated[
     int,
     Field(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
 from pcevolve.errors import UsageError
-from pcevolve.evolve import Evolved, evolve
+from pcevolve.evolve import Evolved, Pool, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
@@ -38,8 +39,9 @@ from pcevolve.run.planning import as_it_began, resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
 from pcevolve.run.progress import Audience, RunProgress, covering, error_console, facts, padding, padding_kept
 from pcevolve.run.settings import RunSettings
-from pcevolve.run.stopping import stopped_early, stopped_midway
+from pcevolve.run.stopping import spent_so_far, stopped_early, stopped_midway
 from pcevolve.selectors.choosing import Chooser
+from pcevolve.selectors.usability import Usability
 from pcevolve.selectors.usefulness import assessment
 from pcevolve.transcript import RunReader, Transcript
 
@@ -65,9 +67,20 @@ class _Session:
     gate: Gate
     transcript: Transcript
     chooser: Chooser | None
+    usability: Usability
     account: Account
     meter: Meter
     pace: Pace
+
+    def require_usable(self, pool: Pool, console: Console) -> None:
+        """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out.
+
+        Raises:
+            UnusableError: Nothing more is spent.
+        """
+        self.usability.require(pool, f"{spent_so_far(self.plan, self.account)}; {self.meter.bill()}")
+        for note in self.usability.notes(pool):
+            console.print(f"WARNING: {note}")
 
 
 def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
@@ -91,7 +104,9 @@ def _executed(run: CheckedRun, audience: Audience, started: float) -> Outcome:
     components = _components(run, audience.console)
     with run.folder.claimed(run.resume), _session(components, run.folder, audience.console) as session:
         try:
-            show_opening(session.gate, session.meter, session.plan, run.folder, audience.console)
+            show_opening(
+                session.gate, session.meter, session.plan, run.folder, audience.console, session.usability
+            )
             if not run.resume:
                 require_liking(components, run.folder)
             evolved = _evolved(session, audience)
@@ -126,7 +141,7 @@ def preview(run: CheckedRun) -> Path:
                     f"method '{session.plan.method}' asks for no {session.plan.modality.kind} before it has released "
                     "something"
                 )
-            show_opening(session.gate, session.meter, session.plan, run.folder, console)
+            show_opening(session.gate, session.meter, session.plan, run.folder, console, session.usability)
     except KeyboardInterrupt:
         raise stopped_early(run.folder) from None
     return run.folder.preview
@@ -186,7 +201,8 @@ def _session(
             gate.begin(plan, account.committed, account.measured)
         pace.tick = tick  # of the rounds: what was enrolled took no longer than with any method
         chooser = components.chooser(plan, transcript)
-        yield _Session(components, folder, plan, gate, transcript, chooser, account, meter, pace)
+        usability = Usability(plan, transcript.bodies.file)
+        yield _Session(components, folder, plan, gate, transcript, chooser, usability, account, meter, pace)
 
 
 def patience(settings: RunSettings, console: Console) -> Patience:
@@ -208,11 +224,15 @@ def _evolved(session: _Session, audience: Audience) -> Evolved:
     progress = RunProgress(
         plan, components.method.name, audience, session.meter.bill, session.meter.recorded(plan)
     )
-    judge = PacedJudge(components.judge(plan, session.account, session.chooser), session.gate)
+    require_usable = partial(session.require_usable, console=audience.console)
+    chosen = components.judge(plan, session.account, session.chooser)
+    judge = PacedJudge(chosen, session.gate, require_usable)
     try:
         with progress.shown():
             # a plan of its own: what a loop does to it changes neither what leaves nor what is published
-            return evolve(plan.model_copy(deep=True), session.gate, judge, progress)
+            evolved = evolve(plan.model_copy(deep=True), session.gate, judge, progress)
+        require_usable(Pool(evolved.populations[-1]))
+        return evolved
     finally:
         audience.console.print(padding_kept(session.pace.longest, session.pace.tick))
 

@@ -57,7 +57,7 @@ class Labelled:
         paths = [path for each in files for path in each]
         targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
         names = tuple(str(path.relative_to(root)) for path in paths)
-        return cls([kind.decoded(path.read_bytes()) for path in paths], targets, names)
+        return cls([kind.reopened(path.read_bytes()) for path in paths], targets, names)
 
     @classmethod
     def of(cls, data: PrivateDataset) -> Labelled:

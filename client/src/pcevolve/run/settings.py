@@ -252,6 +252,7 @@ class RunSettings(BaseModel):
     iterations: public.Iterations | None = None
     initial: public.Initial | None = None
     prototypes: public.Prototypes | None = None
+    min_usable: public.MinUsable = 0.25
     lookahead: public.Lookahead = 0
     more: public.More = 0
     pool: public.Pool | None = None

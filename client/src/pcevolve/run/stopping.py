@@ -33,6 +33,14 @@ def stopped_midway(root: Path, plan: PublicPlan, account: Account) -> StoppedErr
     )
 
 
+def spent_so_far(plan: PublicPlan, account: Account) -> str:
+    """What a run has spent when it stops by itself, in a sentence without its full stop."""
+    events = [event for receipt in account.receipts() for event in receipt.events]
+    if all(event.free for event in events):
+        return "no privacy budget was spent"
+    return f"nothing more was spent: {_spent(plan, events)}"
+
+
 def _spent(plan: PublicPlan, events: Sequence[Event]) -> str:
     """What was spent, or what the run protects where no ε says it."""
     if plan.kept_alone:

@@ -19,7 +19,6 @@ from pcevolve.encoders.frames import PublicFrame
 from pcevolve.errors import ModelError
 from pcevolve.evolve import Pool, Population
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance
-from pcevolve.modality.images.decoding import picture
 from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
@@ -175,9 +174,9 @@ class Chooser:
         return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
 
     def _appearance(self, digest: str) -> Appearance | None:
-        """Appearance of received bytes; None for what is not an image."""
+        """Appearance of received bytes; None for what cannot be used."""
         if digest not in self._appearing:
-            image = picture(self.received(digest))
+            image = medium(self.plan.modality.kind).decoded(self.received(digest))
             self._appearing[digest] = None if image is None else Appearance.of(image)
         return self._appearing[digest]
 

@@ -5,20 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.modality.images.appearance import Appearance
 from pcevolve_shared import containers, images
 
 CHANNELS = 3
-
-
-def clean_image(data: bytes, wanted: Appearance | None = None) -> bytes:
-    """The released form of a received image: pixels only, as PNG, in the released appearance if there is one.
-
-    Raises:
-        ImageError: Not an image within the limits.
-    """
-    image = images.decode(data)
-    return images.encode(image if wanted is None else wanted.given_to(image), "png")
 
 
 def values_in(image: bytes) -> int:

@@ -6,14 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pcevolve.modality.images.appearance import Appearance, developed
-from pcevolve.modality.images.cleaning import clean_image, in_released_encoding, level_gaps, values_in
+import numpy as np
+
+from pcevolve.modality.images.appearance import Appearance
+from pcevolve.modality.images.cleaning import in_released_encoding, level_gaps, values_in
 from pcevolve.modality.images.column import COLUMN
-from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.modality.images.decoding import DecodedImage, is_flat, picture, signature
 from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.modality.images.levels import Window
 from pcevolve.modality.images.thumbnails import thumbnail
-from pcevolve.modality.medium import FROM_PARQUET, Column, Comparison, Shown, UnreadableError
+from pcevolve.modality.medium import (
+    FROM_PARQUET,
+    CandidateCheck,
+    Column,
+    Comparison,
+    Shown,
+    UnreadableError,
+)
 from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import containers, images
@@ -27,6 +36,7 @@ class ImageMedium:
 
     kind: Kind = "image"
     suffix: str = ".png"
+    same_within: int = 2
     loaders: Mapping[str | None, str] = {
         None: 'torchvision.datasets.ImageFolder(DIR)\ndatasets.load_dataset("imagefolder", data_dir=DIR)',
         "parquet": FROM_PARQUET,
@@ -50,6 +60,14 @@ class ImageMedium:
             f"where {asked.width} x {asked.height} were asked for"
         )
 
+    def check(self, data: bytes) -> CandidateCheck:
+        """See ``Medium.check``: an image of one colour cannot be used."""
+        image = picture(data)
+        if image is None:
+            return CandidateCheck("no images", np.empty(0, dtype=np.uint8))
+        size = f"{image.width} x {image.height}"
+        return CandidateCheck("all of one colour" if is_flat(image) else "", signature(image), size)
+
     def shown(self, data: bytes, wanted: Appearance | None = None) -> Shown:
         """See ``Medium.shown``: a small picture."""
         return Shown(jpeg=thumbnail(data, wanted) or b"")
@@ -66,14 +84,21 @@ class ImageMedium:
 
     def decoded(self, data: bytes, wanted: Appearance | None = None) -> DecodedImage | None:
         """See ``Medium.decoded``."""
-        return developed(data, wanted)
+        image = picture(data)
+        if image is None or is_flat(image):
+            return None
+        return image if wanted is None else wanted.given_to(image)
 
     def released(self, data: bytes, wanted: Appearance | None = None) -> bytes:
         """See ``Medium.released``."""
-        try:
-            return clean_image(data, wanted)
-        except images.ImageError:
-            raise UnreadableError from None
+        image = self.decoded(data, wanted)
+        if image is None:
+            raise UnreadableError
+        return images.encode(image, "png")
+
+    def reopened(self, released: bytes) -> DecodedImage | None:
+        """See ``Medium.reopened``; one that its appearance made flat is what it is."""
+        return picture(released)
 
     def values(self, released: bytes) -> int:
         """Pixels times channels."""

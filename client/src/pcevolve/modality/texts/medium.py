@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pcevolve.modality.medium import FROM_PARQUET, Column, Comparison, Look, Shown, UnreadableError
+import numpy as np
+
+from pcevolve.modality.medium import (
+    FROM_PARQUET,
+    CandidateCheck,
+    Column,
+    Comparison,
+    Look,
+    Shown,
+    UnreadableError,
+)
 from pcevolve.modality.texts.column import COLUMN
-from pcevolve.modality.texts.reading import Text, read
+from pcevolve.modality.texts.reading import Text, is_refusal, read
 from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 
@@ -23,6 +34,7 @@ class TextMedium:
 
     kind: Kind = "text"
     suffix: str = ".txt"
+    same_within: int = 0
     loaders: Mapping[str | None, str] = {
         None: 'sklearn.datasets.load_files(DIR, encoding="utf-8")',
         "parquet": FROM_PARQUET,
@@ -37,6 +49,14 @@ class TextMedium:
         if len(data) <= max(tokens * TOKEN_BYTES, MIN_BYTES):
             return ""
         return f"a text of {len(data)} bytes where {tokens} tokens were asked for"
+
+    def check(self, data: bytes) -> CandidateCheck:
+        """See ``Medium.check``: two texts are the same that differ in capitals at most."""
+        text = read(data)
+        if text is None:
+            return CandidateCheck("empty or no text", np.empty(0, dtype=np.uint8))
+        named = hashlib.sha256(text.casefold().encode()).digest()
+        return CandidateCheck("refusals" if is_refusal(text) else "", np.frombuffer(named, dtype=np.uint8))
 
     def shown(self, data: bytes, wanted: Look | None = None) -> Shown:
         """See ``Medium.shown``: the text."""
@@ -53,14 +73,19 @@ class TextMedium:
 
     def decoded(self, data: bytes, wanted: Look | None = None) -> Text | None:
         """See ``Medium.decoded``; a text has no appearance."""
-        return read(data)
+        text = read(data)
+        return None if text is None or is_refusal(text) else text
 
     def released(self, data: bytes, wanted: Look | None = None) -> bytes:
         """See ``Medium.released``."""
-        text = read(data)
+        text = self.decoded(data)
         if text is None:
             raise UnreadableError
         return f"{text}\n".encode()
+
+    def reopened(self, released: bytes) -> Text | None:
+        """See ``Medium.reopened``."""
+        return read(released)
 
     def values(self, released: bytes) -> int:
         """None: nothing is computed."""

@@ -17,6 +17,23 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _JOINERS: Final = frozenset("\u200c\u200d")
 """Which some scripts need to spell their words."""
 
+_APOLOGY: Final = (
+    r"(?:i['’ ]?a?m (?:very |so |really )?sorry|sorry|(?:i|we) apologi[sz]e|my apologies|unfortunately)\b"
+)
+_UNABLE: Final = (
+    r"(?:i|we)(?:['’]m|['’]re| am| are)? ?(?:can(?:no| no|['’]?)t|could(?:n['’]?| no)t|wo(?:n['’]?)t|will not"
+    r"|unable to|not (?:able|allowed|permitted) to|must decline to)"
+)
+_TASK: Final = (
+    r"(?:help (?:with|you)|assist|comply|fulfil|provide|create|generate|write|produce|engage|discuss|answer"
+    r"|continue|do (?:that|this))"
+)
+_REFUSAL: Final = re.compile(
+    rf"\W*(?:{_APOLOGY}.{{0,80}}?\b{_UNABLE} {_TASK}|{_UNABLE} {_TASK}|as an? (?:ai|(?:large )?language model)\b)",
+    re.IGNORECASE,
+)
+"""How a language model begins that does not write what it was asked for, in English."""
+
 
 def plain(text: str) -> Text:
     """A text as it is embedded, fingerprinted and released: NFC, one line, nothing that does not show."""
@@ -36,3 +53,8 @@ def read(data: bytes) -> Text | None:
         return plain(data.decode("utf-8")) or None
     except UnicodeDecodeError:
         return None
+
+
+def is_refusal(text: Text) -> bool:
+    """Whether a language model says in a text that it does not write what it was asked for."""
+    return _REFUSAL.match(text) is not None

@@ -1,0 +1,171 @@
+"""Whether what a provider sent leaves something to choose: a public rule of the plan, looked at before every payment.
+
+Candidates are public, so whoever has the record can look again. Nothing private is seen here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pcevolve.errors import UnusableError
+from pcevolve.evolve import Pool
+from pcevolve.modality.media import medium
+from pcevolve.modality.medium import CandidateCheck
+from pcevolve.public.modalities import Kind, spoken
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate
+
+FEWEST = 2
+"""Candidates of a class between which there is something to choose."""
+MOST_COMPARED = 100
+"""Candidates of a class that have to differ, however many are needed: comparing all would be quadratic."""
+_NAMED = 3  # classes named in one message
+
+
+@dataclass(frozen=True)
+class ClassUsability:
+    """What one class's newest candidates are good for.
+
+    Attributes:
+        label: The class.
+        sent: How many candidates came.
+        different: How many of them can be used and differ; counted up to ``needed``, and ``MOST_COMPARED``.
+        needed: How many there must be that can be used.
+        faults: Why others cannot be used, and how many.
+        sizes: Sizes that were not asked for, and how many candidates have each.
+    """
+
+    label: str
+    sent: int
+    different: int
+    needed: int
+    faults: Mapping[str, int]
+    sizes: Mapping[str, int]
+
+    @property
+    def usable(self) -> int:
+        """How many candidates can be used."""
+        return self.sent - sum(self.faults.values())
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is something to choose."""
+        return self.usable >= self.needed and self.different >= min(self.needed, MOST_COMPARED)
+
+    def described(self, kind: Kind) -> str:
+        """What came, in words: how many of how many can be used, and why others cannot."""
+        reasons = [f"{count} are {fault}" for fault, count in self.faults.items()]
+        if self.usable >= self.needed and not self.enough:
+            alike = "the same" if self.different == 1 else f"only {self.different} different ones"
+            reasons.append(f"the {self.usable} others are {alike}" if reasons else f"they are {alike}")
+        why = f" ({', '.join(reasons)})" if reasons else ""
+        return spoken(f"of class {self.label!r} {self.usable} of {self.sent} images can be used{why}", kind)
+
+
+@dataclass(frozen=True)
+class Usability:
+    """Applies a plan's rule to what the provider sent.
+
+    Attributes:
+        plan: Names the share that is needed and what was asked for.
+        received: Bytes of a candidate by digest.
+    """
+
+    plan: PublicPlan
+    received: Callable[[str], bytes]
+    _checks: dict[str, CandidateCheck] = field(default_factory=dict)
+
+    def needed(self, sent: int) -> int:
+        """How many of a class's candidates must be usable and differ, of so many that were sent."""
+        return min(sent, max(FEWEST, math.ceil(self.plan.min_usable * sent)))
+
+    def of(self, pool: Pool) -> tuple[ClassUsability, ...]:
+        """What the newest candidates of each class are good for; those of earlier rounds were looked at then."""
+        rounds = [each.iteration for of_class in pool.candidates.values() for each in of_class]
+        newest = max(rounds, default=0)
+        return tuple(
+            self._of_class(label, [each for each in of_class if each.iteration == newest], pool)
+            for label, of_class in pool.candidates.items()
+        )
+
+    def require(self, pool: Pool, spent: str) -> None:
+        """Refuse to go on where a class has too little to choose from.
+
+        Args:
+            pool: What a release would choose from, or what would be the dataset.
+            spent: What has been spent so far, in words, for the message.
+
+        Raises:
+            UnusableError: What came, why it cannot be used, and what to do.
+        """
+        lacking = [each for each in self.of(pool) if not each.enough]
+        if lacking:
+            raise UnusableError(f"{self.fault(lacking)}; {spent}. {self._advice}")
+
+    def fault(self, lacking: Sequence[ClassUsability]) -> str:
+        """What is wrong with classes that have too little to choose from, in one sentence without its full stop."""
+        kind = self.plan.modality.kind
+        told = "; ".join(f"{each.described(kind)}, {each.needed} are needed" for each in lacking[:_NAMED])
+        more = f"; and of {len(lacking) - _NAMED} more classes" if len(lacking) > _NAMED else ""
+        return f"the API sent too little that can be used and differs: {told}{more}"
+
+    def notes(self, pool: Pool) -> Iterator[str]:
+        """What the owner should know of candidates that are left out, or have another size than was asked for."""
+        kind = self.plan.modality.kind
+        for each in self.of(pool):
+            if each.faults:
+                yield f"{each.described(kind)}; the others are left out"
+            for size, count in each.sizes.items():
+                asked = f"{self.plan.images.width} x {self.plan.images.height}"
+                yield f"of class {each.label!r} {count} of {each.sent} images are {size}, and {asked} was asked for"
+
+    @property
+    def _advice(self) -> str:
+        return (
+            "Look at what came with pcevolve preview; other words, another model, or another provider may do better, "
+            "and --min-usable lowers what is needed"
+        )
+
+    def _of_class(self, label: str, candidates: Sequence[Candidate], pool: Pool) -> ClassUsability:
+        checks = [self._check(each, pool) for each in candidates]
+        sizes = Counter(each.size for each in checks if each.size)
+        if self.plan.modality.kind == "image":
+            sizes.pop(f"{self.plan.images.width} x {self.plan.images.height}", None)
+        needed = self.needed(len(checks))
+        return ClassUsability(
+            label,
+            len(checks),
+            self._different([each for each in checks if not each.fault], min(needed, MOST_COMPARED)),
+            needed,
+            Counter(each.fault for each in checks if each.fault),
+            sizes,
+        )
+
+    def _check(self, candidate: Candidate, pool: Pool) -> CandidateCheck:
+        """A candidate by itself, and with lookahead by its first variation that can be used, if it has one."""
+        own = self._checked(candidate.digest)
+        views = [self._checked(each.digest) for each in pool.views.get(candidate.id, ())]
+        if own.fault or not views:
+            return own
+        return next((each for each in views if not each.fault), views[0])
+
+    def _checked(self, digest: str) -> CandidateCheck:
+        if digest not in self._checks:
+            self._checks[digest] = medium(self.plan.modality.kind).check(self.received(digest))
+        return self._checks[digest]
+
+    def _different(self, usable: Sequence[CandidateCheck], most: int) -> int:
+        """How many differ from all that come before them, counted up to ``most``."""
+        within = medium(self.plan.modality.kind).same_within
+        kept = np.empty((most, len(usable[0].signature) if usable else 0), dtype=np.int16)
+        count = 0
+        for each in usable:
+            if count < most and not (np.abs(kept[:count] - each.signature).max(axis=1) <= within).any():
+                kept[count] = each.signature
+                count += 1
+        return count

@@ -1,0 +1,269 @@
+"""Nothing is paid for where the provider sent too little to choose from; the rule is public and the plan's."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve.audit import audit
+from pcevolve.egress.paced import PacedJudge
+from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.errors import UnusableError
+from pcevolve.evolve import Pool, evolve
+from pcevolve.modality.media import medium
+from pcevolve.public.release import Candidate
+from pcevolve.publish import Release, publish, write_summary
+from pcevolve.selectors.usability import ClassUsability, Usability
+from pcevolve.transcript import RunReader
+from pcevolve_shared import images
+from support.provider import FakeProvider, ok, png
+from support.runs import Silent, SmallRun, small_plan
+
+Make = Callable[[int], bytes]
+
+
+def saved(pixels: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(pixels.astype(np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def flat(level: int, spread: int = 0) -> bytes:
+    pixels = np.full((16, 16, 3), level)
+    pixels[0, 0] += spread
+    return saved(pixels)
+
+
+def pool_of(
+    *made: bytes, iteration: int = 0, views: dict[int, list[bytes]] | None = None
+) -> tuple[Pool, dict]:
+    """One class with such candidates, each in its own place."""
+    stored = {f"{place:064d}": data for place, data in enumerate(made)}
+    candidates = tuple(
+        Candidate(f"i{place}", "cut", iteration, None, digest, "image/png")
+        for place, digest in enumerate(stored)
+    )
+    seen = {}
+    for place, several in (views or {}).items():
+        named = {f"{place}{number:063d}": data for number, data in enumerate(several, 1)}
+        stored |= named
+        seen[f"i{place}"] = tuple(Candidate(f"v{each}", "cut", 0, None, each, "image/png") for each in named)
+    return Pool({"cut": candidates}, seen), stored
+
+
+def looked_at(*made: bytes, share: float = 0.25, **more: object) -> ClassUsability:
+    pool, stored = pool_of(*made, **more)
+    (found,) = Usability(small_plan(labels=("cut",), min_usable=share), stored.__getitem__).of(pool)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sent", "share", "needed"),
+    [
+        (1, 0.25, 1),
+        (2, 0.25, 2),
+        (7, 0.25, 2),
+        (8, 0.25, 2),
+        (9, 0.25, 3),
+        (400, 0.25, 100),
+        (10, 1.0, 10),
+        (10, 0.01, 2),
+    ],
+)
+def test_a_share_of_a_class_is_needed_and_two_at_least(sent: int, share: float, needed: int):
+    assert looked_at(*map(png, range(sent)), share=share).needed == needed
+
+
+@pytest.mark.parametrize(
+    ("made", "fault"),
+    [
+        (b"no image", "no images"),
+        (png(1)[:100], "no images"),
+        (flat(0), "all of one colour"),
+        (flat(255), "all of one colour"),
+        (flat(100, spread=8), "all of one colour"),
+        (flat(100, spread=9), ""),
+        (png(1), ""),
+    ],
+)
+def test_what_is_no_image_or_of_one_colour_cannot_be_used(made: bytes, fault: str):
+    assert medium("image").check(made).fault == fault
+
+
+def test_images_that_differ_by_two_levels_are_the_same_and_by_three_are_not():
+    ramp = np.tile(np.arange(0, 160, 10), (16, 1))[..., None].repeat(3, axis=2)
+    off = ramp.copy()
+    off[3, 5] += 2
+    assert looked_at(saved(ramp), saved(off)).different == 1
+    off[3, 5] += 1
+    assert looked_at(saved(ramp), saved(off)).different == 2
+
+
+def test_other_bytes_of_the_same_pixels_are_the_same_image():
+    buffer = io.BytesIO()
+    Image.open(io.BytesIO(png(1))).save(buffer, "PNG", compress_level=0)
+    assert buffer.getvalue() != png(1)
+    assert not looked_at(png(1), buffer.getvalue()).enough
+
+
+def test_with_lookahead_variations_that_cannot_be_used_are_the_candidate_s():
+    found = looked_at(*map(png, range(3)), views={place: [flat(0), flat(0)] for place in range(3)})
+    assert (found.enough, dict(found.faults)) == (False, {"all of one colour": 3})
+    assert looked_at(
+        *map(png, range(3)), views={place: [flat(0), png(place + 9)] for place in range(3)}
+    ).enough
+
+
+def test_a_round_that_brought_nothing_is_not_made_good_by_what_came_before():
+    early, stored = pool_of(*map(png, range(4)))
+    late, more = pool_of(*[flat(0)] * 4, iteration=1)
+    renamed = {f"{'f' * 32}{digest[32:]}": data for digest, data in more.items()}
+    newest = tuple(Candidate(f"w{place}", "cut", 1, None, digest, "") for place, digest in enumerate(renamed))
+    both = Pool({"cut": early.candidates["cut"] + newest})
+    usability = Usability(small_plan(labels=("cut",), pool="all"), (stored | renamed).__getitem__)
+    assert [(each.sent, each.enough) for each in usability.of(both)] == [(4, False)]
+    assert late.candidates
+
+
+def test_another_size_than_was_asked_for_is_named():
+    large = Image.open(io.BytesIO(png(1))).resize((32, 24))
+    buffer = io.BytesIO()
+    large.save(buffer, "PNG")
+    pool, stored = pool_of(png(1), png(2), buffer.getvalue())
+    notes = list(Usability(small_plan(labels=("cut",)), stored.__getitem__).notes(pool))
+    assert notes == ["of class 'cut' 1 of 3 images are 32 x 24, and 16 x 16 was asked for"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't assist with that request.",
+        "I’m sorry, I can’t help with that.",
+        "I am sorry, but as a language model I cannot provide medical records.",
+        "Sorry, I'm unable to write this.",
+        "I cannot fulfill this request.",
+        "I can't create content of this kind.",
+        "Unfortunately, I am not able to generate such a text.",
+        "As an AI language model, I do not have personal experiences.",
+        "We apologize, but we are unable to comply.",
+        "I must decline to write about this.",
+        '"I won\'t do that."',
+    ],
+)
+def test_a_refusal_cannot_be_used(text: str):
+    assert medium("text").check(text.encode()).fault == "refusals"
+    assert medium("text").decoded(text.encode()) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't help but love this restaurant.",
+        "I cannot recommend this place enough!",
+        "I'm sorry I ever bought this vacuum cleaner; it broke in a week.",
+        "Sorry for the late review. The food was cold.",
+        "Unfortunately the patient could not be reached.",
+        "We could not find any difference between the groups.",
+        "A fever that will not go away.",
+        "I won't go back: they could not provide a receipt.",
+        "As an aid to digestion, ginger is unsurpassed.",
+    ],
+)
+def test_a_text_that_only_sounds_like_a_refusal_can_be_used(text: str):
+    assert medium("text").check(text.encode()).fault == ""
+
+
+def meddling(make: Make, since: int = 0) -> FakeProvider:
+    """A provider whose images are these, from some request for images on."""
+    asked = []
+
+    def answer(request: Outgoing) -> Incoming | None:
+        if request.method == "GET":
+            return None
+        asked.append(request)
+        if len(asked) <= since:
+            return None
+        fields = json.loads(request.body)
+        made = [
+            {"image": images.to_base64(make(fields["seed"] + place)), "seed": 0}
+            for place in range(fields.get("n", 1))
+        ]
+        return ok({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
+
+    return FakeProvider(answer)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda seed: flat(0), lambda seed: png(4), lambda seed: b"no"], ids=["black", "same", "broken"]
+)
+def test_nothing_is_released_where_nothing_that_came_can_be_chosen(tmp_path: Path, make: Make):
+    run = SmallRun.open(tmp_path, provider=meddling(make))
+    with pytest.raises(
+        UnusableError, match=r"too little that can be used and differs: of class 'cut' .* 2 are needed"
+    ):
+        run.evolve()
+    assert run.account.receipts() == ()
+
+
+def test_nothing_more_is_released_where_a_later_round_brings_nothing(tmp_path: Path):
+    run = SmallRun.open(tmp_path, provider=meddling(lambda seed: flat(0), since=4))
+    with pytest.raises(UnusableError, match=r"0 of 3 images can be used \(3 are all of one colour\)"):
+        run.evolve()
+    assert len(run.account.receipts()) == 1
+
+
+def finished_regardless(root: Path, provider: FakeProvider, **changes: object) -> Path:
+    """A run whose client does not look at what came."""
+    run = SmallRun.open(root, small_plan(**changes), provider)
+    evolved = evolve(run.plan, run.gate, PacedJudge(run.judge, run.gate, lambda pool: None), Silent())
+    run.gate.finish(None)
+    record = RunReader.strict(root)
+    publish(root / "release", Release.of(record, evolved.dataset), record.bodies.file)
+    write_summary(record)
+    return root
+
+
+def unusable(root: Path) -> list[str]:
+    claim = "no release chose where too few candidates could be used, as the plan counts them"
+    return [fault for each in audit(root) for fault in each.faults if each.claim == claim]
+
+
+def test_an_auditor_finds_a_release_that_chose_among_nothing(tmp_path: Path):
+    root = finished_regardless(tmp_path / "black", meddling(lambda seed: flat(0)))
+    faults = unusable(root)
+    assert [fault.partition(":")[0] for fault in faults] == [
+        "receipt for iteration 1",
+        "receipt for iteration 2",
+        "the dataset",
+    ]
+    assert "0 of 3 images can be used (3 are all of one colour), 2 are needed" in faults[0]
+    assert unusable(finished_regardless(tmp_path / "honest", FakeProvider())) == []
+
+
+def test_an_auditor_counts_by_the_share_that_the_plan_names(tmp_path: Path):
+    def half(seed: int) -> bytes:
+        return flat(0) if seed % 2 else png(seed)
+
+    assert (
+        unusable(finished_regardless(tmp_path / "low", meddling(half), candidates=8, min_usable=0.25)) == []
+    )
+    assert (
+        unusable(finished_regardless(tmp_path / "high", meddling(half), candidates=8, min_usable=0.9)) != []
+    )
+
+
+def test_what_cannot_be_used_is_not_released(tmp_path: Path):
+    def some(seed: int) -> bytes:
+        return flat(0) if seed % 4 == 0 else png(seed)
+
+    root = finished_regardless(tmp_path, meddling(some), candidates=8, batch=8)
+    manifest = RunReader.strict(root).manifest()
+    assert manifest.unreadable
+    assert len(manifest.files) + len(manifest.unreadable) == 16
+    assert [fault for each in audit(root) for fault in each.faults if "report" not in fault] == []
