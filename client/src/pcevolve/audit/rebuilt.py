@@ -41,7 +41,7 @@ class RebuiltRelease:
         rounded: How many of them are one level off.
         off: In which images.
         files: What the manifest has to say about each image.
-        unreadable: Candidates of the dataset that are no images.
+        unreadable: Candidates of the dataset that cannot be used.
     """
 
     run: RunReader

@@ -66,7 +66,7 @@ class Release:
 
         Args:
             files: Its images.
-            unreadable: Candidates of the dataset that are no images.
+            unreadable: Candidates of the dataset that cannot be used.
         """
         return Manifest(
             marks=tuple(marks(self.plan)),

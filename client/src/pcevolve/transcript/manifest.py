@@ -80,7 +80,7 @@ class Manifest(_Part):
         receipts: How many releases were paid for.
         transcript: Where it ends.
         files: The images of the dataset.
-        unreadable: Candidates that would be in it, had the provider sent an image.
+        unreadable: Candidates that would be in it, could what the provider sent be used.
     """
 
     format: Literal["pcevolve-manifest/3"] = FORMAT
