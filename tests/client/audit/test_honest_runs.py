@@ -13,6 +13,7 @@ from pcevolve.audit import audit
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import BUNDLED, SPECTRAL, frame_digest, load_encoder
+from pcevolve.errors import UnusableError
 from pcevolve.methods import method
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge
@@ -139,16 +140,11 @@ def always(data: bytes) -> FakeProvider:
     return FakeProvider(answer)
 
 
-@pytest.mark.parametrize(
-    ("data", "apart"),
-    [pytest.param(png(1), 0.0, id="one picture"), pytest.param(b"no image " * 9, None, id="no picture")],
-)
-def test_a_paid_run_ends_whatever_the_provider_sends(tmp_path: Path, data: bytes, apart: float | None):
+@pytest.mark.parametrize("data", [png(1), b"no image " * 9], ids=["one picture", "no picture"])
+def test_a_run_pays_for_no_choice_where_all_that_came_is_the_same_or_no_picture(tmp_path: Path, data: bytes):
     plan = small_plan(
         method="dp-means", delta=method("dp-means").delta, candidates=4, shots=SHOTS, **SELECTED
     )
-    root = judged_run(tmp_path, plan, always(data))
-    assert [fault for finding in audit(root, lambda name: encoder()) for fault in finding.faults] == []
-    found = RunReader.strict(root).assessment
-    assert (None if found is None else found.classes_apart) == apart
-    assert (found is None) == (apart is None)
+    with pytest.raises(UnusableError, match="too little that can be used"):
+        judged_run(tmp_path, plan, always(data))
+    assert RunReader.strict(tmp_path).receipts == ()

@@ -194,7 +194,7 @@ def test_what_is_not_an_image_becomes_a_placeholder(finished: Make, junk: bytes)
 
     shown = page(finished(FakeProvider(spoil)))
     assert len(shown.of_class("broken")) == 6  # one in each first batch
-    assert "2 of the provider's last answers were not images" in shown.text
+    assert "2 of the provider's last answers could not be used" in shown.text
 
 
 def test_an_answer_that_was_unusable_and_asked_for_again_is_shown_once(finished: Make):
