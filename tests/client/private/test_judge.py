@@ -48,7 +48,9 @@ class MeanColour:
 
 
 def plain(colour: tuple[int, int, int]) -> Image.Image:
-    return Image.new("RGB", (8, 8), colour)
+    image = Image.new("RGB", (8, 8), colour)
+    image.putpixel((0, 0), (0, 0, 0))  # of one colour it could not be used
+    return image
 
 
 RED, GREEN, BLUE = (250, 0, 0), (0, 250, 0), (0, 0, 250)

@@ -39,7 +39,7 @@ def test_the_top_says_that_it_holds_and_counts(finished: Make):
     text = Page(html(root)).text
     answered = sum(event["wire_bytes"] for event in events(root) if event["kind"] == "answered")
     sent = sum(event["wire_bytes"] for event in events(root) if event["kind"] == "sent")
-    assert "HOLDS All 9 checks hold: nothing is on record that left without a reason." in text
+    assert "HOLDS All 10 checks hold: nothing is on record that left without a reason." in text
     assert "BROKEN" not in text
     assert f"total 13 13 0 {sent:,} {answered:,} 8 4" in text
     assert "Hosts contacted 1 127.0.0.1:9 " in text
@@ -187,14 +187,14 @@ def test_a_page_that_is_there_is_replaced_and_returned(finished: Make):
     assert "Everything that left" in out.read_text()
 
 
-def test_the_same_image_under_every_name_is_embedded_once_and_told_apart(finished: Make):
+def test_the_same_two_images_under_every_name_are_embedded_once_and_told_apart(finished: Make):
     def same(request: Outgoing) -> Incoming | None:
         asked = json.loads(request.body or b"{}").get("n", 0)
-        made = [{"image": images.to_base64(png(1)), "seed": 1}] * asked
+        made = [{"image": images.to_base64(png(place % 2)), "seed": 1} for place in range(asked)]
         return ok({"images": made, "cost": 0.0} if asked > 1 else {**made[0], "cost": 0.0}) if asked else None
 
     content = html(finished(FakeProvider(same)))
-    assert len(re.findall(r"url\(", content)) == 1
+    assert len(re.findall(r"url\(", content)) == 2
     assert "No reason on record" not in content
     assert "i001-c001-000002" in content
 
