@@ -9,6 +9,7 @@ import base64
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -17,6 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pcevolve.errors import TranscriptError
 from pcevolve.public.settings import Digest
 from pcevolve.transcript.records import Header
+from pcevolve_shared.reading import open_file
+
+MOST_BYTES = 2**40
+MOST_LINE = 2**29
+"""Bytes: of a capture, and of a line of it, which holds a whole body. A longer line is read as several, and damaged."""
 
 
 class Request(NamedTuple):
@@ -156,8 +162,8 @@ def read_flows(path: Path) -> tuple[list[Flow], bool]:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
-        with path.open("rb") as file:
-            yield from enumerate(file, start=1)
+        with open_file(path, MOST_BYTES) as file:
+            yield from enumerate(iter(partial(file.readline, MOST_LINE), b""), start=1)
     except OSError as error:
         raise TranscriptError(f"capture {path} cannot be read: {error.strerror}") from error
 

@@ -61,7 +61,10 @@ def wire_page_finding(run: RunReader, findings: Sequence[Finding]) -> list[Findi
 
 
 def _same(path: Path, expected: Callable[[], bytes]) -> Iterator[str]:
-    if kind_of(path) == stat.S_IFREG and path.read_bytes() != expected():
+    if kind_of(path) != stat.S_IFREG:
+        return
+    page = expected()
+    if path.stat().st_size != len(page) or path.read_bytes() != page:
         yield (
             f"{path.name} is not what this version makes of the record: do not believe it, or have it made anew "
             "(pcevolve report, or audit --html for the wire page)"

@@ -8,7 +8,6 @@ are let pass in a whole dataset, and the audit says what they could carry.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,9 +21,11 @@ from pcevolve.modality.medium import Medium, UnreadableError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import Release, card, classifier, released_image, released_paths
 from pcevolve.transcript import RunReader
+from pcevolve.transcript.bodies import MOST_BYTES
 from pcevolve.transcript.files import file_faults
 from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE
 from pcevolve.transcript.manifest import Manifest, ReleasedImage
+from pcevolve_shared.reading import parse_json, read_file
 
 MOST_ROUNDED = 1
 """Values, of all pixels and channels of a dataset, that may be one level off."""
@@ -109,7 +110,7 @@ class RebuiltRelease:
             OSError: It cannot be read: what nobody can check does not pass.
         """
         try:
-            return (self.run.layout.release / path).read_bytes()
+            return read_file(self.run.layout.release / path, MOST_BYTES)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
 
@@ -132,8 +133,8 @@ class RebuiltRelease:
 def _differing(found: bytes, expected: bytes) -> str:
     """Which fields of a manifest differ, if that is what differs."""
     try:
-        ours, theirs = _flat(json.loads(expected)), _flat(json.loads(found))
-    except (ValueError, RecursionError, AttributeError):
+        ours, theirs = _flat(parse_json(expected)), _flat(parse_json(found))
+    except (ValueError, AttributeError):
         return ""
     names = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
     return f": {', '.join(ascii(name)[1:-1] for name in names[:5])}" if names else ""

@@ -21,7 +21,10 @@ from pcevolve.durable import write_durably
 from pcevolve.errors import TranscriptError
 from pcevolve.public.settings import Digest
 from pcevolve_shared import images, limits
+from pcevolve_shared.reading import read_file
 
+MOST_BYTES = 2 * limits.MAX_RESPONSE_BYTES
+"""Of a body, and of a file of one."""
 PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
 _DIGEST = re.compile("[0-9a-f]{64}")
 _GAP = re.compile(rb"\{\{(raw-)?sha256:([0-9a-f]{64})\}\}")
@@ -71,11 +74,21 @@ class Bodies:
         """Put a body together again.
 
         Raises:
-            TranscriptError: A stored file is missing or changed.
+            TranscriptError: A stored file is missing or changed, or it all is larger than it says or than any body is.
         """
-        body = self.file(ref.sha256) if ref.text is None else _joined(ref.text, self.file)
+        left = min(ref.size, MOST_BYTES)
+
+        def file(digest: str) -> bytes:
+            nonlocal left
+            data = self.file(digest)
+            left -= len(data)
+            if left < 0:  # one file may be named a million times
+                raise _changed(ref)
+            return data
+
+        body = file(ref.sha256) if ref.text is None else _joined(ref.text, file)
         if len(body) != ref.size or hashlib.sha256(body).hexdigest() != ref.sha256:
-            raise TranscriptError(f"a recorded body is not what crossed the wire (sha256 {ref.sha256[:12]}…)")
+            raise _changed(ref)
         return body
 
     def file(self, digest: str) -> bytes:
@@ -87,7 +100,7 @@ class Bodies:
         if not _DIGEST.fullmatch(digest):
             raise TranscriptError(f"no transcript file has the name {digest[:80]!a}")
         try:
-            data = (self.folder / digest).read_bytes()
+            data = read_file(self.folder / digest, MOST_BYTES)
         except OSError as error:
             raise TranscriptError(
                 f"transcript file {digest[:12]}… cannot be read: {error.strerror}"
@@ -127,6 +140,10 @@ class Cut:
         digest = hashlib.sha256(data).hexdigest()
         self.files[digest] = data
         return digest.encode()
+
+
+def _changed(ref: BodyRef) -> TranscriptError:
+    return TranscriptError(f"a recorded body is not what crossed the wire (sha256 {ref.sha256[:12]}…)")
 
 
 def cut(body: bytes) -> Cut:

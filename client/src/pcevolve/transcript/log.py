@@ -5,7 +5,6 @@ Each line carries the digest of the line before it and is on disk before what it
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import defaultdict
@@ -14,8 +13,6 @@ from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
-
-from pydantic import ValidationError
 
 from pcevolve.durable import sync_folder
 from pcevolve.errors import TranscriptError
@@ -40,8 +37,11 @@ from pcevolve.transcript.records import (
     from_event,
     to_event,
 )
+from pcevolve_shared.reading import parse_json, read_file
 
 PLAN_FORMAT = PublicPlan.model_fields["format"].default
+MOST_BYTES = 2**32
+"""Of a log; one with a million images has some hundred million."""
 MOST_FORMAT_BYTES = 100_000
 """How far a line that is no record of this version is searched for the name of its format."""
 _FORMATS = re.compile(rb'"format":"(pcevolve-[a-z]+/[0-9]{1,4})"')
@@ -64,9 +64,9 @@ def read(folder: Path) -> Iterator[Entry]:
     previous = GENESIS
     for number, raw in enumerate(_lines(folder)):
         try:
-            line = Line.model_validate(json.loads(raw, parse_constant=_no_number))
+            line = Line.model_validate(parse_json(raw, parse_constant=_no_number))
             record = from_event(line.event)
-        except (ValueError, ValidationError, RecursionError) as error:
+        except ValueError as error:
             raise _unreadable(number, raw) from error
         # As bytes: 2.0 equals 2, and both would be read as the same record.
         if line.model_copy(update={"event": to_event(record)}).encode() != raw:
@@ -128,7 +128,7 @@ def _lines(folder: Path) -> list[bytes]:
         TranscriptError: There is no log, or it cannot be read.
     """
     try:
-        return (folder / LOG).read_bytes().splitlines(keepends=True)
+        return read_file(folder / LOG, MOST_BYTES).splitlines(keepends=True)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise TranscriptError(not_a_run(folder.parent, "it has no transcript")) from error
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,13 +14,15 @@ from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
-from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.bodies import MOST_BYTES, Bodies
 from pcevolve.transcript.files import irregular_files
 from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, not_a_run
+from pcevolve.transcript.log import MOST_BYTES as MOST_LOG_BYTES
 from pcevolve.transcript.log import Entry, extended_plan_of, files_of, read
 from pcevolve.transcript.manifest import Manifest
 from pcevolve.transcript.records import Answered, Finished, Line, Opened, Received, Released, Sent, from_event
 from pcevolve.transcript.traffic import Traffic
+from pcevolve_shared.reading import parse_json, read_file
 
 
 class ClosingLine(NamedTuple):
@@ -162,8 +163,8 @@ class RunReader:
     def released_head(self) -> str | None:
         """Digest of the line that the release's manifest names as the last; None where there is none to be read."""
         try:
-            found = json.loads(self.layout.manifest.read_bytes())["transcript"]["head"]
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            found = parse_json(read_file(self.layout.manifest, MOST_BYTES))["transcript"]["head"]
+        except (OSError, ValueError, LookupError, TypeError):
             return None
         return found if isinstance(found, str) else None
 
@@ -245,8 +246,8 @@ class RunReader:
         if not path.is_file():
             raise self._unfinished()
         try:
-            return Manifest.model_validate_json(path.read_bytes())
-        except ValidationError as error:
+            return Manifest.model_validate_json(read_file(path, MOST_BYTES))
+        except (OSError, ValidationError) as error:
             raise TranscriptError(f"{path.name} is damaged: run pcevolve audit to learn more") from error
 
     @property
@@ -267,11 +268,11 @@ class RunReader:
 def _unproven(log: Path, first: int) -> Iterator[Entry]:
     """Lines from the break on that still are records; nothing vouches for them."""
     try:
-        lines = log.read_bytes().splitlines()[first:]
+        lines = read_file(log, MOST_LOG_BYTES).splitlines()[first:]
     except OSError:
         return
     for number, raw in enumerate(lines, start=first):
         try:
-            yield Entry(number, from_event(Line.model_validate(json.loads(raw)).event), "")
-        except (ValueError, RecursionError):
+            yield Entry(number, from_event(Line.model_validate(parse_json(raw)).event), "")
+        except ValueError:
             continue
