@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pcevolve_server.errors import SettingsError
+from pcevolve_shared.reading import open_file
 
 API_KEY_VARIABLE = "PCEVOLVE_SERVER_API_KEY"
 MIN_KEY_CHARS = 16
@@ -73,9 +74,9 @@ def _key(words: list[str]) -> Key:
 
 def _secret_text(path: Path) -> str:
     try:
-        with path.open(encoding="ascii") as file:
+        with open_file(path, _LONGEST_KEY_FILE) as file:
             status = os.fstat(file.fileno())
-            text = file.read(_LONGEST_KEY_FILE)
+            text = file.read(_LONGEST_KEY_FILE).decode("ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read the API key file {path}: {type(error).__name__}") from error
     if stat.S_IMODE(status.st_mode) & 0o077:

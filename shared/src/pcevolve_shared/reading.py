@@ -8,8 +8,9 @@ import errno
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 
 def open_file(path: Path, most: int) -> BinaryIO:
@@ -46,6 +47,34 @@ def read_file(path: Path, most: int) -> bytes:
     if len(data) > most:
         raise _too_large(path, most)
     return data
+
+
+class BoundedLines:
+    """Lines of a text file, of which a record may take only so many characters, however many lines it has.
+
+    Attributes:
+        left: Characters that the record may still take; whoever reads records sets it anew before each.
+    """
+
+    def __init__(self, file: TextIO, most: int) -> None:
+        self._file, self.left = file, most
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        """Return the next line.
+
+        Raises:
+            ValueError: The record is too long.
+        """
+        line = self._file.readline(self.left + 1)
+        self.left -= len(line)
+        if self.left < 0:
+            raise ValueError("a record is too long")
+        if not line:
+            raise StopIteration
+        return line
 
 
 def parse_json(text: str | bytes, **hooks: Any) -> Any:  # noqa: ANN401 - any JSON, and the hooks of ``json.loads``

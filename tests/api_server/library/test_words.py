@@ -99,10 +99,20 @@ def test_captions_come_from_folders_names_tables_and_text_files(tmp_path):
     assert captions.licences == (("CC0-1.0", 1), ("MIT", 1))
 
 
-def test_a_damaged_table_is_said_in_the_log_and_the_rest_goes_on(tmp_path, caplog):
+@pytest.mark.parametrize(
+    ("lines", "table"),
+    [
+        (b"[1, 2]\n", b"file,label\n\xff\xfe,x\n"),
+        (b"[" * 200_000, b"file,label\n" + b'"a\nb",' * 2**20),
+        (b'{"a":' * 200_000, b"file,label\n" + b"a," * 2**21),
+        (b'{"a": "' + b"x" * 2**21, b'file,label\n"' + b"x\n" * 2**20),
+        (b'{"file": "x", "n": ' + b"9" * 5_000 + b"}", b"file,label\n\0"),
+    ],
+)
+def test_a_damaged_table_is_said_in_the_log_and_the_rest_goes_on(tmp_path, caplog, lines, table):
     root = library(tmp_path, images=1)
-    (root / "metadata.jsonl").write_bytes(b"[1, 2]\n")
-    (root / "manifest.csv").write_bytes(b"file,label\n\xff\xfe,x\n")
+    (root / "metadata.jsonl").write_bytes(lines)
+    (root / "manifest.csv").write_bytes(table)
     captions = Captions(listing(root))
     assert captions.words("painted tile/red/000.png") == {"painted", "tile", "red"}
     assert caplog.text.count("the rest of a table of captions was not read") == 2

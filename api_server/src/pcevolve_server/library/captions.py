@@ -6,8 +6,8 @@ name (``cat.jpg``, ``cat.txt``).
 """
 
 import csv
+import io
 import itertools
-import json
 import logging
 import re
 import unicodedata
@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from pcevolve_server.library.folder import Listing, shown
+from pcevolve_shared.reading import BoundedLines, open_file, parse_json
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,8 @@ _WORDED: Final = (
     "title",
 )  # fmt: skip
 _LICENCES: Final = ("licence", "license")
+_LARGEST_TABLE: Final = 2**32  # bytes
+_LONGEST_ROW: Final = 2**20  # characters
 _LONGEST_CAPTION: Final = 4096  # characters, or bytes of a text file
 _LONGEST_LICENCE: Final = 200  # characters
 _STOP: Final = frozenset({
@@ -109,9 +112,11 @@ def _rows(root: Path, table: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def _of_table(path: Path, folder: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.DictReader(file) if path.suffix == ".csv" else map(json.loads, filter(str.strip, file))
+    with open_file(path, _LARGEST_TABLE) as file:
+        lines = BoundedLines(io.TextIOWrapper(file, "utf-8-sig", newline=""), _LONGEST_ROW)
+        rows = csv.DictReader(lines) if path.suffix == ".csv" else map(parse_json, filter(str.strip, lines))
         for row in rows:
+            lines.left = _LONGEST_ROW
             if not isinstance(row, dict):
                 raise TypeError("a line that is no object")
             texts = {str(name): value for name, value in row.items() if isinstance(value, str)}

@@ -17,7 +17,7 @@ from pcevolve.modality.texts.reading import MOST_BYTES, Text, plain, read
 from pcevolve.private.listing import Folders
 from pcevolve.private.units import composed
 from pcevolve.public.labels import label_fault
-from pcevolve_shared.reading import open_file, parse_json, read_file
+from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
 MOST_TEXTS = 4_000_000
 """Half of as many as may be added up exactly, see ``selectors.scene.rounded_down``."""
@@ -118,7 +118,7 @@ def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mappi
 
 
 @contextmanager
-def _lines_of(path: Path) -> Iterator[_Lines]:
+def _lines_of(path: Path) -> Iterator[BoundedLines]:
     """The lines of a text file.
 
     Raises:
@@ -128,27 +128,7 @@ def _lines_of(path: Path) -> Iterator[_Lines]:
         if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
             raise DataError(f"{path} is in UTF-16: save it as UTF-8")
         file.seek(0)
-        yield _Lines(io.TextIOWrapper(file, "utf-8-sig", newline=""))
-
-
-class _Lines:
-    """Lines of a file, of which a row may take only so many characters, however many lines it has."""
-
-    def __init__(self, file: io.TextIOWrapper) -> None:
-        self._file = file
-        self.left = MOST_ROW
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = self._file.readline(self.left + 1)
-        self.left -= len(line)
-        if self.left < 0:
-            raise ValueError("a row is too long")
-        if not line:
-            raise StopIteration
-        return line
+        yield BoundedLines(io.TextIOWrapper(file, "utf-8-sig", newline=""), MOST_ROW)
 
 
 def _separated(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, Any]]:
@@ -159,7 +139,7 @@ def _separated(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None
             yield row
 
 
-def _next_wide(rows: csv.DictReader[str], lines: _Lines) -> dict[str | Any, str | Any] | None:
+def _next_wide(rows: csv.DictReader[str], lines: BoundedLines) -> dict[str | Any, str | Any] | None:
     """The next row, whose fields may be long; the csv module's limit is the whole process's, so it is put back."""
     before = csv.field_size_limit(4 * MOST_BYTES)
     lines.left = MOST_ROW
