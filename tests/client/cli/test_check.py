@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import itertools
 import json
+import os
 import re
 import socket
 from collections.abc import Callable
@@ -15,8 +18,11 @@ import pytest
 from PIL import Image
 
 from pcevolve.cli.main import main
+from pcevolve.errors import DataError
 from pcevolve.modality.images import files
 from pcevolve.private import inspection
+from pcevolve.private.listing import listed
+from pcevolve.run.settings import RunSettings
 
 
 def save(path: Path, seed: int, side: int = 48) -> Path:
@@ -265,3 +271,260 @@ def test_a_large_folder_is_read_image_by_image(folder, monkeypatch):
 def test_very_large_folders_are_not_compared_and_say_so(check, monkeypatch):
     monkeypatch.setattr(inspection, "MOST_COMPARED", 3)
     assert "not looked for in more than" in squeezed(check()[1])
+
+
+def tree(root: Path, *paths: str) -> Path:
+    """A folder of images, each unlike every other."""
+    for seed, path in enumerate(paths):
+        save(root / path, 1000 + seed)
+    return root
+
+
+def numbered(*folders: str, images: int = 4) -> list[str]:
+    return [f"{folder}/{number}.png" for folder in folders for number in range(images)]
+
+
+@pytest.mark.parametrize(
+    ("folders", "private", "test"),
+    [
+        (("train/a", "train/b", "test/a", "test/b"), "train", "test"),
+        (("Train/a", "Train/b", "VAL/a", "VAL/b"), "Train", "VAL"),
+        (("training/a", "training/b", "validation/a", "validation/b"), "training", "validation"),
+        (("train/a", "train/b", "valid/a", "valid/b", "test/a", "test/b"), "train", "test"),
+        (("outer/train/a", "outer/train/b", "outer/test/a", "outer/test/b"), "outer/train", "outer/test"),
+        (("train/a", "train/b"), "train", None),
+        (("data/a", "data/b"), "data", None),
+        (("x/data/a", "x/data/b"), "x/data", None),
+    ],
+)
+def test_class_folders_that_lie_deeper_are_named_with_the_options_that_lead_there(
+    check, tmp_path, folders, private, test
+):
+    root = tree(tmp_path / "d", *numbered(*folders))
+    (root / "README.md").write_text("about this dataset")
+    code, printed = check(root, "--shots", 4)
+    assert code == 3
+    given = f"give --private {root / private}" + (f" --test {root / test}" if test else "")
+    assert printed.count("to mend: ") == 1
+    assert f"{given}\n" in printed
+    assert "classes 2: a, b" in squeezed(printed)
+    assert "fits --shots 4 yes" in squeezed(printed)
+    assert check(root / private, "--shots", 4)[0] == 0
+
+
+def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(check, tmp_path):
+    names = numbered(*(f"{label}/{label}{patient}" for label in "ab" for patient in range(3)), images=2)
+    root, units = tree(tmp_path / "d", *names), tmp_path / "units.csv"
+    code, printed = check(root, "--shots", 3)
+    assert code == 3
+    assert "with the lines 'file,patient' and, for each image, such as 'a/a0/0.png,a0'" in printed
+    assert f"pcevolve check {root} --write-unit-map FILE" in printed
+    assert "units per class (one patient each) a 3, b 3" in squeezed(printed)
+    assert "fits --shots 3 yes" in squeezed(printed)
+    check(root, "--shots", 3, "--write-unit-map", units)
+    with units.open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[:2] == [["file", "patient"], ["a/a0/0.png", "a0"]]
+    assert len(rows) == 13
+    code, printed = check(root, "--shots", 3, "--unit-map", units)
+    assert code == 0
+    assert f"next: pcevolve run --private {root} --shots 3 --unit-map {units} --domain WORDS" in printed
+
+
+def test_a_run_reads_folders_of_patients_with_their_map_and_refuses_them_without(tmp_path):
+    names = numbered(*(f"{label}/p{patient}" for label in "ab" for patient in range(3)), images=2)
+    root = tree(tmp_path / "d", *names)
+    with pytest.raises(DataError, match="the class folders hold folders, such as a/p0"):
+        listed(root, None)
+    assert listed(root, None, nested=True).names == tuple(sorted(names))
+
+
+def test_patients_around_classes_are_to_be_turned_round(check, tmp_path):
+    root = tree(tmp_path / "d", *numbered(*(f"p{patient}/{label}" for patient in range(5) for label in "ab")))
+    code, printed = check(root)
+    assert code == 3
+    assert "a run needs them the other way round, as CLASS/PATIENT/image" in printed
+
+
+def test_images_without_class_folders_are_looked_at_and_may_be_one_class(check, tmp_path):
+    root = tree(tmp_path / "d", *[f"{number}.png" for number in range(4)])
+    (root / "torn.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    code, printed = check(root, "--shots", 4)
+    assert code == 3
+    assert "or take them as one class by --unlabelled" in printed
+    assert "torn.png is damaged" in printed
+    (root / "torn.png").unlink()
+    assert check(root, "--shots", 4, "--unlabelled")[0] == 0
+
+
+def stray_image(root: Path) -> None:
+    save(root / "lost.png", 7)
+
+
+def stray_photograph(root: Path) -> None:
+    save(root / "x.png", 7).rename(root / "photo")
+
+
+def empty_class(root: Path) -> None:
+    (root / "void").mkdir()
+
+
+def odd_label(root: Path) -> None:
+    save(root / "what?" / "0.png", 8)
+
+
+def twice_but_for_case(root: Path) -> None:
+    save(root / "CUT" / "0.png", 9)
+
+
+def loop(root: Path) -> None:
+    (root / "cut" / "round").symlink_to(root)
+
+
+def pipe(root: Path) -> None:
+    os.mkfifo(root / "cut" / "pipe.png")
+
+
+def dangling(root: Path) -> None:
+    (root / "cut" / "gone.png").symlink_to("nowhere")
+
+
+def zero_bytes(root: Path) -> None:
+    (root / "cut" / "zero.jpg").write_bytes(b"")
+
+
+def web_page(root: Path) -> None:
+    (root / "cut" / "page.jpg").write_text("<html>not found</html>")
+
+
+def volume(root: Path) -> None:
+    (root / "cut" / "scan.nii").write_bytes(b"\0")
+
+
+def one_pixel(root: Path) -> None:
+    Image.new("RGB", (1, 1)).save(root / "cut" / "one.png")
+
+
+def strip(root: Path) -> None:
+    Image.effect_noise((5000, 30), 90).save(root / "cut" / "strip.png")
+
+
+def film(root: Path) -> None:
+    Image.new("L", (9, 9)).save(
+        root / "cut" / "film.gif", save_all=True, append_images=[Image.new("L", (9, 9), 99)]
+    )
+
+
+FAULTS = {
+    stray_image: "lost.png lies outside the class folders",
+    stray_photograph: "photo lies outside the class folders",
+    empty_class: "class 'void' is empty",
+    odd_label: "class name 'what?' cannot be used as a label",
+    twice_but_for_case: "class names 'CUT' and 'cut' are the same name on some machines",
+    loop: "cut/round is a folder: move its images up",
+    pipe: "cut/pipe.png is not a regular file",
+    dangling: "cut/gone.png is not a regular file",
+    zero_bytes: "cut/zero.jpg is empty (0 bytes)",
+    web_page: "cut/page.jpg is a web page under the name of an image",
+    volume: "cut/scan.nii is a volume",
+    one_pixel: "cut/one.png has 1x1 pixels",
+    strip: "cut/strip.png has 5000x30 pixels",
+    film: "cut/film.gif holds 2 pages or frames",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_no_fault_hides_the_findings_of_the_others(check, folder, fault):
+    """A twin is in every folder, and is told whatever else is wrong."""
+    Image.open(folder / "cut" / "0.png").save(folder / "good" / "twin.bmp")
+    fault(folder)
+    code, printed = check()
+    assert code == 3
+    assert FAULTS[fault] in printed
+    assert "good/twin.bmp has the pixels of cut/0.png" in printed
+    assert "cut 4" in squeezed(printed) or "cut 5" in squeezed(printed)
+
+
+def test_all_faults_at_once_are_all_told(check, folder):
+    for fault in FAULTS:
+        fault(folder)
+    printed = check()[1]
+    assert [told for told in FAULTS.values() if told not in printed] == []
+
+
+@pytest.mark.parametrize(("cut", "good"), list(itertools.product((0, 1, 2, 3, 5), (1, 2, 3, 7))))
+@pytest.mark.parametrize("said", [1, 2, 4, 10])
+def test_what_check_offers_is_taken_and_mends_it(check, tmp_path, cut, good, said):
+    root = tree(tmp_path / "d", *numbered("cut", images=cut), *numbered("good", images=good))
+    (root / "cut").mkdir(exist_ok=True)
+    printed = check(root, "--shots", said)[1]
+    for offered in re.findall(r"'(--[^:']*)[:']", printed):
+        settings = offered_options(offered)
+        RunSettings.of({"private": str(root), "domain": "x", "out": tmp_path / "r", **settings})
+        if "class_counts" not in settings and cut:
+            assert check(root, *offered.split())[0] == 0, offered
+    assert not re.search(r"--(shots|subsample) 0\b", printed)
+
+
+def offered_options(offered: str) -> dict[str, object]:
+    """Options as settings are given them."""
+    found: dict[str, object] = {}
+    for option in offered.split("--")[1:]:
+        name, _, value = option.strip().partition(" ")
+        found[name.replace("-", "_")] = value or True
+    return found
+
+
+def test_a_subsample_of_more_than_there_are_is_a_fault_with_the_largest_that_goes(check, folder):
+    code, printed = check(folder, "--subsample", 9)
+    assert code == 3
+    assert "--subsample draws 9 of each: give '--subsample 4' or fewer" in printed
+    code, printed = check(folder, "--subsample", 4)
+    assert code == 0
+    assert f"next: pcevolve run --private {folder} --subsample 4 --domain WORDS" in printed
+
+
+@pytest.mark.parametrize("name", ["photo.jfif", "photo.JPG_large", "photo.jpe", "IM0001"])
+def test_an_image_without_a_usual_suffix_is_one_of_the_class(check, folder, name):
+    buffer = io.BytesIO()
+    Image.effect_noise((48, 48), 90).save(buffer, "JPEG")
+    (folder / "cut" / name).write_bytes(buffer.getvalue())
+    code, printed = check(folder, "--shots", 4)
+    assert code == 0
+    assert "cut 5, good 4" in squeezed(printed)
+    assert "images 9: 1 JPEG, 8 PNG" in squeezed(printed)
+
+
+def test_what_systems_leave_in_folders_is_no_image(check, folder):
+    for name in (
+        "cut/._0.png",
+        "cut/.DS_Store",
+        "good/Thumbs.db",
+        "good/desktop.ini",
+        "__MACOSX/cut/._0.png",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"\0\x05\x16\x07")
+    assert check(folder, "--shots", 4)[0] == 0
+
+
+def test_faults_of_texts_are_all_told_at_once(check, tmp_path):
+    rows = [
+        "text,label",
+        *(f"text {number} of a,a" for number in range(4)),
+        "of b,b",
+        ",b",
+        "one, two,b",
+        "of b,b",
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    code, printed = check(tmp_path / "t.csv", "--shots", 4)
+    assert code == 3
+    for told in (
+        "row 6 has no text",
+        "row 7 has more cells than the first line",
+        "row 8 has the text of row 5",
+        "the classes hold 2 (b) to 4 (a) units each",
+    ):
+        assert told in printed
+    assert "texts 6" in squeezed(printed)

@@ -19,7 +19,7 @@ ROWS = "file,patient\n" + "".join(f"{name},p{place % 2}\n" for place, name in en
 
 def save(path: Path, shade: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new("RGB", (4, 4), (shade, 0, 0)).save(path)
+    Image.new("RGB", (8, 8), (shade, 0, 0)).save(path)
 
 
 def grouped_by(path: Path, dataset: PrivateDataset) -> PrivateDataset:

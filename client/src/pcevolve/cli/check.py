@@ -15,7 +15,7 @@ from pcevolve.cli.options import Json, given, takes
 from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.errors import DataError, printable
 from pcevolve.public.options import checked
-from pcevolve.run.inspection import Checkup, InspectedFolder, checkup
+from pcevolve.run.inspection import Checkup, InspectedFolder, checkup, said
 from pcevolve.run.progress import error_console
 from pcevolve.run.texts.inspection import text_checkup
 
@@ -70,9 +70,7 @@ def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
     if found.fit:
         more = "".join(f" --{name.replace('_', '-')} {value}" for name, value in _said(meant).items())
         more += " --unlabelled" if meant.unlabelled else ""
-        typer.echo(
-            f"next: pcevolve run --private {folder} --shots {meant.shots}{more} --domain WORDS --out RUN"
-        )
+        typer.echo(f"next: pcevolve run --private {folder} {said(meant)}{more} --domain WORDS --out RUN")
 
 
 def _said(meant: InspectedFolder) -> dict[str, object]:

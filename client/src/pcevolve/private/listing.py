@@ -273,7 +273,9 @@ def _is_folder(path: Path) -> bool:
 
 def _kind(file: Path) -> Kind:
     """What a file is; a folder is nothing that can be read."""
-    return Kind.OTHER if _is_folder(file) else kind_of(file.name, _head(file))
+    if _is_folder(file):
+        return Kind.OTHER
+    return kind_of(file.name, b"" if file.suffix.lower() in SUFFIXES else head_of(file))
 
 
 def _advice(file: Path) -> str:
@@ -281,14 +283,12 @@ def _advice(file: Path) -> str:
     return (
         "is a folder: move its images up, or remove it"
         if _is_folder(file)
-        else advice(file.name, _head(file))
+        else advice(file.name, head_of(file))
     )
 
 
-def _head(file: Path) -> bytes:
-    """The first bytes of a file whose name does not say what it is; of one that cannot be opened, none of text's."""
-    if file.suffix.lower() in SUFFIXES:
-        return b""
+def head_of(file: Path) -> bytes:
+    """The first bytes of a file, by which it is told; of one that cannot be opened, none of text's."""
     try:
         with open_file(file, sys.maxsize) as opened:
             return opened.read(HEAD_BYTES)

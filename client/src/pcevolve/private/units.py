@@ -79,23 +79,36 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
     return UnitMap(header[1], listed)
 
 
+def units_by_folder(there: Sequence[str]) -> UnitMap | None:
+    """The folder within a class folder as the patient, and an image without one as its own; None if there are none.
+
+    Args:
+        there: Paths of all images inside the private folder.
+    """
+    parts = {name: name.split("/") for name in there}
+    if all(len(each) <= 2 for each in parts.values()):
+        return None
+    return UnitMap(
+        "patient", {name: composed(each[1]) if len(each) > 2 else name for name, each in parts.items()}
+    )
+
+
 def write_units(path: Path, there: Sequence[str]) -> None:
     """Write a map that ``read_units`` reads: the folder within a class folder is the patient.
 
     Args:
         path: The file; it must not exist.
-        there: Paths of all images inside the private folder; those that lie in a class folder itself are left out, for
-            their owner to add.
+        there: Paths of all images inside the private folder.
 
     Raises:
         DataError: The file exists or cannot be written, or no image lies in such a folder.
     """
-    nested = [(name, parts[1]) for name in there if len(parts := name.split("/")) > 2]
-    if not nested:
+    found = units_by_folder(there)
+    if found is None:
         raise DataError(f"--write-unit-map {path}: no image lies in a folder within a class folder")
     try:
         with path.open("x", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([("file", "patient"), *nested])
+            csv.writer(file).writerows([("file", found.kind), *found.of.items()])
     except OSError as error:
         raise DataError(f"--write-unit-map {path} cannot be written: {error.strerror}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,10 +11,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.errors import DataError
+from pcevolve.modality.images.kinds import format_of
 from pcevolve.modality.images.levels import REFUSED, Seen
 from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspected
-from pcevolve.private.listing import Listing, listed, short
-from pcevolve.private.units import UnitMap, read_units, write_units
+from pcevolve.private.listing import Listing, head_of, listed, short
+from pcevolve.private.units import UnitMap, read_units, units_by_folder, write_units
 from pcevolve.public import settings as public
 from pcevolve.public.options import Panel, Setting
 from pcevolve.run.images.reading import held, to_draw_from, unit_names
@@ -23,7 +24,6 @@ from pcevolve.run.shots import Shots
 
 NAMED = 3
 """Files or pairs that one row names."""
-KINDS = {"jpg": "JPEG", "tif": "TIFF", "": "DICOM", "dcm": "DICOM", "webp": "WebP"}
 LABEL = "images"
 """Stands for the one class where the folder has none."""
 
@@ -34,6 +34,7 @@ class InspectedFolder(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     shots: public.Shots = 10
+    subsample: public.Subsample | None = None
     unit_map: Annotated[
         Path | None,
         Field(description="CSV file that groups images into privacy units: columns file,patient."),
@@ -103,30 +104,39 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
     if meant.write_unit_map:
         write_units(meant.write_unit_map, listing.names)
     try:
-        units = read_units(meant.unit_map, listing.names) if meant.unit_map else None
+        assumed = None if meant.unlabelled else units_by_folder(listing.names)
+        units = read_units(meant.unit_map, listing.names) if meant.unit_map else assumed
         unit_faults = []
     except DataError as error:
         units, unit_faults = None, [str(error)]
     window = public.window_ends(meant.window)
     found = inspected(listing, unit_names(listing, units), begin(len(listing.files)), window)
-    shots = Shots(held(listing, units), meant.shots, min(to_draw_from(listing, units).values(), default=0))
-    faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *shot_faults(shots)]
-    rows = tuple(_rows(found, units, shots, len(faults)))
+    counts = held(listing, units)
+    own = shot_faults(counts, to_draw_from(listing, units), meant)
+    faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *own]
+    rows = tuple(_rows(found, units, counts, meant, not own, len(faults)))
     return Checkup(rows, tuple(faults), tuple(_warnings(found)))
 
 
-def _rows(found: Inspection, units: UnitMap | None, shots: Shots, faults: int) -> Iterator[tuple[str, str]]:
+def _rows(
+    found: Inspection,
+    units: UnitMap | None,
+    counts: Mapping[str, int],
+    meant: InspectedFolder,
+    enough: bool,
+    faults: int,
+) -> Iterator[tuple[str, str]]:
     listing = found.listing
     unit = "image" if units is None else units.kind
     yield "classes", f"{len(listing.labels)}: {', '.join(listing.labels)}"
-    yield f"units per class (one {unit} each)", ", ".join(f"{label} {n}" for label, n in shots.held.items())
+    yield f"units per class (one {unit} each)", ", ".join(f"{label} {n}" for label, n in counts.items())
     yield "images", _images(listing)
     yield "sizes", _sizes(found)
     yield "values, and how they are shown", _values(found)
     yield "passed over", _named([short(file) for file in listing.skipped])
     yield "same pixels twice", _named([_pair(found, pair) for pair in found.twins])
     yield "look the same, other unit", _near(found)
-    yield f"fits --shots {shots.said}", "yes" if shots.fit else "NO"
+    yield f"fits {said(meant)}", "yes" if enough else "NO"
     yield "would be refused", f"{faults}, see below" if faults else "nothing"
 
 
@@ -138,8 +148,8 @@ def _images(listing: Listing) -> str:
 
 
 def _kind(file: Path) -> str:
-    suffix = file.suffix.lower().removeprefix(".")
-    return KINDS.get(suffix, suffix.upper())
+    """The format of an image by its content, whatever it is called."""
+    return format_of(head_of(file)) or "damaged"
 
 
 def _sizes(found: Inspection) -> str:
@@ -194,13 +204,34 @@ def _twin_faults(found: Inspection) -> Iterator[str]:
         yield f"{second} has the pixels of {first}{classes}: remove one"
 
 
-def shot_faults(shots: Shots) -> Iterator[str]:
-    """What a run would refuse of the numbers of units."""
-    if not shots.fit:
-        yield (
-            f"the classes hold {shots.told} units each, and --shots says {shots.said}: give one of "
-            + " or ".join(f"'{offer}'" for offer in shots.offers)
-        )
+def said(meant: InspectedFolder) -> str:
+    """What was said of the numbers of units, as it is typed."""
+    return f"--shots {meant.shots}" if meant.subsample is None else f"--subsample {meant.subsample}"
+
+
+def shot_faults(counts: Mapping[str, int], drawable: Mapping[str, int], meant: InspectedFolder) -> list[str]:
+    """What a run would refuse of the numbers of units; of a class without any, that is said elsewhere.
+
+    Args:
+        counts: Units of each class, by label; private.
+        drawable: How many of them a draw could take, by label; private.
+        meant: Says how many there are, or how many are to be drawn.
+    """
+    there = {label: count for label, count in counts.items() if count}
+    if not there:
+        return []
+    shots = Shots(there, meant.shots, min(drawable[label] for label in there))
+    if meant.subsample is not None:
+        if meant.subsample <= shots.drawable:
+            return []
+        return [
+            f"the classes hold {shots.told} units each, and --subsample draws {meant.subsample} of each"
+            + (f": give '--subsample {shots.drawable}' or fewer" if shots.drawable else "")
+        ]
+    if shots.fit:
+        return []
+    offers = " or ".join(f"'{offer}'" for offer in shots.offers)
+    return [f"the classes hold {shots.told} units each, and --shots says {meant.shots}: give one of {offers}"]
 
 
 def _warnings(found: Inspection) -> Iterator[str]:

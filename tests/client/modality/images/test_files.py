@@ -309,15 +309,51 @@ def test_metadata_never_reaches_the_log(tmp_path, caplog):
 
 
 def test_transparency_is_laid_over_white(tmp_path):
-    Image.new("RGBA", (2, 2), (0, 0, 0, 0)).save(tmp_path / "x.png")
+    image = Image.new("RGBA", (8, 8), (0, 0, 0, 0))
+    image.putpixel((7, 7), (0, 0, 0, 255))
+    image.save(tmp_path / "x.png")
     assert read_image(tmp_path / "x.png")[0].getpixel((0, 0)) == (255, 255, 255)
 
 
+@pytest.mark.parametrize(("mode", "suffix"), [("RGBA", "png"), ("RGBA", "webp"), ("LA", "png"), ("P", "gif")])
+def test_a_fully_transparent_image_is_refused(tmp_path, mode, suffix):
+    image = noise().convert("RGBA")
+    image.putalpha(0)
+    if mode == "P":
+        Image.new("P", (16, 16), 3).save(tmp_path / "x.gif", transparency=3)
+    else:
+        image.convert(mode).save(tmp_path / f"x.{suffix}", exact=True)
+    with pytest.raises(RejectedImageError, match="is fully transparent; save it without its alpha channel"):
+        read_image(tmp_path / f"x.{suffix}")
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        ((1, 1), "has 1x1 pixels, and a side needs at least 8"),
+        ((7, 100), "has 7x100 pixels, and a side needs at least 8"),
+        ((5000, 30), "has 5000x30 pixels, one side 166 times the other"),
+        ((20, 2000), "has 20x2000 pixels, one side 100 times the other"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["png", "bmp", "tif"])
+def test_what_is_too_small_or_too_narrow_to_show_anything_is_refused(tmp_path, size, told, suffix):
+    noise().resize(size).save(tmp_path / f"x.{suffix}")
+    with pytest.raises(RejectedImageError, match=told):
+        read_image(tmp_path / f"x.{suffix}")
+
+
+@pytest.mark.parametrize("size", [(8, 8), (160, 8), (8, 160)])
+def test_what_is_just_large_and_wide_enough_is_read(tmp_path, size):
+    noise().resize(size).save(tmp_path / "x.png")
+    assert read_image(tmp_path / "x.png")[0].size == size
+
+
 def test_large_images_are_kept_smaller_but_fingerprinted_whole(tmp_path):
-    large = Image.new("RGB", (STORED_SIDE * 2, 50), "red")
+    large = Image.new("RGB", (STORED_SIDE * 2, 200), "red")
     large.save(tmp_path / "x.png")
     image, unit = read_image(tmp_path / "x.png")
-    assert image.size == (STORED_SIDE, 25)
+    assert image.size == (STORED_SIDE, 100)
     assert unit == pixel_digest(large)
 
 
@@ -362,18 +398,57 @@ def test_damage_gives_an_image_or_a_refusal_and_nothing_else(tmp_path, kind, edi
 @pytest.mark.parametrize("kind", ["PPM", "EPS", "ICO"])
 def test_formats_off_the_list_are_refused_whatever_their_suffix_says(tmp_path, kind):
     noise().save(tmp_path / "x.png", kind)
-    with pytest.raises(RejectedImageError, match="is damaged or not an image"):
+    with pytest.raises(RejectedImageError, match=r"not an image|is text under the name"):
         read_image(tmp_path / "x.png")
 
 
-def test_of_a_film_the_first_frame_is_read(tmp_path):
-    first, second = (Image.new("RGB", (6, 4), colour) for colour in ("red", "blue"))
-    first.save(tmp_path / "x.gif", save_all=True, append_images=[second])
-    image, _ = read_image(tmp_path / "x.gif")
-    assert (image.mode, image.size, image.getpixel((0, 0))) == ("RGB", (6, 4), (255, 0, 0))
+@pytest.mark.parametrize("suffix", ["gif", "png", "webp", "tif"])
+@pytest.mark.parametrize("frames", [2, 5])
+def test_of_films_and_pages_no_frame_is_taken_for_the_picture(tmp_path, suffix, frames):
+    first, *others = (Image.new("RGB", (16, 16), (40 * n, 0, 99)) for n in range(frames))
+    first.save(tmp_path / f"x.{suffix}", save_all=True, append_images=others)
+    told = f"holds {frames} pages or frames; save each that matters as its own file"
+    with pytest.raises(RejectedImageError, match=told):
+        read_image(tmp_path / f"x.{suffix}")
+
+
+@pytest.mark.parametrize("suffix", ["gif", "png", "webp", "tif", "jpg"])
+def test_one_frame_is_a_picture_in_every_format(tmp_path, suffix):
+    noise().save(tmp_path / f"x.{suffix}")
+    assert read_image(tmp_path / f"x.{suffix}")[0].size == noise().size
+
+
+def test_of_a_photograph_with_a_preview_behind_it_the_first_picture_is_the_picture(tmp_path):
+    noise().save(tmp_path / "x.jpg", "MPO", save_all=True, append_images=[Image.new("RGB", (16, 16))])
+    with Image.open(tmp_path / "x.jpg") as opened:
+        assert opened.n_frames == 2
+    assert read_image(tmp_path / "x.jpg")[0].size == noise().size
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("PNG", "x.jpg"), ("JPEG", "x.png"), ("JPEG", "x.jfif"), ("BMP", "x")]
+)
+def test_a_picture_is_told_by_its_content_and_not_by_its_name(tmp_path, kind, name):
+    noise().save(tmp_path / name, kind)
+    assert read_image(tmp_path / name)[0].size == noise().size
 
 
 def test_a_photograph_of_a_phone_under_another_name_is_told_by_its_content(tmp_path):
     (tmp_path / "x.jpg").write_bytes(b"\0\0\0\x18ftypheic" + bytes(100))
     with pytest.raises(RejectedImageError, match="is HEIC: convert it, such as by heif-convert"):
+        read_image(tmp_path / "x.jpg")
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"", "is empty"),
+        (b"<!DOCTYPE html><title>404</title>", "is a web page under the name of an image"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "is text under the name of an image"),
+        (bytes(1000), "is damaged or not an image"),
+    ],
+)
+def test_what_is_no_picture_is_told_as_what_it_is(tmp_path, data, told):
+    (tmp_path / "x.jpg").write_bytes(data)
+    with pytest.raises(RejectedImageError, match=told):
         read_image(tmp_path / "x.jpg")

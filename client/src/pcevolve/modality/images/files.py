@@ -39,8 +39,11 @@ MAX_PIXELS = 64_000_000
 STORED_SIDE = 1024  # pixels; larger images are kept in memory at this longest side
 
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")
-# Their first picture is the picture: a phone's MPO is a JPEG with previews behind it, a GIF may be a film.
-_FIRST_FRAME_FORMATS = frozenset({"JPEG", "MPO", "GIF"})
+# Their first picture is the picture: a phone's MPO is a JPEG with previews behind it. Of films and pages none is.
+_FIRST_FRAME_FORMATS = frozenset({"JPEG", "MPO"})
+_LEAST_SIDE = 8  # pixels
+_MOST_RATIO = 20  # of the sides; encoders look at squares, in which a narrower strip is a smear
+_LEAST_ALPHA = 8  # of 255; what is more transparent nowhere shows nothing
 _PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT, _WHITE_IS_ZERO, _UNSIGNED = 258, 262, 339, 0, 1  # of TIFF
 
@@ -91,13 +94,13 @@ def examine(path: Path, window: Window | None = None) -> Examined:
     over white; images with a side above ``STORED_SIDE`` are scaled down after fingerprinting.
 
     Args:
-        path: A PNG, JPEG, TIFF, BMP or WebP file, 8 or 16 bits per channel; a GIF, of which the first frame is
-            read; or a DICOM file of one frame, whatever its name, which is shown in its own window.
+        path: A PNG, JPEG, TIFF, BMP, WebP or GIF file of one frame, 8 or 16 bits per channel; or a DICOM file of one
+            frame, which is shown in its own window. What it is called does not matter.
         window: What becomes black and white in files of grey values, instead of what the file says; None for that.
 
     Raises:
-        RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind, or would be shown
-            without its contrast.
+        RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind; holds several pictures;
+            is too small or too narrow; or would be shown without its contrast.
     """
     data = _read_bounded(path)
     with _ONE_AT_A_TIME, warnings.catch_warnings():
@@ -111,13 +114,29 @@ def examine(path: Path, window: Window | None = None) -> Examined:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise RejectedImageError(f"has more than {MAX_PIXELS:,} pixels; scale it down") from None
         except DECODE_ERRORS:
-            heic = kinds.is_heic(data)
-            raise RejectedImageError(
-                kinds.HEIC if heic else "is damaged or not an image; replace or remove it"
-            ) from None
+            raise RejectedImageError(kinds.misnamed(data[: kinds.HEAD_BYTES])) from None
+    _require_usable_size(*rgb.size)
     if max(rgb.size) > STORED_SIDE:
         rgb.thumbnail((STORED_SIDE, STORED_SIDE), Image.Resampling.LANCZOS)
     return Examined(rgb, digest, seen)
+
+
+def _require_usable_size(width: int, height: int) -> None:
+    """Refuse what shows nothing once it is given the size that encoders look at.
+
+    Raises:
+        RejectedImageError: A side is too short, or far longer than the other.
+    """
+    short, long = sorted((width, height))
+    if short < _LEAST_SIDE:
+        raise RejectedImageError(
+            f"has {width}x{height} pixels, and a side needs at least {_LEAST_SIDE}; replace or remove it"
+        )
+    if long > _MOST_RATIO * short:
+        raise RejectedImageError(
+            f"has {width}x{height} pixels, one side {long // short} times the other, and encoders look at squares; "
+            "crop it, or cut it into pieces"
+        )
 
 
 def pixel_digest(image: DecodedImage) -> bytes:
@@ -228,7 +247,7 @@ def _decode_usual(data: bytes) -> Grey | _Colours:
             raise RejectedImageError(f"has {width}x{height} pixels, limit {MAX_PIXELS:,}; scale it down")
         pages = getattr(image, "n_frames", 1)
         if pages > 1 and image.format not in _FIRST_FRAME_FORMATS:
-            raise RejectedImageError(f"holds {pages} pages or frames; save each as its own file")
+            raise RejectedImageError(f"holds {pages} pages or frames; save each that matters as its own file")
         bits, signed, inverted = _samples(image, data)
         image.load()
         turned = ImageOps.exif_transpose(image)
@@ -269,5 +288,7 @@ def _to_rgb(image: DecodedImage) -> DecodedImage:
         return ImageCms.profileToProfile(image, lab, srgb, outputMode="RGB") or image
     if image.has_transparency_data:
         layer = image.convert("RGBA")
+        if np.asarray(layer.getchannel("A")).max() < _LEAST_ALPHA:
+            raise RejectedImageError("is fully transparent; save it without its alpha channel, or remove it")
         return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
     return image.convert("RGB")

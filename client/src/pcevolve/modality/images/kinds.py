@@ -55,9 +55,9 @@ def kind_of(name: str, head: bytes) -> Kind:
         return Kind.IMAGE
     if suffix in _BY_SUFFIX:
         return Kind.OTHER
-    if _is_text(head):
-        return Kind.NOTES
-    return Kind.IMAGE if format_of(head) else Kind.OTHER
+    if format_of(head):
+        return Kind.IMAGE
+    return Kind.NOTES if _is_text(head) else Kind.OTHER
 
 
 def format_of(head: bytes) -> str:
@@ -86,7 +86,7 @@ def misnamed(head: bytes) -> str:
         return "is a web page under the name of an image, such as an error that was saved: download it again"
     if head.startswith((b"%PDF", b"PK\x03\x04")):
         return "is a PDF or an archive under the name of an image: export or unpack what it holds"
-    if _is_text(head):
+    if _is_text(head) and not format_of(head):
         return "is text under the name of an image; replace or remove it"
     return "is damaged or not an image; replace or remove it"
 

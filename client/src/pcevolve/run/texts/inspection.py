@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pcevolve.errors import DataError
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.tables import Columns
-from pcevolve.run.inspection import Checkup, InspectedFolder, shot_faults
-from pcevolve.run.shots import Shots
+from pcevolve.run.inspection import Checkup, InspectedFolder, said, shot_faults
 from pcevolve.run.texts.reading import columns_of, to_draw_from
 
 LABEL = "texts"
@@ -35,9 +34,13 @@ def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
         twins = []
     except DataError as error:
         twins = [str(error)]
-    shots = Shots(_held(records), meant.shots, min(to_draw_from(records).values(), default=0))
-    faults = [*records.faults, *twins, *shot_faults(shots)]
-    return Checkup(tuple(_rows(records, columns, shots, len(faults))), tuple(faults), ())
+    counts = _held(records)
+    own = shot_faults(counts, to_draw_from(records), meant)
+    faults = [*records.faults, *twins, *own]
+    rows = list(_rows(records, columns, counts))
+    rows.append((f"fits {said(meant)}", "NO" if own else "yes"))
+    rows.append(("would be refused", f"{len(faults)}, see below" if faults else "nothing"))
+    return Checkup(tuple(rows), tuple(faults), ())
 
 
 def _held(records: Records) -> dict[str, int]:
@@ -48,12 +51,10 @@ def _held(records: Records) -> dict[str, int]:
     return {label: len(units) for label, units in found.items()}
 
 
-def _rows(records: Records, columns: Columns, shots: Shots, faults: int) -> Iterator[tuple[str, str]]:
+def _rows(records: Records, columns: Columns, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     lengths = sorted(len(text.split()) for text in records.texts)
-    held = ", ".join(f"{label} {count}" for label, count in shots.held.items())
-    yield "classes", f"{len(shots.held)}: {', '.join(shots.held)}"
+    held = ", ".join(f"{label} {count}" for label, count in counts.items())
+    yield "classes", f"{len(counts)}: {', '.join(counts)}"
     yield f"units per class (one {columns.unit or 'text'} each)", held
     yield "texts", f"{len(records.texts)}"
     yield "words", f"{lengths[0]} to {lengths[-1]}, half of the texts have up to {lengths[len(lengths) // 2]}"
-    yield f"fits --shots {shots.said}", "yes" if shots.fit else "NO"
-    yield "would be refused", f"{faults}, see below" if faults else "nothing"
