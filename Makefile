@@ -15,7 +15,7 @@ PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.tom
 # Without bytecode every process compiles its imports anew: seconds, and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test lint lock docs docs-options lock-docs bench-selectors bench-server soak clean
+.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test mutations lint lock docs docs-options lock-docs bench-selectors bench-server soak clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -49,6 +49,9 @@ boundary: install $(MITM)/.installed  ## The topology of docker-compose.yml in n
 
 compose-test: install $(MITM)/.installed  ## Images, isolation and the main job on a real Docker engine (minutes to build)
 	PCEVOLVE_DOCKER_TESTS=1 $(BIN)/pytest tests/compose
+
+mutations: install  ## Move each constant that decides privacy, an audit or a verdict; a test must fail (half an hour; WORDS= names some)
+	$(BIN)/python -m tests.mutations.constants $(WORDS)
 
 lint: install  ## Style, types, import contracts
 	$(BIN)/ruff check .

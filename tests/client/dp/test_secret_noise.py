@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from pcevolve.dp.fair_weights import fair_weights, rates
 from pcevolve.dp.secrecy import most_success, secret_budget
-from pcevolve.dp.secret_noise import JOINT_NORM, Exposed, Sampled, smallest_sigma
+from pcevolve.dp.secret_noise import Exposed, Sampled, smallest_sigma
 from support.examples import is_nightly
 from support.secret_noise import Attacked, largest_weights, smallest_of
 
@@ -127,8 +127,8 @@ def test_without_a_floor_no_noise_at_all_passes_for_whoever_is_hardly_ever_sampl
     assert sure > math.log(1e9)  # who is sampled is given away, whatever the test says
     hidden = Exposed((1e-4,), PRIOR, BOUNDS[0])
     sigma = smallest_sigma([hidden], 1)
-    assert sigma == pytest.approx(JOINT_NORM / BUDGETS[0])
-    sampled = Sampled((1.0,), rounds=1, sigma=sigma / JOINT_NORM)
+    assert sigma == pytest.approx(math.sqrt(2) / BUDGETS[0])
+    sampled = Sampled((1.0,), rounds=1, sigma=sigma / math.sqrt(2))
     assert sampled.success(PRIOR) == pytest.approx(BOUNDS[0], rel=0.01)  # even then the promise is kept
 
 
@@ -141,18 +141,20 @@ def toy(rate: float) -> list[Exposed]:
 )
 def test_what_is_shipped_has_the_joint_norm_in_it(rate: float, rounds: int, golden: float):
     assert (
-        JOINT_NORM * golden * (1 - 5e-4) <= smallest_sigma(toy(rate), rounds) <= JOINT_NORM * golden * 1.004
+        math.sqrt(2) * golden * (1 - 5e-4)
+        <= smallest_sigma(toy(rate), rounds)
+        <= math.sqrt(2) * golden * 1.004
     )
 
 
 def test_the_floor_is_above_what_the_toy_needs_in_one_round():
     assert smallest_sigma(toy(0.1), 1) == pytest.approx(
-        JOINT_NORM / BUDGETS[0]
+        math.sqrt(2) / BUDGETS[0]
     )  # not the square root of 2 times 1.49
 
 
 def test_secrets_that_nobody_samples_need_no_noise_but_the_least():
-    assert smallest_sigma([], 4) == smallest_sigma([Exposed((0.0, 0.0), PRIOR, 1e-3)], 4) == JOINT_NORM
+    assert smallest_sigma([], 4) == smallest_sigma([Exposed((0.0, 0.0), PRIOR, 1e-3)], 4) == math.sqrt(2)
 
 
 @pytest.mark.parametrize(

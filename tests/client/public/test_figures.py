@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import (
-    ROUNDING_SHARE,
     factor,
     loss,
     parse_delta,
@@ -40,7 +39,7 @@ def test_a_factor_is_not_below_e_to_the_epsilon(epsilon):
     shown = factor(epsilon).replace(",", "")
     base, _, power = shown.partition("^")
     logarithm = float(power) * math.log(10) if power else math.log(float(base))
-    assert logarithm >= epsilon * (1 - ROUNDING_SHARE) - 1e-12
+    assert logarithm >= epsilon * (1 - 1e-12) - 1e-12
 
 
 @pytest.mark.parametrize(

@@ -97,3 +97,16 @@ def test_a_duration_in_words(seconds: float, said: str):
 def test_nobody_can_say_how_long_the_rest_takes_before_anything_was_made():
     assert Progress(1000, 2000, 0, 2, 0.0).left == ""
     assert Progress(1100, 2000, 0, 2, 0.0, seconds_per_image=0.6).left == "about 9 min"
+
+
+@pytest.mark.parametrize(
+    ("longest", "warned"), [(4.95, False), (5.0, False), (5.05, True), (9.9, True), (11.0, True)]
+)
+def test_the_owner_is_warned_as_soon_as_private_work_takes_more_than_its_tick(longest, warned):
+    said = padding_kept(longest, 5.0)
+    assert said.startswith("WARNING") is warned
+    assert ("the provider saw that it was more" in said) is warned
+
+
+def test_the_warning_names_a_tick_that_is_half_as_long_again():
+    assert "--pad-selection 9 next time" in padding_kept(6.0, 5.0)

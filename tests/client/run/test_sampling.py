@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import math
 
 import numpy as np
 import pytest
 
 from pcevolve.dp.secrecy import secret_budget
-from pcevolve.dp.sensitivity import JOINT_NORM
 from pcevolve.errors import DataError
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.secrets import Secret, Sources
@@ -64,7 +64,7 @@ def test_of_a_secret_of_which_nothing_may_be_learned_no_text_is_ever_sampled():
 
 def test_where_no_text_holds_a_secret_all_are_counted_and_the_noise_is_the_least():
     found = sampling("nobody", "here", secrets=LISTED)
-    assert (found.rates.tolist(), found.sigma) == ([1.0, 1.0], JOINT_NORM)
+    assert (found.rates.tolist(), found.sigma) == ([1.0, 1.0], math.sqrt(2))
     assert found.protection[0.1] == 0.1
 
 

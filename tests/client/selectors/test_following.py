@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
-from pcevolve.selectors.following import MACHINE_SHARE
-from pcevolve.selectors.means import REPULSION
+from pcevolve.selectors.following import is_surrounded
+from pcevolve.selectors.means import best, is_spread
 from support.examples import examples
 
 OTHER_MACHINE = 1e-6
 """Relative error of an embedding on another processor."""
-CLEAR = 20 * MACHINE_SHARE
+CLEAR = 2e-3
 """Relative difference of distances that no rounding explains."""
 BY_DISTANCE = ("contrastive", "noisy-argmax", "joint")
 DRAWN = ("contrastive", "filter", "unfiltered", "plain-distance", "noisy-argmax", "votes-em", "joint")
@@ -182,7 +182,7 @@ def _squared(case: Case) -> np.ndarray:
 def _scores(case: Case) -> np.ndarray:
     """By how much each candidate of the first class is unlike it, as the selector ranks them."""
     own, others = _squared(case)[:, 0], _squared(case)[:, 1:]
-    return own - REPULSION * others.min(axis=1) if others.size else own
+    return own - 0.5 * others.min(axis=1) if others.size else own
 
 
 def _strays(case: Case) -> np.ndarray:
@@ -213,3 +213,45 @@ def test_an_array_more_or_of_another_type_is_no_measurement(name: str, seed: int
         {**case.measured, of: case.measured[of][..., None]},
     ):
         assert case.selector.rounding_bits(other, case.scene, (case.event,)) is None
+
+
+def on_a_line(places: list[float], wanted: int) -> Scene:
+    """One class of candidates on a line; the first of them is where the winner is."""
+    pool = np.array(places)[:, None]
+    return Scene(("class",), (pool,), wanted, 3, 1, 3, 0, "replace-one")
+
+
+JUST_WITHIN, JUST_BEYOND = 0.9e-4, 1.1e-4
+"""Shares of the largest distance, on either side of what another processor may explain: a ten-thousandth."""
+
+
+@pytest.mark.parametrize(("share", "forgiven"), [(JUST_WITHIN, True), (JUST_BEYOND, False)])
+def test_neighbours_may_change_places_by_a_ten_thousandth_of_the_largest_distance(
+    share: float, forgiven: bool
+):
+    nearer = 2.0 * (1 - share)
+    turned = on_a_line([0.0, 2.0, nearer], wanted=3)
+    assert is_surrounded(turned, 0, 0, np.array([0, 1, 2])) is forgiven
+    left_out = on_a_line([0.0, 2.0, nearer], wanted=2)
+    assert is_surrounded(left_out, 0, 0, np.array([0, 1])) is forgiven
+    assert is_surrounded(turned, 0, 0, np.array([0, 2, 1]))
+
+
+@pytest.mark.parametrize(("share", "forgiven"), [(JUST_WITHIN, True), (JUST_BEYOND, False)])
+def test_a_pick_may_lie_nearer_to_those_before_by_a_ten_thousandth(share: float, forgiven: bool):
+    """Gaps are squared distances: of the candidates beside the first, one is nearer by a share of the other's gap."""
+    points = np.array([[0.0], [np.sqrt(1 - share)], [-1.0]])
+    surely = np.array([True, True, True])
+    assert is_spread(points, surely, np.array([0, 1])) is forgiven
+    assert is_spread(points, surely, np.array([0, 2]))
+
+
+@pytest.mark.parametrize(("share", "forgiven"), [(JUST_WITHIN, True), (JUST_BEYOND, False)])
+def test_candidates_are_as_good_as_each_other_within_a_ten_thousandth_on_either_side(
+    share: float, forgiven: bool
+):
+    """Each of two scores may be off by the slack, so that a gap of twice the share decides."""
+    squared = np.array([[0.5], [0.5 + 2 * share], [1.0]])
+    possible, surely = best(squared, own=0, most=1)
+    assert possible.tolist() == [True, forgiven, False]
+    assert surely.tolist() == [False, False, False] if forgiven else [True, False, False]

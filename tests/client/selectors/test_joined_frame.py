@@ -10,7 +10,7 @@ from pcevolve.encoders.frames import PublicFrame
 from pcevolve.privacy import Event
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.coarse import is_coarse
-from pcevolve.selectors.frame import CANDIDATES_SHARE, MOST_AXES, STEP, Frame
+from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.means import Means
 
 WIDTH, KNOWN = 40, 24
@@ -44,20 +44,20 @@ def test_it_sees_a_direction_in_which_candidates_alone_differ():
 
 def test_it_keeps_the_directions_in_which_public_images_differ_most():
     frame = Frame.joined(public(), candidates())
-    assert all(seen(frame, axis) > 0.98 for axis in range(MOST_AXES - 3))
+    assert all(seen(frame, axis) > 0.98 for axis in range(16 - 3))
 
 
 def test_candidates_count_by_their_share_however_spread_they_are():
     near, far = (Frame.joined(public(), candidates(size=size)) for size in (0.01, 100.0))
-    assert np.abs(near.axes - far.axes).max() <= STEP
+    assert np.abs(near.axes - far.axes).max() <= 2**-9
 
 
 def test_its_form_is_that_of_every_frame():
     frame = Frame.joined(public(), candidates())
-    assert frame.axes.shape == (WIDTH, MOST_AXES)
-    assert np.abs(frame.axes.T @ frame.axes - np.eye(MOST_AXES)).max() < 0.05
-    assert is_coarse(frame.axes, STEP)
-    assert is_coarse(frame.centre, STEP / 2**10)
+    assert frame.axes.shape == (WIDTH, 16)
+    assert np.abs(frame.axes.T @ frame.axes - np.eye(16)).max() < 0.05
+    assert is_coarse(frame.axes, 2**-9)
+    assert is_coarse(frame.centre, 2**-9 / 2**10)
     assert (frame.variances > 0).all()
     assert np.all(np.diff(frame.variances) <= 1e-9 + 0.01 * frame.variances[:-1])
 
@@ -65,10 +65,10 @@ def test_its_form_is_that_of_every_frame():
 def test_centre_and_radius_lie_between_the_two():
     known, rows = public(), candidates() + 5.0
     frame = Frame.joined(known, rows)
-    between = (1 - CANDIDATES_SHARE) * known.centre + CANDIDATES_SHARE * rows.mean(axis=0)
+    between = (1 - 1 / 3) * known.centre + 1 / 3 * rows.mean(axis=0)
     assert frame.centre == pytest.approx(between, abs=0.01)
     own = np.median(np.linalg.norm((rows - frame.centre) @ frame.axes, axis=1))
-    expected = (1 - CANDIDATES_SHARE) * known.radii[MOST_AXES - 1] + CANDIDATES_SHARE * own
+    expected = (1 - 1 / 3) * known.radii[16 - 1] + 1 / 3 * own
     assert frame.radius == pytest.approx(expected)
 
 
@@ -100,7 +100,7 @@ def test_on_record_it_is_the_joined_frame_or_off_by_a_rounding():
     measured = dict(Means().measure(data, asked, EVENTS, SeededNoise(1)))
     assert Means().rounding_bits(measured, asked, EVENTS) == 0
     nudged = measured["axes"].copy()
-    nudged[0, 0] += STEP
+    nudged[0, 0] += 2**-9
     assert (Means().rounding_bits({**measured, "axes": nudged}, asked, EVENTS) or 0) > 0
     for other in (scene(None), scene(public(seed=5)), scene(None, Frame.public(public()))):
         assert Means().rounding_bits(measured, other, EVENTS) is None

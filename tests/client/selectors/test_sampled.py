@@ -16,9 +16,8 @@ from scipy.special import ndtri
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.dp.secrecy import secret_budget
 from pcevolve.dp.secret_noise import Exposed, Sampled, smallest_sigma
-from pcevolve.dp.sensitivity import JOINT_NORM
 from pcevolve.privacy import Event
-from pcevolve.selectors.sampled import BITS, SampledCells
+from pcevolve.selectors.sampled import SampledCells
 from pcevolve.selectors.scene import PrivateEmbeddings, Scene
 from support.examples import is_nightly
 
@@ -86,8 +85,8 @@ def test_whatever_the_holders_hold_each_moves_what_is_hidden_by_the_joint_norm_a
     for one, two in itertools.combinations_with_replacement(spots, 2):
         with_it = hidden(records(*OTHERS, (*one, 0.5), (*two, 0.5)), asked)
         longest = max(longest, float(np.linalg.norm(with_it - without)))
-    assert 0.99 * 2 * JOINT_NORM <= longest <= 2 * JOINT_NORM
-    assert longest > 2 * JOINT_NORM * 0.7  # a norm that is understated by 30 % would be noticed
+    assert 0.99 * 2 * math.sqrt(2) <= longest <= 2 * math.sqrt(2)
+    assert longest > 2 * math.sqrt(2) * 0.7  # a norm that is understated by 30 % would be noticed
     assert longest > 2  # and so would the published one
 
 
@@ -95,7 +94,7 @@ def test_a_holder_of_a_unit_of_several_counts_his_share():
     asked = scene()
     without = hidden(records((9.0, 0, 1.0), (9.0, 0, 0.0), units=(0, 0)), asked)
     with_it = hidden(records((9.0, 0, 1.0), (9.0, 0, 0.5), units=(0, 0)), asked)
-    assert 0.99 * JOINT_NORM / 2 <= np.linalg.norm(with_it - without) <= JOINT_NORM / 2
+    assert 0.99 * math.sqrt(2) / 2 <= np.linalg.norm(with_it - without) <= math.sqrt(2) / 2
 
 
 def test_whoever_is_not_sampled_this_time_is_not_there_and_who_holds_no_secret_always_is():
@@ -164,7 +163,7 @@ def test_the_best_attack_reaches_the_bound_and_no_more():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("weaker", [0.7, 1 / JOINT_NORM], ids=["30 percent less", "as published"])
+@pytest.mark.parametrize("weaker", [0.7, 1 / math.sqrt(2)], ids=["30 percent less", "as published"])
 def test_too_little_noise_is_refuted(weaker: float):
     rate, error = attacked(weaker, DRAWS)
     assert rate > BOUND + 5 * error
@@ -187,7 +186,7 @@ def test_the_noise_that_is_put_on_is_the_one_that_is_said():
 def test_a_measurement_in_another_form_is_refused():
     asked, noise = scene(), SeededNoise(1)
     measured = dict(SampledCells().measure(records(*OTHERS), asked, PAID, noise))
-    assert SampledCells().rounding_bits(measured, asked, PAID) == BITS
+    assert SampledCells().rounding_bits(measured, asked, PAID) == 14
     for forged in (
         {"sigma": np.array([4.001])}, {"sigma": np.array([1.41])}, {"sigma": np.array([math.inf])},
         {"cells": measured["cells"] + 1e-9}, {"shifts": measured["shifts"][:-1]},
@@ -218,6 +217,6 @@ def test_a_centre_never_leaves_its_cell_s_radius_however_loud_the_noise():
 @pytest.mark.parametrize("bound", [2e-4, 1e-3, 5e-3])
 def test_the_floor_keeps_the_promise_for_whoever_is_sampled_once_for_certain(bound: float):
     floor = Exposed((1e-6,), 1e-4, bound).floor
-    assert Fraction(JOINT_NORM / floor) <= Fraction(secret_budget(1e-4, bound))
-    assert Sampled((1.0,), 1, floor / JOINT_NORM).success(1e-4) <= bound * 1.01
+    assert Fraction(math.sqrt(2) / floor) <= Fraction(secret_budget(1e-4, bound))
+    assert Sampled((1.0,), 1, floor / math.sqrt(2)).success(1e-4) <= bound * 1.01
     assert -ndtri(1e-4) > 0

@@ -1,0 +1,93 @@
+"""Numbers that decide privacy, an audit or a verdict, written down once more: none of them moves by accident.
+
+Where a wrong number shows in what the code does, another test shows it (``tests/mutations/constants.py`` says which).
+Most here would not: a wider allowance for rounding refuses nothing that is honest, so only what is written here, and
+the reason beside the constant, say how wide it may be.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from fractions import Fraction
+
+import pytest
+
+from pcevolve.dp_audit.claim import Claim
+from pcevolve.errors import UsageError
+from pcevolve.privacy import Budget
+from pcevolve.selectors.coarse import idle_step
+
+REVIEWED = {
+    "pcevolve.dp.sensitivity": {"JOINT_NORM": 1.4142135623730951, "DEVIATION_RADIUS": 0.5},
+    "pcevolve.dp.calibration": {"DIGITS": 10},
+    "pcevolve.dp.curves": {"ROUNDING_SHARE": 1e-12, "SMALL_RANGE": 1e-7},
+    "pcevolve.dp.fair_weights": {"MOST": 1.0, "_ROOM": 1e-12},
+    "pcevolve.dp.secrecy": {"_DOWN": 1 - 2**-40},
+    "pcevolve.dp.secret_noise": {
+        "STEP": 1e-3, "PIECES": 10_000, "WIDTH": 12.0, "DIGITS": 1e-3, "MOST_LOSS": 64.0, "_FAR": 600.0,
+        "_TRANSFORM": 1e-12,
+    },
+    "pcevolve.dp.tradeoff": {"_BINOMIAL_ROUNDING": 1e-9, "_MOST_DRAWS": 100_000},
+    "pcevolve.selectors.sums": {"ROUNDING_SHARE": 1e-8},
+    "pcevolve.selectors.scene": {"GRID": 2.0**30},
+    "pcevolve.selectors.appearance": {"CLIP_RADIUS": 1.0, "PRIOR_VARIANCE": 0.1},
+    "pcevolve.selectors.frame": {"CANDIDATES_SHARE": 1 / 3, "MOST_AXES": 16, "STEP": 2.0**-9},
+    "pcevolve.selectors.coarse": {"IDLE": 2.0**-10},
+    "pcevolve.selectors.cells": {"LEAST": 1e-9},
+    "pcevolve.selectors.sampled": {"DIGITS": 3, "BITS": 14},
+    "pcevolve.selectors.joint": {"CLOSE_WORTH": 0.5, "CLOSE_SHARE": Fraction(3, 20), "BLOCK": 3, "MOST_TUPLES": 20_000},
+    "pcevolve.selectors.means": {"REPULSION": 0.5, "BEST_SHARE": 0.1},
+    "pcevolve.selectors.nearest": {"UNDERFLOW": 2.0**-56},
+    "pcevolve.selectors.following": {"MACHINE_SHARE": 1e-4},
+    "pcevolve.public.settings": {"TAU": 10.0, "MOST_ITERATIONS": 1000},
+    "pcevolve.public.figures": {"ROUNDING_SHARE": 1e-12},
+    "pcevolve.public.fields": {"MOST_EXTENSIONS": 999},
+    "pcevolve.methods": {"AUTO_DELTA": 1e-5},
+    "pcevolve.methods.appearance": {"APPEARANCE_SHARE": 0.2, "BLURRED_APPEARANCE": 0.2},
+    "pcevolve.methods.auto": {"DROWNED": 0.67},
+    "pcevolve.methods.centre_first": {"CENTRE_SHARE": 0.2},
+    "pcevolve.methods.class_counts": {"COUNT_SHARE": 0.1},
+    "pcevolve.methods.lift": {"WIDTH": 12.0, "QUADRATURE": 400},
+    "pcevolve.audit.rebuilt": {"MOST_ROUNDED": 1},
+    "pcevolve.audit.replay": {"LONGEST_KEY": 5000},
+    "pcevolve.audit.exports": {"FOOTER": 100_000},
+    "pcevolve.transcript.log": {"MOST_FORMAT_BYTES": 100_000},
+    "pcevolve.dp_audit.event": {"THRESHOLDS": 400},
+    "pcevolve.egress.allowance": {"_ROUNDING": 1e-9},
+    "pcevolve.egress.transport": {"SHORTEST_SECRET": 8, "CONNECT_SECONDS": 10.0},
+    "pcevolve.private.secrets": {"SHORTEST": 3, "MOST": 100_000},
+    "pcevolve.ledger.keys": {"SIZE": 32},
+    "pcevolve.run.dashboard": {"ANSWER_SECONDS": 60.0},
+    "pcevolve_shared.limits": {
+        "MAX_IMAGE_BYTES": 16_777_216, "MAX_PIXELS": 16_777_216, "MAX_SIDE": 8192, "MAX_PROMPT_CHARS": 2048,
+        "MAX_MESSAGE_CHARS": 2048, "MAX_FIELDS_BYTES": 65_536, "MAX_RESPONSE_BYTES": 268_435_456, "MAX_BATCH": 64,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [(module, name, value) for module, rows in REVIEWED.items() for name, value in rows.items()],
+)
+def test_a_number_that_decides_is_the_one_that_was_reviewed(module: str, name: str, value: object):
+    assert getattr(importlib.import_module(module), name) == value
+
+
+def test_an_empirical_audit_of_fewer_than_a_hundred_runs_is_refused():
+    def claim(runs: int) -> Claim:
+        return Claim("pe", Budget(Fraction(1), 1e-5), "replace-one", 1, 1, runs, 0.95)
+
+    assert claim(100).runs == 100
+    with pytest.raises(UsageError, match="99 runs show nothing: use --runs 100 or more"):
+        claim(99)
+
+
+def test_what_three_rounded_numbers_may_differ_by_is_counted_in_full():
+    room = importlib.import_module("pcevolve.selectors.usefulness").ROOM
+    assert room == math.ceil(math.log2(3**3)) == 5
+
+
+def test_digits_below_a_thousandth_of_the_noise_are_not_said():
+    assert idle_step(1.0) == 1 / 1024
+    assert idle_step(1.9) == 1 / 1024

@@ -1,0 +1,244 @@
+"""Which test fails when a constant that decides privacy, an audit or a verdict moves: ``make mutations``.
+
+Each row of ``TABLE`` is tried at half of its constant's value and at one and a half (tolerances at a hundredfold too):
+its tests run in a process in which an import hook changes the assignment in the module's text. Nothing is written, so
+nothing has to be put back. A mutant that its tests do not notice has survived, and the command fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType
+
+VARIABLE = "PCEVOLVE_MUTANT"
+SECONDS = 900
+ROOT = Path(__file__).parents[2]
+HALF, MORE, HUNDREDFOLD = "type({0})({0} * 0.5)", "type({0})({0} * 1.5)", "type({0})({0} * 100)"
+BOTH = (HALF, MORE)
+TOLERANCE = (HALF, MORE, HUNDREDFOLD)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A constant, or a condition with a number in it, and what has to notice when it moves.
+
+    Attributes:
+        module: Where it is, below ``pcevolve`` unless it says otherwise.
+        name: Of the constant; or the condition as it stands in the module.
+        decides: What depends on it.
+        tests: Files or folders of tests.
+        values: What it is replaced by; ``{0}`` is a constant's own value.
+    """
+
+    module: str
+    name: str
+    decides: str
+    tests: str
+    values: tuple[str, ...] = BOTH
+
+
+class _Changed(importlib.machinery.SourceFileLoader):
+    """Loads a module with one of its constants replaced."""
+
+    name_and_value = ("", "")
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the changed text; what is compiled already has the constant as it was."""
+        name, value = self.name_and_value
+        text = Path(self.path).read_text(encoding="utf-8")
+        if not name.isidentifier():
+            assert text.count(name) == 1
+            return compile(text.replace(name, value), self.path, "exec")
+        tree = ast.parse(text)
+        (assigned,) = [
+            each
+            for each in tree.body
+            if isinstance(each, ast.Assign | ast.AnnAssign)
+            and ast.unparse(each.targets[0] if isinstance(each, ast.Assign) else each.target) == name
+        ]
+        assert assigned.value is not None
+        new = ast.parse(value.format(f"({ast.unparse(assigned.value)})"), mode="eval").body
+        assigned.value = ast.copy_location(new, assigned.value)
+        return compile(ast.fix_missing_locations(tree), self.path, "exec")
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Has one module loaded in another way."""
+
+    def __init__(self, module: str, loader: type[_Changed]) -> None:
+        self._module, self._loader = module, loader
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Find that module, and no other."""
+        if fullname != self._module:
+            return None
+        found = importlib.machinery.PathFinder.find_spec(fullname, path)
+        assert found is not None
+        assert found.origin is not None
+        return importlib.util.spec_from_file_location(
+            fullname, found.origin, loader=self._loader(fullname, found.origin)
+        )
+
+
+def install() -> None:
+    """Change what the environment asks for; pytest imports this module as a plugin."""
+    module, name, value = os.environ[VARIABLE].split("; ")
+    loader = type("_Loader", (_Changed,), {"name_and_value": (name, value)})
+    sys.meta_path.insert(0, _Finder(module, loader))
+
+
+def survives(row: Row, value: str) -> bool:
+    """Whether a row's tests pass although the constant has another value."""
+    module = row.module if row.module.startswith("pcevolve_") else f"pcevolve.{row.module}"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "mutations.constants",
+        "-x",
+        "-q",
+        "--no-header",
+        "-p",
+        "no:cacheprovider",
+        "--fast",
+    ]
+    environment = {
+        **os.environ,
+        VARIABLE: f"{module}; {row.name}; {value}",
+        "PYTHONPATH": str(ROOT / "tests"),
+    }
+    done = subprocess.run(
+        [*command, *(f"tests/client/{each}" if not each.startswith("tests/") else each for each in row.tests.split())],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS,
+    )  # fmt: skip
+    assert done.returncode in {0, 1, 2}, done.stdout + done.stderr
+    for line in done.stdout.splitlines():
+        if line.startswith(("FAILED", "ERROR")):
+            print("      ", line[:160])
+    return done.returncode == 0
+
+
+FOLLOWS = "selectors/test_following.py"
+REVIEWED = "test_constants.py"
+WARNING = ("longest <= tick / 2", "longest <= tick * 1.5", "longest <= tick * 2", "longest < tick")
+TABLE = (
+    # what is released: sensitivities, rounding, calibration
+    Row("dp.sensitivity", "JOINT_NORM", "noise on a count and a sum together", "selectors/test_sampled.py"),
+    Row("dp.sensitivity", "DEVIATION_RADIUS", "clip of deviations, and the noise on them", REVIEWED),
+    Row("dp.calibration", "DIGITS", "digits of a scale of noise", "dp/test_calibration.py " + REVIEWED),
+    Row("dp.curves", "ROUNDING_SHARE", "rounding that the accountant adds", REVIEWED, TOLERANCE),
+    Row("dp.curves", "SMALL_RANGE", "where the accountant uses the simple bound", REVIEWED, TOLERANCE),
+    Row("dp.fair_weights", "MOST", "the largest weight of a record", "run/test_sampling.py"),
+    Row("dp.fair_weights", "_ROOM", "what counts as no budget", REVIEWED, TOLERANCE),
+    Row("dp.secrecy", "_DOWN", "which way a promise is rounded", REVIEWED, ("{0} * 0.5", "1.0", "2 - {0}")),
+    Row("dp.secret_noise", "STEP", "to what losses are rounded up", REVIEWED),
+    Row("dp.secret_noise", "PIECES", "into what the line is cut", REVIEWED),
+    Row("dp.secret_noise", "WIDTH", "where a loss counts as lost", REVIEWED),
+    Row("dp.secret_noise", "DIGITS", "how much more noise may be taken", REVIEWED),
+    Row("dp.secret_noise", "MOST_LOSS", "where a loss counts as lost", REVIEWED),
+    Row("dp.secret_noise", "_FAR", "where an exponential counts as infinite", REVIEWED),
+    Row("dp.secret_noise", "_TRANSFORM", "what a transform may lose", REVIEWED, TOLERANCE),
+    Row("dp.tradeoff", "_BINOMIAL_ROUNDING", "rounding of binomial sums", REVIEWED, TOLERANCE),
+    Row("dp.tradeoff", "_MOST_DRAWS", "draws that are summed exactly", REVIEWED),
+    Row("selectors.sums", "ROUNDING_SHARE", "rounding of sums in float64", REVIEWED, TOLERANCE),
+    Row("selectors.scene", "GRID", "the grid of what is measured", REVIEWED),
+    Row(
+        "selectors.appearance",
+        "CLIP_RADIUS",
+        "clip of a released look",
+        "selectors/test_appearance.py " + REVIEWED,
+    ),
+    Row("selectors.appearance", "PRIOR_VARIANCE", "how a noisy look is drawn to the middle", REVIEWED),
+    Row(
+        "selectors.frame",
+        "CANDIDATES_SHARE",
+        "the frame of what is measured",
+        "selectors/test_joined_frame.py",
+    ),
+    Row("selectors.frame", "MOST_AXES", "axes of what is measured", "selectors/test_joined_frame.py"),
+    Row("selectors.frame", "STEP", "digits that a frame may say", "selectors/test_joined_frame.py"),
+    Row("selectors.coarse", "IDLE", "digits of a measurement", REVIEWED),
+    Row("selectors.cells", "LEAST", "what an emptied cell counts", REVIEWED),
+    Row("selectors.sampled", "DIGITS", "digits of a standard deviation", REVIEWED),
+    Row("selectors.sampled", "BITS", "what those digits can say", "selectors/test_sampled.py"),
+    Row("selectors.joint", "CLOSE_WORTH", "utility of a tuple", REVIEWED),
+    Row("selectors.joint", "CLOSE_SHARE", "utility of a tuple", REVIEWED, ("{0} * 0.5", "{0} * 1.5")),
+    Row("selectors.joint", "BLOCK", "images of a tuple", REVIEWED),
+    Row("selectors.means", "REPULSION", "order of candidates", FOLLOWS),
+    Row("selectors.means", "BEST_SHARE", "candidates that are spread over", REVIEWED),
+    Row("selectors.nearest", "UNDERFLOW", "whether a nearest neighbour is proved", REVIEWED, TOLERANCE),
+    Row("public.settings", "TAU", "PCEvolve's calibrator", REVIEWED),
+    Row("methods.appearance", "APPEARANCE_SHARE", "budget of a look", REVIEWED),
+    Row("methods.centre_first", "CENTRE_SHARE", "budget of a centre", REVIEWED),
+    Row("methods.class_counts", "COUNT_SHARE", "budget of class counts", REVIEWED),
+    Row("methods", "AUTO_DELTA", "δ where none is given", REVIEWED),
+    Row("methods.auto", "DROWNED", "which method is taken", REVIEWED),
+    Row("methods.lift", "WIDTH", "the promised lift", REVIEWED),
+    Row("methods.lift", "QUADRATURE", "the promised lift", REVIEWED),
+    # what an audit forgives, and what it says of that
+    Row("selectors.following", "MACHINE_SHARE", "what another processor explains", FOLLOWS, TOLERANCE),
+    Row("audit.rebuilt", "MOST_ROUNDED", "values that may be one level off", REVIEWED, ("0", "2", "100")),
+    Row("audit.replay", "LONGEST_KEY", "length of a key that was hidden", REVIEWED),
+    Row("audit.exports", "FOOTER", "how much of a file's end is believed", REVIEWED),
+    Row("selectors.usefulness", "ROOM", "bits that rounding forgives", REVIEWED),
+    Row("transcript.log", "MOST_FORMAT_BYTES", "how much is read before a record is refused", REVIEWED),
+    Row("public.fields", "MOST_EXTENSIONS", "how often a run is extended", REVIEWED),
+    # verdicts and warnings
+    Row("dp_audit.claim", "FEWEST_RUNS", "runs that an empirical audit needs", REVIEWED),
+    Row("dp_audit.event", "THRESHOLDS", "events that an empirical audit tries", REVIEWED),
+    Row("run.progress", "longest <= tick", "whether the owner is warned", "run/test_progress.py", WARNING),
+    Row("run.progress", "SLOW_DAY", "how long a tick is", "run/test_progress.py"),
+    Row("public.figures", "ROUNDING_SHARE", "what is printed as ε", REVIEWED, TOLERANCE),
+    # what may leave, and what is read
+    Row("egress.allowance", "_ROUNDING", "what a price may miss its limit by", REVIEWED, TOLERANCE),
+    Row("egress.transport", "SHORTEST_SECRET", "which keys are hidden", REVIEWED),
+    Row("private.secrets", "SHORTEST", "which secrets are looked for", REVIEWED),
+    Row("ledger.keys", "SIZE", "bytes of the ledger's key", REVIEWED),
+    Row("pcevolve_shared.limits", "MAX_PIXELS", "pixels of an image that is decoded", REVIEWED),
+    Row("pcevolve_shared.limits", "MAX_SIDE", "side of an image that is decoded", REVIEWED),
+    Row("pcevolve_shared.limits", "MAX_IMAGE_BYTES", "bytes of an image", REVIEWED),
+    Row("pcevolve_shared.limits", "MAX_RESPONSE_BYTES", "bytes of an answer", REVIEWED),
+    Row("run.dashboard", "CONNECTIONS", "connections of the page", "run/test_dashboard.py"),
+    Row("run.dashboard", "HEAD_BYTES", "bytes of a head", "run/test_dashboard.py"),
+    Row("run.dashboard", "HEAD_SECONDS", "seconds of a head", "run/test_dashboard.py"),
+)
+
+
+def chosen(words: Sequence[str]) -> Iterator[Row]:
+    """Rows whose module or constant holds one of some words; all of them without any."""
+    yield from (
+        row for row in TABLE if not words or any(word in f"{row.module}.{row.name}" for word in words)
+    )
+
+
+def main() -> int:
+    """Try the mutants; 1 if one survives."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*", help="only constants whose full name holds one of these")
+    alive = 0
+    for row in chosen(parser.parse_args().words):
+        for value in row.values:
+            print(f"{row.module}.{row.name}: {value}", flush=True)
+            if survives(row, value):
+                alive += 1
+                print("       SURVIVED", flush=True)
+    return bool(alive)
+
+
+if os.environ.get(VARIABLE):
+    install()
+if __name__ == "__main__":
+    sys.exit(main())
