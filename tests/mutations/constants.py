@@ -136,7 +136,12 @@ REVIEWED = "test_constants.py"
 WARNING = ("longest <= tick / 2", "longest <= tick * 1.5", "longest <= tick * 2", "longest < tick")
 TABLE = (
     # what is released: sensitivities, rounding, calibration
-    Row("dp.sensitivity", "JOINT_NORM", "noise on a count and a sum together", "selectors/test_sampled.py"),
+    Row(
+        "dp.sensitivity",
+        "JOINT_NORM",
+        "noise on a count and a sum together",
+        "selectors/test_sampled.py " + REVIEWED,
+    ),
     Row("dp.sensitivity", "DEVIATION_RADIUS", "clip of deviations, and the noise on them", REVIEWED),
     Row("dp.calibration", "DIGITS", "digits of a scale of noise", "dp/test_calibration.py " + REVIEWED),
     Row("dp.curves", "ROUNDING_SHARE", "rounding that the accountant adds", REVIEWED, TOLERANCE),
