@@ -1,8 +1,8 @@
 """Which test fails when a constant that decides privacy, an audit or a verdict moves: ``make mutations``.
 
 Each row of ``TABLE`` is tried at half of its constant's value and at one and a half (tolerances at a hundredfold too):
-its tests run in a process in which an import hook changes the assignment in the module's text. Nothing is written, so
-nothing has to be put back. A mutant that its tests do not notice has survived, and the command fails.
+its tests run in a fork of this process in which an import hook changes the assignment in the module's text. Nothing is
+written, so nothing has to be put back. A mutant that its tests do not notice has survived, and the command fails.
 """
 
 from __future__ import annotations
@@ -12,15 +12,25 @@ import ast
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import multiprocessing
 import os
-import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import IO
 
-VARIABLE = "PCEVOLVE_MUTANT"
+# What the client imports is imported once; nothing of its own is, before a fork has changed it.
+import httpx  # noqa: F401
+import hypothesis  # noqa: F401
+import pydantic  # noqa: F401
+import pytest
+import scipy.stats  # noqa: F401
+import sklearn  # noqa: F401
+import torchvision  # noqa: F401
+
 SECONDS = 900
 ROOT = Path(__file__).parents[2]
 HALF, MORE, HUNDREDFOLD = "type({0})({0} * 0.5)", "type({0})({0} * 1.5)", "type({0})({0} * 100)"
@@ -92,43 +102,33 @@ class _Finder(importlib.abc.MetaPathFinder):
         )
 
 
-def install() -> None:
-    """Change what the environment asks for; pytest imports this module as a plugin."""
-    module, name, value = os.environ[VARIABLE].split("; ")
-    loader = type("_Loader", (_Changed,), {"name_and_value": (name, value)})
-    sys.meta_path.insert(0, _Finder(module, loader))
-
-
 def survives(row: Row, value: str) -> bool:
-    """Whether a row's tests pass although the constant has another value."""
+    """Whether a row's tests pass although the constant has another value; they run in a fork of this process."""
     module = row.module if row.module.startswith("pcevolve_") else f"pcevolve.{row.module}"
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "mutations.constants",
-        "-x",
-        "-q",
-        "--no-header",
-        "-p",
-        "no:cacheprovider",
-        "--fast",
-    ]
-    environment = {
-        **os.environ,
-        VARIABLE: f"{module}; {row.name}; {value}",
-        "PYTHONPATH": str(ROOT / "tests"),
-    }
-    done = subprocess.run(
-        [*command, *(f"tests/client/{each}" if not each.startswith("tests/") else each for each in row.tests.split())],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS,
-    )  # fmt: skip
-    assert done.returncode in {0, 1, 2}, done.stdout + done.stderr
-    for line in done.stdout.splitlines():
-        if line.startswith(("FAILED", "ERROR")):
-            print("      ", line[:160])
-    return done.returncode == 0
+    with tempfile.TemporaryFile("w+") as said:
+        trial = multiprocessing.get_context("fork").Process(target=_try, args=(module, row, value, said))
+        trial.start()
+        trial.join(SECONDS)
+        trial.kill()
+        trial.join()
+        said.seek(0)
+        told = said.read()
+    assert trial.exitcode in {0, 1, 2}, told
+    print(
+        *(f"       {line[:160]}" for line in told.splitlines() if line.startswith(("FAILED", "ERROR"))),
+        sep="\n",
+    )
+    return trial.exitcode == 0
+
+
+def _try(module: str, row: Row, value: str, said: IO[str]) -> None:
+    """Change a constant, run the tests, and exit as pytest does."""
+    os.dup2(said.fileno(), 1)
+    os.dup2(said.fileno(), 2)
+    loader = type("_Loader", (_Changed,), {"name_and_value": (row.name, value)})
+    sys.meta_path.insert(0, _Finder(module, loader))
+    files = [str(ROOT / "tests" / "client" / each) for each in row.tests.split()]
+    sys.exit(pytest.main(["-x", "-q", "--fast", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *files]))
 
 
 FOLLOWS = "selectors/test_following.py"
@@ -243,7 +243,5 @@ def main() -> int:
     return bool(alive)
 
 
-if os.environ.get(VARIABLE):
-    install()
 if __name__ == "__main__":
     sys.exit(main())
