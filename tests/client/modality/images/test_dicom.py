@@ -417,6 +417,13 @@ def test_a_table_of_the_file_s_own_is_applied_before_its_window(tmp_path, window
     assert [shown[value == RAMP][0] for value in (0, 50, 51, 52, 255)] == [0, 0, 100, 255, 255]
 
 
+def test_a_table_without_entries_is_none(tmp_path):
+    path = saved(
+        tmp_path / "x.dcm", RAMP, VOILUTSequence=[pydicom.Dataset()], WindowCenter=100, WindowWidth=101
+    )
+    assert abs(int(greys(path)[RAMP == 100][0]) - 128) <= 2
+
+
 def test_a_table_of_more_entries_than_its_8_bits_is_not_wrapped_around(tmp_path):
     lut = table(0, [min(255, each // 4) for each in range(1024)], 8)
     assert greys(saved(tmp_path / "x.dcm", RAMP * 4, VOILUTSequence=lut))[RAMP == 200] == 200

@@ -152,10 +152,12 @@ def test_signed_values_of_a_tiff_have_a_range_on_both_sides_of_0(tmp_path, order
 
 
 def test_of_a_tiff_whose_white_is_0_high_values_are_dark(tmp_path):
-    (tmp_path / "x.tif").write_bytes(tiff(disc(65535, 16384).astype("<u2"), photometric=0))
-    shown = greys(tmp_path / "x.tif")
-    assert (shown[32, 32], shown[2, 2]) == (0, 191)
-    assert greys(tmp_path / "x.tif", (0.0, 65535.0))[32, 32] == 0
+    for high, low in ((65535, 16384), (255, 64)):
+        values = disc(high, low).astype("<u2" if high > 255 else "u1")
+        (tmp_path / "x.tif").write_bytes(tiff(values, photometric=0))
+        shown, windowed = greys(tmp_path / "x.tif"), greys(tmp_path / "x.tif", (float(low), float(high)))
+        assert (shown[32, 32], shown[2, 2]) == (0, 191)
+        assert (windowed[32, 32], windowed[2, 2]) == (0, 255)
 
 
 def png(values, kind):

@@ -344,8 +344,11 @@ def _first(header: pydicom.Dataset, name: str) -> float | None:
 
 def _own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares | None:
     """Shares of white by the file's own table, else by its first window; None without either."""
-    if header.get("VOILUTSequence"):
-        entries, bits = _looked_up(physical, header.VOILUTSequence[0], header)
+    tables = [
+        item for item in header.get("VOILUTSequence") or [] if "LUTData" in item and "LUTDescriptor" in item
+    ]
+    if tables:
+        entries, bits = _looked_up(physical, tables[0], header)
         return between(entries, (0.0, 2.0**bits - 1))
     centre, width = _first(header, "WindowCenter"), _first(header, "WindowWidth")
     if centre is None or width is None:

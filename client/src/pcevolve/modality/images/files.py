@@ -175,11 +175,13 @@ class _Colours:
         image: RGB as the file stores it.
         shown: The same in the colours that every screen assumes.
         bits: Of a value in the file.
+        inverted: Whether high values of the file are dark.
     """
 
     image: DecodedImage
     shown: DecodedImage
     bits: int = 8
+    inverted: bool = False
 
 
 def _shown(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage, bytes, Seen]:
@@ -201,7 +203,7 @@ def _shown(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage
         raise RejectedImageError(
             f"is {kind}, and --window is for grey values: leave it out, or convert the image"
         )
-    levels, seen = grey_of(stored.image).shown(window)
+    levels, seen = grey_of(stored.image, stored.inverted).shown(window)
     return in_colour(levels), digest, seen
 
 
@@ -255,7 +257,7 @@ def _decode_usual(data: bytes) -> Grey | _Colours:
             return _grey(np.asarray(turned), bits, signed, inverted)
         rgb, profile = _bare(_to_rgb(turned)), image.info.get("icc_profile")
         own = turned if turned.mode in {"L", "CMYK"} else rgb  # what the profile is about
-        return _Colours(rgb, _in_srgb(own, profile) if profile else rgb, bits)
+        return _Colours(rgb, _in_srgb(own, profile) if profile else rgb, bits, inverted)
 
 
 def _bare(image: DecodedImage) -> DecodedImage:

@@ -37,7 +37,7 @@ BY_WINDOW, BY_FILE, BY_BITS, AS_STORED = (
     "by --window",
     "by their own window or table",
     "by the whole range of their bits",
-    "8 bits, as they are",
+    "as they are, in 8 bits",
 )
 REFUSED = "refused"
 
@@ -201,10 +201,16 @@ def is_grey(image: DecodedImage) -> bool:
     return red == green == blue
 
 
-def grey_of(image: DecodedImage) -> Grey:
-    """A grey picture of 8 bits, from an RGB image whose channels are one."""
+def grey_of(image: DecodedImage, inverted: bool) -> Grey:
+    """A grey picture of 8 bits, from an RGB image whose channels are one.
+
+    Args:
+        image: As it is shown.
+        inverted: Whether it is shown so because high values of its file are dark.
+    """
     values = np.asarray(image.getchannel(0))
-    return Grey(values, values.astype(np.float64), 8, (0.0, 255.0))
+    values = 255 - values if inverted else values
+    return Grey(values, values.astype(np.float64), 8, (0.0, 255.0), inverted=inverted)
 
 
 def in_colour(levels: NDArray[np.uint8]) -> DecodedImage:
