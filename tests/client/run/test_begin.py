@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from pcevolve.audit import audit
 from pcevolve.cli import main as cli
@@ -22,6 +23,7 @@ from pcevolve.private.judge import PrivateJudge
 from pcevolve.run.images import reading
 from pcevolve.run.settings import RunSettings
 from pcevolve.run.texts import reading as reading_texts
+from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
 
@@ -510,3 +512,21 @@ def test_no_error_says_which_class_has_nothing_left_to_be_measured_on(tmp_path, 
     with pytest.raises(DataError, match=f"--test rest: a class has no {kind} that was not drawn") as refusal:
         read(settings)
     assert "flu" not in str(refusal.value)
+
+
+def test_another_window_makes_no_other_data_to_spend_on(run, tmp_path):
+    for place, path in enumerate(sorted((tmp_path / "private").rglob("*.png"))):
+        values = np.random.default_rng(place).integers(31768, 32828, (16, 16))
+        Image.fromarray(values.astype(np.uint16)).save(path)
+    with pytest.raises(DataError, match=r"has next to no contrast .* --window LOW,HIGH"):
+        run(out="none")
+    run("--window", "31768,32828")
+    assert RunReader.strict(tmp_path / "run").require_plan().window == "31768,32828"
+    assert all(finding.holds for finding in audit(tmp_path / "run"))
+    with pytest.raises(BudgetError):
+        run("--window", "32000,32828", out="again")
+
+
+def test_a_window_may_be_below_0_and_stays_what_it_was_when_a_run_goes_on(cut_off, run):
+    with pytest.raises(UsageError, match="--window"):
+        run("--resume", cut_off, "--window", "-160,240", ledger=None)
