@@ -128,12 +128,13 @@ def test_a_name_that_unicode_spells_in_two_ways_is_one_unit(grouped):
 
 def test_a_unit_of_more_images_than_declared_is_refused_by_its_files_and_not_by_its_name(grouped):
     dataset = grouped(ROWS)
-    require_unit_size(dataset, 2)
+    units = [dataset.unit_names[unit] for unit in dataset.unit_of]
+    require_unit_size(units, dataset.names, "patient", 2)
     with pytest.raises(
         DataError,
         match=r"a patient has more images than --unit-size 1 says, such as the one of bad/a\.png, bad/b",
     ) as caught:
-        require_unit_size(dataset, 1)
+        require_unit_size(units, dataset.names, "patient", 1)
     assert not {"p0", "p1"} & set(str(caught.value).replace(",", " ").split())
 
 

@@ -175,7 +175,7 @@ def test_only_a_run_that_draws_and_promises_something_says_what_the_folder_bears
     assert "Seen from the folder" not in card(release(), 2)
     assert "Seen from the folder" not in card(release(subsample=10, noise="INSECURE-seeded"), 2)
     assert (
-        "Seen from the folder that the private dataset was drawn of, one image bears epsilon <= 10 at delta 0: it "
+        "Seen from the folder that the private dataset was drawn from, one image bears epsilon <= 10 at delta 0: it "
         "changes up to 2 units of the draw."
     ) in card(release(subsample=10), 2)
 
@@ -184,7 +184,7 @@ def test_what_the_folder_bears_of_all_releases_is_added_up_for_its_groups_too():
     earlier = Earlier(releases=1, events=(Event("exponential", "2"),))
     text = card(release(earlier=earlier, subsample=10), 2)
     assert "one image that is in all of them and in this one bears epsilon <= 7 at delta 0 in all." in text
-    assert "drawn of, one image bears epsilon <= 14 at delta 0: it changes" in text
+    assert "drawn from, one image bears epsilon <= 14 at delta 0: it changes" in text
 
 
 def test_a_crash_while_writing_leaves_no_release(tmp_path):

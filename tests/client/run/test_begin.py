@@ -334,7 +334,7 @@ def test_what_a_subsample_means_for_the_folder_is_computed_and_said_wherever_the
     more_images(tmp_path / "private", cut=8, good=5)
     run("--shots", "3", "--subsample", "3", "--epsilon", "10")
     seen = (
-        "Seen from the folder that the private dataset was drawn of, one image bears epsilon <= 20 at delta 0: it "
+        "Seen from the folder that the private dataset was drawn from, one image bears epsilon <= 20 at delta 0: it "
         "changes up to 2 units of the draw."
     )
     printed = capsys.readouterr()
@@ -345,6 +345,11 @@ def test_what_a_subsample_means_for_the_folder_is_computed_and_said_wherever_the
     manifest = json.loads((tmp_path / "run" / "release" / "manifest.json").read_text())
     assert (manifest["guarantee"]["epsilon_spent"], manifest["guarantee"]["epsilon_folder"]) == (10, 20)
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["epsilon_folder"] == 20
+    manifest["guarantee"]["epsilon_folder"] = 10.0
+    (tmp_path / "run" / "release" / "manifest.json").write_text(
+        json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+    )
+    assert "guarantee.epsilon_folder" in str([each.faults for each in audit(tmp_path / "run")])
 
 
 @pytest.mark.parametrize(
@@ -453,6 +458,20 @@ def test_a_run_that_goes_on_draws_the_same_subsample(run, server, tmp_path):
     run("--shots", "3", "--resume", "run", ledger=None)
     (row,) = Ledger(Path("ledger.sqlite")).runs()
     assert row.images == 6
+
+
+def test_a_run_that_goes_on_with_a_folder_in_which_somebody_else_would_be_drawn_is_refused(
+    run, server, tmp_path
+):
+    more_images(tmp_path / "private", cut=4, good=4)
+    server.instead.append(online.said(500, {"error": "RuntimeError", "errors": "out of memory"}))
+    with pytest.raises(ProviderError):
+        run("--shots", "3", "--subsample", "3")
+    more_images(tmp_path / "private", cut=60, good=60)
+    server.heard.clear()
+    with pytest.raises(LedgerError, match="the private data are not those that this run began with"):
+        run("--shots", "3", "--resume", "run", ledger=None)
+    assert server.heard == []
 
 
 def test_notes_among_the_images_are_told_of_and_passed_over(run, capsys, tmp_path):

@@ -167,7 +167,7 @@ def _plan_rows(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     yield "epsilon of the run", f"{loss(planned.epsilon_total, 4)} at delta {planned.delta:g}"
     yield (
         "  with --subsample",
-        f"{loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn of",
+        f"{loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn from",
     )
     for name, total in planned.totals.items():
         yield f"  by {name}", "says nothing" if total is None else loss(total, 4)

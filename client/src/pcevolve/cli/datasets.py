@@ -14,6 +14,9 @@ from pcevolve.datasets.catalogue import DATASETS, dataset
 from pcevolve.datasets.items import Dataset
 from pcevolve.errors import UsageError
 
+SHOTS = 10
+"""Units per class that the next command draws, if there are as many."""
+
 
 def datasets(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset; without one, all are listed.")] = "",
@@ -52,6 +55,7 @@ def datasets(
     if source is None or out is None:
         raise UsageError("--from says where the dataset lies and --out where its folders go: give both")
     from pcevolve.datasets.writing import Wanted, write
+    from pcevolve.run.images.reading import most_to_draw
     from pcevolve.run.long_work import told_of
     from pcevolve.run.progress import error_console
 
@@ -66,9 +70,9 @@ def datasets(
     units = f" --unit-map {shlex.quote(str(made.units))}" if made.units else ""
     train = shlex.quote(str(out / "train"))
     test = f" --test {shlex.quote(str(out / 'test'))}" if made.counts["test"] else ""
-    typer.echo(
-        f"pcevolve run --private {train}{test}{units} --subsample 10 --domain {words} --out runs/{name}"
-    )
+    shots = min(SHOTS, most_to_draw(out / "train", made.units))
+    drawn = f" --subsample {shots}" if shots else ""
+    typer.echo(f"pcevolve run --private {train}{test}{units}{drawn} --domain {words} --out runs/{name}")
     if not test:
         return  # a table needs held-out images
     data = shlex.quote(f"{chosen.words or 'WORDS'}={out}")

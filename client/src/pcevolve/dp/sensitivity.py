@@ -77,7 +77,7 @@ def slots_sensitivity(values: int, relation: Relation) -> float:
 
 
 DRAWN_UNITS = 2
-"""How many units of a subsample change, under either relation, where one changes of the folder that it is drawn of.
+"""How many units of a subsample change, under either relation, where one changes of the folder that it is drawn from.
 
 Under ``add-remove`` a unit that was drawn makes room for the next one of its class: one less and one more. Under
 ``replace-one`` that happens in two classes, where the unit changes its class: two are exchanged. The proof is in

@@ -113,18 +113,24 @@ def write_units(path: Path, there: Sequence[str]) -> None:
         raise DataError(f"--write-unit-map {path} cannot be written: {error.strerror}") from None
 
 
-def require_unit_size(data: PrivateDataset, most: int) -> None:
-    """Refuse data in which a privacy unit has more images than the owner declares.
+def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, most: int) -> None:
+    """Refuse data in which a privacy unit has more images than the owner declares, whichever of them are drawn.
+
+    Args:
+        units: What the unit of each image is called.
+        names: Where each image stands.
+        kind: What a unit is.
+        most: As declared.
 
     Raises:
         DataError: Up to five files, each the first of a unit that is too large.
     """
-    _, first, counts = np.unique(data.unit_of, return_index=True, return_counts=True)
-    files = sorted(data.names[index] if data.names else "" for index in first[counts > most])
+    counts, first = Counter(units), dict(zip(reversed(units), reversed(names), strict=True))
+    files = sorted(first[unit] for unit, count in counts.items() if count > most)
     if files:
         more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
         raise DataError(
-            f"a {data.unit_name} has more images than --unit-size {most} says, such as the one of "
+            f"a {kind} has more images than --unit-size {most} says, such as the one of "
             f"{', '.join(files[:_NAMED])}{more}: say a larger number, or leave images out"
         )
 

@@ -63,7 +63,7 @@ def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> 
 
 
 def seen_from_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
-    """What events on the private data are to one unit of the folder that these were drawn of; the same if all are used.
+    """What events on the private data are to one unit of the folder they were drawn from; the same if all are used.
 
     One unit of the folder changes several of the draw, which are a group.
     """
@@ -76,7 +76,7 @@ def folder_promise(plan: PublicPlan, events: Iterable[Event]) -> str:
     if plan.subsample is None or not plan.secure:
         return ""
     return (
-        f"Seen from the folder that the private dataset was drawn of, one {plan.unit} bears "
+        f"Seen from the folder that the private dataset was drawn from, one {plan.unit} bears "
         f"{_bears(seen_from_folder(plan, events), plan.delta)}: it changes up to {DRAWN_UNITS} units of the draw."
     )
 

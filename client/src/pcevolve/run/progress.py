@@ -279,7 +279,7 @@ def _spent(summary: dict[str, Any]) -> str:
     return (
         f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
         f"(delta {summary['delta']:g}, {summary['relation']})"
-        + ("" if folder is None else f"; {loss(folder)} seen from the folder that was drawn of")
+        + ("" if folder is None else f"; {loss(folder)} seen from the folder that was drawn from")
     )
 
 

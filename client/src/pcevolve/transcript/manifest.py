@@ -24,8 +24,8 @@ class Guarantee(_Part):
     Attributes:
         epsilon_budget: What the run was allowed to spend.
         epsilon_spent: What it spent, at ``delta``; None for an INSECURE run, which promises nothing.
-        epsilon_folder: What one unit of the folder bears that the private dataset was drawn of, at ``delta``; not there
-            where nothing was drawn, or nothing is promised.
+        epsilon_folder: What one unit of the folder bears that the private dataset was drawn from, at ``delta``; not
+            there where nothing was drawn, or nothing is promised.
         delta: Of the promise.
         relation: Which data sets count as neighbours.
         unit: What is added, taken away or exchanged between them.

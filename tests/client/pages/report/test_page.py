@@ -104,6 +104,15 @@ def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_
     assert text.index("What left") < text.index("What an attacker can tell") < text.index("Privacy loss ε")
 
 
+def test_the_odds_of_a_run_that_drew_its_data_are_those_of_the_folder(finished: Make):
+    """Who knows all else of the folder compares draws that differ in two units."""
+    text = page(finished(subsample=3, shots=3)).text
+    share = math.ceil(100 * most_true_positives([Event("exponential", "5", 4)], 0.05))
+    assert f"Right in at most {share} of 100; guessing is right in 5." in text
+    assert "whether one given image was in the folder that was drawn from, or another in its place" in text
+    assert "one image bears epsilon <= 20 at delta 0: it changes up to 2 units of the draw." in text
+
+
 def test_the_owners_own_page_leads_to_the_wire_page_of_its_run(finished: Make):
     root = finished()
     own = write_report(RunReader.strict(root), POINTS, root / "private" / "report.html")

@@ -159,7 +159,7 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
         nobody = "Nobody can tell." if plan.in_process else "Nothing: no private image was looked at."
         return Odds(nobody)
     paid = list(seen_from_folder(plan, paid))
-    used = "used" if plan.subsample is None else "in the folder that was drawn of"
+    used = "used" if plan.subsample is None else "in the folder that was drawn from"
     unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else "'s images")
     verb = "was" if plan.unit == plan.modality.kind else "were"
     other = ", or another in its place" if plan.relation == "replace-one" else ""

@@ -38,13 +38,13 @@ def of_run(settings: RunSettings, told: Told = nobody) -> RunData:
     if isinstance(source, TermsSource):
         raise UsageError("--private terms are texts, and this API makes images")
     listing, units = _listed(settings, source)
+    if settings.unit_size and units is not None:
+        require_unit_size(unit_names(listing, units), listing.names, units.kind, settings.unit_size)
     used, rest_of_it = _drawn(settings, listing, units)
     require_shots(settings, held(used, units), _counted(units), to_draw_from(used, units))
     keep = 0 if settings.engine == "ray" else KEPT_PIXELS  # a cluster reads files
     window = window_ends(settings.window)
     data = _grouped(loaded(used, keep=keep, told=told, window=window), units)
-    if settings.unit_size:
-        require_unit_size(data, settings.unit_size)
     skipped = tuple(short(file) for file in listing.skipped)
     return RunData(data, _test(settings, data, rest_of_it), skipped=skipped)
 
@@ -80,6 +80,12 @@ def to_draw_from(listing: Listing, units: UnitMap | None) -> dict[str, int]:
     """How many privacy units of each class a draw could take, by label; private."""
     counts = drawable(unit_names(listing, units), listing.targets)
     return {label: counts.get(target, 0) for target, label in enumerate(listing.labels)}
+
+
+def most_to_draw(folder: Path, unit_map: Path | None) -> int:
+    """Units of each class that ``--subsample`` can draw of a folder of class folders, all classes alike; 0 for none."""
+    listing = listed(folder, None)
+    return min(to_draw_from(listing, read_units(unit_map, listing.names) if unit_map else None).values())
 
 
 def _counted(units: UnitMap | None) -> str:

@@ -59,8 +59,6 @@ def of_run(settings: RunSettings, told: Told = nobody) -> RunData:
     if isinstance(source, DigitsSource):
         raise UsageError("--private digits are images, and this API writes texts")
     data, rest = own_texts(settings, source)
-    if settings.unit_size:
-        require_unit_size(data, settings.unit_size)
     return RunData(data, rest)
 
 
@@ -96,6 +94,8 @@ def own_texts(settings: RunSettings, source: FolderSource) -> tuple[PrivateDatas
     found = read_records(source.path, columns, settings.domain if settings.unlabelled else None)
     rest: Records | None = None
     counted = "texts" if columns.unit is None else f"units ({columns.unit})"
+    if settings.unit_size and columns.unit is not None:
+        require_unit_size(found.units, found.names, columns.unit, settings.unit_size)
     if settings.subsample is not None:
         tell_drawable(settings, to_draw_from(found), counted)
         found, rest = found.drawn(settings.subsample, settings.subsample_seed)
