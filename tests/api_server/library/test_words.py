@@ -106,7 +106,7 @@ def test_captions_come_from_folders_names_tables_and_text_files(tmp_path):
         (b"[" * 200_000, b"file,label\n" + b'"a\nb",' * 2**20),
         (b'{"a":' * 200_000, b"file,label\n" + b"a," * 2**21),
         (b'{"a": "' + b"x" * 2**21, b'file,label\n"' + b"x\n" * 2**20),
-        (b'{"file": "x", "n": ' + b"9" * 5_000 + b"}", b"file,label\n\0"),
+        (b'{"file": "x", "n": ' + b"9" * 5_000 + b"}", b"file,label\n\xff"),
     ],
 )
 def test_a_damaged_table_is_said_in_the_log_and_the_rest_goes_on(tmp_path, caplog, lines, table):

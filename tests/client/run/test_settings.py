@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import pcevolve
+from pcevolve.cli.main import main
 from pcevolve.errors import UsageError
 from pcevolve.run.settings import RunSettings, default_ledger, key_in_file, read_toml
 
@@ -127,3 +132,83 @@ def test_a_pipe_in_the_place_of_a_configuration_or_key_does_not_block(tmp_path, 
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="no regular file"):
         read(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("name", ["epsilon", "lifetime_epsilon"])
+@pytest.mark.parametrize("given", [40, 40.0, "40", Fraction(40), Decimal(40), np.int64(40), np.float64(40)])
+def test_a_number_is_taken_however_it_is_written(name, given):
+    assert float(getattr(RunSettings.of({**GIVEN, name: given}), name)) == 40
+
+
+@pytest.mark.parametrize(
+    ("name", "given"), [("shots", np.int64(7)), ("shots", 7.0), ("shots", "7"), ("delta", 0)]
+)
+def test_numbers_of_other_libraries_are_numbers(name, given):
+    assert getattr(RunSettings.of({**GIVEN, name: given}), name) == float(given)
+
+
+@pytest.mark.parametrize("name", ["test", "prompts", "encoder_weights", "unit_map", "ledger"])
+def test_a_path_is_as_good_as_its_text(tmp_path, name):
+    of_text, of_path = (
+        RunSettings.of({**GIVEN, name: each}) for each in (str(tmp_path / "x"), tmp_path / "x")
+    )
+    assert getattr(of_text, name) == getattr(of_path, name)
+
+
+@pytest.mark.parametrize("name", ["shots", "epsilon", "lifetime_epsilon", "guidance", "iterations", "model"])
+def test_yes_is_no_number_and_no_text(name):
+    with pytest.raises(UsageError, match=f"--{name.replace('_', '-')}: True is no value for it"):
+        RunSettings.of({**GIVEN, name: True})
+
+
+OUT_OF_BOUNDS = [
+    ({"shots": 0}, "shots"),
+    ({"shots": "many"}, "shots"),
+    ({"noise_seed": "x"}, "noise_seed"),
+    ({"subsample": 3, "shots": 4}, "subsample"),
+    ({"strengths": (0.5,), "strength_start": 0.9}, "strengths"),
+    ({"nonsense": 1}, "nonsense"),
+    ({"lifetime_delta": 2}, "lifetime_delta"),
+]
+
+
+@pytest.mark.parametrize(("options", "name"), OUT_OF_BOUNDS)
+def test_in_python_messages_call_options_by_their_keywords(options, name):
+    with pytest.raises(UsageError) as error:
+        pcevolve.evolve(private="digits", domain="x", **options)
+    assert str(error.value).startswith(name)
+    assert "--" not in str(error.value)
+
+
+def test_in_a_plan_too():
+    with pytest.raises(UsageError, match=r"^shots: Input should be greater"):
+        pcevolve.plan(shots=0)
+    assert pcevolve.plan("pe", noise_multiplier=2) == pcevolve.plan("pe", noise_multiplier="2")
+
+
+@pytest.mark.parametrize(
+    ("options", "flag"), [({"shots": 0}, "--shots"), ({"strengths": (0.5,), "iterations": 2}, "--strength ")]
+)
+def test_of_the_command_line_they_are_called_by_their_flags(options, flag):
+    with pytest.raises(UsageError, match=f"^{flag}"):
+        RunSettings.of({**GIVEN, **options})
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "called"),
+    [
+        ("shots = 0", [], "error: shots in c.toml: "),
+        ("lifetime_delta = 3", [], "error: lifetime_delta in c.toml: "),
+        ("lifetime-delta = 3", [], "error: lifetime-delta in c.toml: "),
+        ("shots = 4", ["--shots", "0"], "error: --shots: "),
+        ("shots = 4", ["--delta", "2"], "error: --delta: "),
+    ],
+)
+def test_of_a_file_they_are_called_by_their_keys(tmp_path, monkeypatch, capsys, text, flags, called):
+    monkeypatch.chdir(tmp_path)
+    Path("c.toml").write_text(text)
+    with pytest.raises(SystemExit):
+        main(["run", "--config", "c.toml", "--private", "digits", "--domain", "x", "--out", "r", *flags])
+    assert capsys.readouterr().err.startswith(called)
+    with pytest.raises(UsageError, match=r"^--shots"):  # nothing of it is left behind
+        RunSettings.of({**GIVEN, "shots": 0})

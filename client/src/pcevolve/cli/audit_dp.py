@@ -18,7 +18,7 @@ from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import Panel, Setting, checked
+from pcevolve.public.options import EXACT, Panel, Setting, checked
 
 LINE_SECONDS = 10.0
 DECLARED = Setting(Panel.MOST_USED)
@@ -29,7 +29,7 @@ class AuditedClaim(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    epsilon: Annotated[str, Field(description="What a whole run claims, > 0."), DECLARED]
+    epsilon: Annotated[str, EXACT, Field(description="What a whole run claims, > 0."), DECLARED]
     delta: settings.Delta | None = None
     relation: settings.Relation = "replace-one"
     images_per_unit: Annotated[

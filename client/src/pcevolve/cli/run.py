@@ -11,7 +11,7 @@ from rich.console import Console
 
 from pcevolve.cli.options import Json, given, takes
 from pcevolve.errors import UsageError
-from pcevolve.public.options import options_of
+from pcevolve.public.options import options_of, typed_as
 from pcevolve.run.settings import RunSettings, read_toml
 
 
@@ -25,11 +25,20 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
         return None
     known = {each.flag.removeprefix("--"): each.name for each in options_of(RunSettings)}
     known |= {each.name.replace("_", "-"): each.name for each in options_of(RunSettings)}
-    values = {name.replace("_", "-"): value for name, value in read_toml(path).items()}
+    written = read_toml(path)
+    values = {name.replace("_", "-"): value for name, value in written.items()}
     for name in values.keys() - known.keys():
         raise UsageError(f"configuration {path}: '{name}' is not an option; pcevolve run --help lists them")
     found = {known[name]: value for name, value in values.items()}
     context.default_map = {**(context.default_map or {}), **found}
+    keys = {known[name.replace("_", "-")]: name for name in written}
+
+    def spelled(name: str) -> str | None:
+        source = context.get_parameter_source(name)
+        from_file = source is not None and source.name == "DEFAULT_MAP"
+        return f"{keys[name]} in {path}" if from_file and name in keys else None
+
+    context.with_resource(typed_as(spelled))
     return path
 
 

@@ -14,6 +14,7 @@ from pcevolve.errors import UsageError
 from pcevolve.interface.provider import LOCAL, Provider
 from pcevolve.interface.result import Result
 from pcevolve.public.fields import IN_PROCESS
+from pcevolve.public.options import typed_as
 from pcevolve.run.checks import checked
 from pcevolve.run.components import Generator
 from pcevolve.run.progress import Audience, Tell, error_console, nobody
@@ -63,15 +64,16 @@ def evolve(
     """
     asked = Provider(provider) if isinstance(provider, str) else provider
     folder = _new_folder() if out is None else Path(out)
-    values = {"private": os.fspath(private), "domain": domain, "epsilon": str(epsilon), "out": folder}
+    values = {"private": os.fspath(private), "domain": domain, "epsilon": epsilon, "out": folder}
     where, key, generator = _spoken_to(asked)
     if twice := sorted({"api", "dialect", "model", "api_key_file"} & options.keys()):
         raise UsageError(
             f"{twice[0]} is said by the provider: give provider=Provider(url, dialect, key, model)"
         )
-    run = checked(RunSettings.of({**options, **values, **where}), resume, key, generator)
     console = Console(quiet=True) if quiet else error_console()
-    outcome = carried_out(run, Audience(console, progress))
+    with typed_as(str):
+        run = checked(RunSettings.of({**options, **values, **where}), resume, key, generator)
+        outcome = carried_out(run, Audience(console, progress))
     return Result.of(outcome.folder.root, outcome.summary)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from pcevolve.interface.result import Result
+from pcevolve.public.options import typed_as
 from pcevolve.run.components import Generator
 from pcevolve.run.extension import Asked
 from pcevolve.run.extension import extend as extended
@@ -47,6 +48,7 @@ def extend(
         UsageError: It is no finished run, or its release folder holds what is not the run's.
         ClientError: Any other reason.
     """
-    asked = Asked.of(Path(run), more, strength, options, key, generator)
-    summary = extended(asked, Audience(Console(quiet=True) if quiet else error_console(), progress))
+    with typed_as(str):
+        asked = Asked.of(Path(run), more, strength, options, key, generator)
+        summary = extended(asked, Audience(Console(quiet=True) if quiet else error_console(), progress))
     return Result.of(Path(run), summary)

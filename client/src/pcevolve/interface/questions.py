@@ -11,7 +11,7 @@ from typing import Any
 from pcevolve.audit import Audit, encoder_of
 from pcevolve.methods.planner import BudgetPlan
 from pcevolve.public.finding import Finding
-from pcevolve.public.options import checked
+from pcevolve.public.options import checked, typed_as
 from pcevolve.run.pricing import PlannedRun, priced
 
 
@@ -30,12 +30,8 @@ def plan(method: str = "auto", **options: Any) -> BudgetPlan:  # noqa: ANN401 - 
     Raises:
         UsageError: An option is unknown or out of bounds, or such a run cannot be.
     """
-    given = {name: str(value) if name in _EXACT else value for name, value in options.items()}
-    return priced(checked(PlannedRun, {"method": method, **given}))
-
-
-_EXACT = ("epsilon", "noise_multiplier")
-"""Numbers that are taken as they are written."""
+    with typed_as(str):
+        return priced(checked(PlannedRun, {"method": method, **options}))
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,14 @@ The type has the bounds and the help (pydantic's ``Field``), and says where the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import numbers
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -15,7 +21,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -26,7 +32,25 @@ Note = TypeVar("Note")
 TypeHint: TypeAlias = object
 Limit: TypeAlias = tuple[Any, str]
 """A bound of a number and its sign."""
+_NAME = re.compile("[a-z]+([_-][a-z]+)*")
 _KINDS: dict[object, str] = {int: "int", float: "number", Path: "path"}
+
+
+def _as_written(value: object) -> object:
+    """A number as text, digit by digit as it was given; anything else as it is."""
+    is_number = isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
+EXACT = BeforeValidator(_as_written)
+"""Of a number that is kept as text, because it is taken exactly: 8, 8.0, "8" and Fraction(8) are the same to a user."""
+
+
+def _nobody_typed(_name: str) -> None:
+    """Options that come from the command line are called by their flags."""
+
+
+_TYPED: ContextVar[Callable[[str], str | None]] = ContextVar("typed", default=_nobody_typed)
 
 
 class Panel(StrEnum):
@@ -103,30 +127,64 @@ def options_of(model: type[BaseModel]) -> tuple[Option, ...]:
     return tuple(sorted(found, key=lambda option: list(Panel).index(option.setting.panel)))
 
 
+@contextmanager
+def typed_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
+    """Let messages call options as somebody typed them who did not type flags.
+
+    Args:
+        spelling: Is given a field's name; a keyword of Python, the key of a file, or None for the flag.
+    """
+    before = _TYPED.set(spelling)
+    try:
+        yield
+    finally:
+        _TYPED.reset(before)
+
+
 def flag(name: str, model: type[BaseModel]) -> str:
-    """What the command line calls a field of a model; fields that are no options are named after the same rule."""
+    """What a message calls a field of a model: as it was typed, which is by its flag unless ``typed_as`` says else."""
+    if (spelled := _TYPED.get()(name)) is not None:
+        return spelled
     known = get_type_hints(model, include_extras=True).get(name)
     return _flag(name, _first(Setting, _unwrapped(known)[1]))
 
 
 def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
-    """Validate options by the model that declares them.
+    """Validate options by the model that declares them; paths, and numbers of other libraries, are as good as text.
 
     Raises:
         UsageError: One is missing, unknown or out of bounds.
     """
     try:
-        return model(**values)
+        return model(**{name: _plain(name, value, model) for name, value in values.items()})
     except ValidationError as error:
         raise UsageError(first_fault(error, model)) from None
+
+
+def _plain(name: str, value: object, model: type[BaseModel]) -> object:
+    """A value as pydantic takes it, whoever made it.
+
+    Raises:
+        UsageError: It is yes or no where something else is asked for; pydantic would take it for 1 or 0.
+    """
+    if isinstance(value, bool) and name in model.model_fields and not _is_switch(name, model):
+        raise UsageError(f"{flag(name, model)}: {value} is no value for it")
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _is_switch(name: str, model: type[BaseModel]) -> bool:
+    return _unwrapped(get_type_hints(model, include_extras=True)[name])[0] is bool
 
 
 def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
     """One plain line about what is wrong with the options."""
     fault = error.errors(include_url=False, include_input=False)[0]
     said = fault["msg"].removeprefix("Value error, ")
-    if not fault["loc"]:  # about several options, which it names itself
-        return f"--{said}"
+    if not fault["loc"]:  # about several options: it begins with one of them, or names them all itself
+        name, _, rest = said.partition(": ")
+        return f"{flag(name.replace('-', '_'), model)}: {rest}" if rest and _NAME.fullmatch(name) else said
     if fault["type"] == "missing":
         missing = [flag(str(each["loc"][0]), model) for each in error.errors() if each["type"] == "missing"]
         return f"{' and '.join(missing)} must be given: --help says more"

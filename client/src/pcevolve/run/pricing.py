@@ -11,7 +11,7 @@ from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.figures import parse_epsilon, parse_noise_multiplier
-from pcevolve.public.options import Panel, Setting, flag
+from pcevolve.public.options import EXACT, Panel, Setting, flag
 
 if TYPE_CHECKING:
     from pcevolve.methods.planner import BudgetPlan, SecretPlan
@@ -28,11 +28,13 @@ class PlannedRun(BaseModel):
     method: Annotated[str, Field(description="Method to plan for, or auto."), DECLARED]
     epsilon: Annotated[
         str | None,
+        EXACT,
         Field(description="Total privacy budget, > 0; 10 if neither this nor noise is given."),
         DECLARED,
     ] = None
     noise_multiplier: Annotated[
         str | None,
+        EXACT,
         Field(
             description="Instead of --epsilon: Gaussian noise of selections over L2 sensitivity; prints the epsilon it "
             "costs."

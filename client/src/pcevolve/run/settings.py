@@ -18,7 +18,7 @@ from pcevolve.encoders.choice import AUTO
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.fields import TEMPLATE
-from pcevolve.public.options import Panel, Setting, checked
+from pcevolve.public.options import EXACT, Panel, Setting, checked, flag
 from pcevolve.transcript.layout import Form
 from pcevolve_shared.reading import read_file
 
@@ -67,6 +67,7 @@ AbsolutePath = Annotated[Path, AfterValidator(Path.absolute)]
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 Epsilon = Annotated[
     str,
+    EXACT,
     Field(description="Total privacy budget of the run, > 0."),
     Setting(Panel.MOST_USED, public=True),
 ]
@@ -401,6 +402,7 @@ class RunSettings(BaseModel):
     ] = Field(default_factory=default_ledger)
     lifetime_epsilon: Annotated[
         str | None,
+        EXACT,
         AfterValidator(lambda text: text or None),
         Field(description="Most that all runs together may spend on these data; --epsilon if not given."),
         Setting(Panel.PRIVACY),
@@ -498,10 +500,11 @@ class RunSettings(BaseModel):
     @model_validator(mode="after")
     def _say_one_schedule(self) -> Self:
         if self.strengths and (self.strength_start is not None or self.strength_end is not None):
-            raise ValueError("strength says each iteration's: leave --strength-start and --strength-end out")
+            start, end = self._typed("strength_start"), self._typed("strength_end")
+            raise ValueError(f"{self._typed('strengths')} says each iteration's: leave {start} and {end} out")
         if self.strengths and self.iterations != len(self.strengths):
             raise ValueError(
-                f"strength is given {len(self.strengths)} times for {self.iterations} iterations"
+                f"{self._typed('strengths')} is given {len(self.strengths)} times for {self.iterations} iterations"
             )
         return self
 
@@ -509,13 +512,20 @@ class RunSettings(BaseModel):
     def _say_one_number(self) -> Self:
         if self.subsample is not None and int(self.shots) != self.subsample:
             raise ValueError(
-                f"subsample {self.subsample} and --shots {self.shots} differ: leave --shots out, it follows"
+                f"{self._typed('subsample')} {self.subsample} and {self._typed('shots')} {self.shots} differ: "
+                f"leave {self._typed('shots')} out, it follows"
             )
         if self.test == REST and self.subsample is None:
             raise ValueError(
-                f"test {REST} is for what --subsample leaves: give --subsample K; a folder of that name is ./{REST}"
+                f"{self._typed('test')} {REST} is for what {self._typed('subsample')} leaves: give "
+                f"{self._typed('subsample')} K; a folder of that name is ./{REST}"
             )
         return self
+
+    @classmethod
+    def _typed(cls, name: str) -> str:
+        """What a message calls one of these options."""
+        return flag(name, cls)
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
