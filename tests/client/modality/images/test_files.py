@@ -3,6 +3,7 @@
 import io
 import logging
 import struct
+import time
 import zlib
 
 import numpy as np
@@ -433,6 +434,21 @@ def test_of_a_photograph_with_a_preview_behind_it_the_first_picture_is_the_pictu
 def test_a_picture_is_told_by_its_content_and_not_by_its_name(tmp_path, kind, name):
     noise().save(tmp_path / name, kind)
     assert read_image(tmp_path / name)[0].size == noise().size
+
+
+def test_pages_without_end_are_not_counted(tmp_path):
+    pages = 1_000_000
+    data = bytearray(tiff(np.zeros((4, 4), np.uint8)))
+    struct.pack_into("<L", data, len(data) - 4, len(data))
+    shift = len(data)
+    chain = b"".join(struct.pack("<HL", 0, shift + 6 * (page + 1)) for page in range(pages - 1)) + bytes(6)
+    (tmp_path / "x.tif").write_bytes(data + chain)
+    began = time.process_time()
+    with pytest.raises(
+        RejectedImageError, match="holds several pages or frames; save each that matters as its own"
+    ):
+        read_image(tmp_path / "x.tif")
+    assert time.process_time() - began < 3
 
 
 def test_a_photograph_of_a_phone_under_another_name_is_told_by_its_content(tmp_path):

@@ -44,6 +44,7 @@ _FIRST_FRAME_FORMATS = frozenset({"JPEG", "MPO"})
 _LEAST_SIDE = 8  # pixels
 _MOST_RATIO = 20  # of the sides; encoders look at squares, in which a narrower strip is a smear
 _LEAST_ALPHA = 8  # of 255; what is more transparent nowhere shows nothing
+_COUNTED_BYTES = 65_536  # of a larger file, pages are not counted: of millions that would take hours
 _PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT, _WHITE_IS_ZERO, _UNSIGNED = 258, 262, 339, 0, 1  # of TIFF
 
@@ -247,8 +248,8 @@ def _decode_usual(data: bytes) -> Grey | _Colours:
         width, height = image.size
         if width * height > MAX_PIXELS:
             raise RejectedImageError(f"has {width}x{height} pixels, limit {MAX_PIXELS:,}; scale it down")
-        pages = getattr(image, "n_frames", 1)
-        if pages > 1 and image.format not in _FIRST_FRAME_FORMATS:
+        if getattr(image, "is_animated", False) and image.format not in _FIRST_FRAME_FORMATS:
+            pages = getattr(image, "n_frames", 1) if len(data) <= _COUNTED_BYTES else "several"
             raise RejectedImageError(f"holds {pages} pages or frames; save each that matters as its own file")
         bits, signed, inverted = _samples(image, data)
         image.load()
