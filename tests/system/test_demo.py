@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from pcevolve import audit
 from pcevolve.run import demo, probing
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.images import demo as of_images
-from pcevolve.run.progress import Progress
 from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import RunReader
 
@@ -85,10 +85,5 @@ def test_a_slow_machine_does_all_else_slowly_too():
     assert probing.expected_seconds(0.2, 20) == pytest.approx(0.2 * (1900 + 280))
 
 
-def test_the_first_answer_is_not_timed(monkeypatch: pytest.MonkeyPatch):
-    times = iter([100.0, 101.0, 103.0])
-    monkeypatch.setattr(probing.time, "monotonic", lambda: next(times))
-    watch = probing.Stopwatch()
-    for images in (8, 16, 38):
-        watch.tell(Progress(images, 60, 0, 0, None))
-    assert watch.seconds_per_image == 0.1
+def test_a_probe_that_was_on_record_tells_no_pace_and_the_demonstration_is_small():
+    assert probing.affordable(math.inf) == 20

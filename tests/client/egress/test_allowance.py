@@ -150,6 +150,22 @@ def test_a_bill_names_no_sum_where_an_answer_did_not_say_what_it_cost(tmp_path):
     assert meter_of(run, Allowance(price=0.3)).cost == pytest.approx(EACH * (IMAGES - 2) + 0.3 * 2)
 
 
+@pytest.mark.parametrize("lost", [1, 2])
+def test_what_got_lost_before_any_cost_was_told_counts_as_the_first_that_was_told(tmp_path, lost):
+    def flaky(request):
+        attempts.append(request)
+        if 2 <= len(attempts) < 2 + lost:
+            raise ConnectionTroubleError("the connection broke")
+        return Incoming(503, (), b"") if len(attempts) == 2 + lost else None
+
+    attempts: list[object] = []
+    run = SmallRun.open(tmp_path, provider=Billing(flaky), allowance=Allowance(cost=100.0))
+    run.evolve()
+    first = next(iter(run.plan.calls.values())).count
+    said = f"{IMAGES + lost * first} images, {EACH * (IMAGES + lost * first):g} USD"
+    assert (run.gate._meter.bill(), meter_of(run).bill()) == (said, said)
+
+
 def test_a_limit_on_cost_ends_a_run_whose_answers_stop_saying_what_they_cost(tmp_path):
     provider = Forgetful()
     run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(cost=100.0))

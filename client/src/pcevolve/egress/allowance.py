@@ -71,7 +71,9 @@ class Meter:
     _dearest: float | None = field(default=None, init=False)
     """Highest reported cost of one image so far; None while none was reported."""
     _untold: bool = field(default=False, init=False)
-    """Whether something was, or may have been, charged for and nobody said how much."""
+    """Whether an answer did not say what it cost."""
+    _unpriced: int = field(default=0, init=False)
+    """Images of requests that got lost before anybody had said what one costs."""
     _open: dict[str, float] = field(default_factory=dict, init=False)
     """By slot: what a request that is under way, or got no answer, counts at."""
     _traffic: Traffic = field(init=False)
@@ -90,7 +92,8 @@ class Meter:
     @property
     def knows_cost(self) -> bool:
         """Whether the cost is more than a guess."""
-        return self.allowance.price is not None or (self.dialect.reports_cost and not self._untold)
+        told = not self._untold and not self._unpriced
+        return self.allowance.price is not None or (self.dialect.reports_cost and told)
 
     @property
     def known_cost(self) -> float | None:
@@ -126,10 +129,10 @@ class Meter:
                 f"the run has made {self.requests} requests, all that --max-requests allows; nothing is lost: "
                 "continue with --resume RUN and a higher --max-requests"
             )
-        if allowed.cost is not None and not self.knows_cost:
+        if allowed.cost is not None and self._untold:
             raise AllowanceError(
                 "the API did not say what an answer cost, so --max-cost cannot be kept; nothing is lost: continue "
-                " with --resume RUN and --price, or without --max-cost"
+                "with --resume RUN and --price, or without --max-cost"
             )
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
             raise AllowanceError(
@@ -145,13 +148,14 @@ class Meter:
         slot = attempt.sent.slot
         images = self._images(slot)
         if attempt.outcome is None:
-            got_lost = images > 0 and slot in self._open
-            self._untold |= got_lost and self._each is None
+            if slot in self._open and self._each is None:
+                self._unpriced += images
             self._open[slot] = self._expected(slot)
             self.cost += self._open[slot]
             self.images += images
         elif attempt.answer is not None:
-            self.cost += self._charged(attempt) - self._open.pop(slot, 0.0)
+            charged = self._charged(attempt)  # which may say what others cost
+            self.cost += charged - self._open.pop(slot, 0.0)
             self.images -= 0 if attempt.usable else images
 
     def recorded(self, plan: PublicPlan) -> frozenset[str]:
@@ -217,6 +221,8 @@ class Meter:
             self._untold |= self.allowance.price is None
             return self._expected(slot)
         self._dearest = max(self._dearest or 0.0, reported / images)
+        self.cost += self._dearest * self._unpriced
+        self._unpriced = 0
         return reported
 
     def _reported(self, answer: Answered) -> float | None:

@@ -31,12 +31,11 @@ def costs_ahead(plan: PublicPlan, meter: Meter) -> dict[str, str]:
     """What a run has cost and will cost at the provider, by title: its first images, and all that is to come."""
     look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
     unknown = "" if rest.cost is not None or meter.nearby else " (--price says it beforehand)"
+    whole = "cost of the rest" if meter.images else "cost of the whole"
     return {
         **({"cost so far": meter.bill()} if meter.images else {}),
         **({"cost of a look": f"{meter.priced(look.images, look.cost)}{unknown}"} if look.images else {}),
-        "cost of the rest"
-        if meter.images
-        else "cost of the whole": f"{meter.priced(rest.images, rest.cost)}{unknown}",
+        **({whole: f"{meter.priced(rest.images, rest.cost)}{unknown}"} if rest.images else {}),
     }
 
 

@@ -32,7 +32,7 @@ from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.usefulness import Assessment
 
 LINE_SECONDS = 10.0
-SHOWN = {"seconds": "wall_seconds", "dataset": "dataset", "report": "report"}
+SHOWN = {"seconds of this command": "wall_seconds", "dataset": "dataset", "report": "report"}
 """Of a summary, what is told where it is there."""
 SCORED = ("initial", "final", "random")
 """Of what a judge says in a summary, the sets that it was asked about."""
