@@ -131,6 +131,7 @@ def _try(module: str, row: Row, value: str, said: IO[str]) -> None:
     sys.exit(pytest.main(["-x", "-q", "--fast", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *files]))
 
 
+USE = "selectors/test_usefulness.py"
 FOLLOWS = "selectors/test_following.py"
 REVIEWED = "test_constants.py"
 WARNING = ("longest <= tick / 2", "longest <= tick * 1.5", "longest <= tick * 2", "longest < tick")
@@ -146,7 +147,7 @@ TABLE = (
     Row("dp.calibration", "DIGITS", "digits of a scale of noise", "dp/test_calibration.py " + REVIEWED),
     Row("dp.curves", "ROUNDING_SHARE", "rounding that the accountant adds", REVIEWED, TOLERANCE),
     Row("dp.curves", "SMALL_RANGE", "where the accountant uses the simple bound", REVIEWED, TOLERANCE),
-    Row("dp.fair_weights", "MOST", "the largest weight of a record", "run/test_sampling.py"),
+    Row("dp.fair_weights", "MOST", "the largest weight of a record", "run/test_sampling.py " + REVIEWED),
     Row("dp.fair_weights", "_ROOM", "what counts as no budget", REVIEWED, TOLERANCE),
     Row("dp.secrecy", "_DOWN", "which way a promise is rounded", REVIEWED, ("{0} * 0.5", "1.0", "2 - {0}")),
     Row("dp.secret_noise", "STEP", "to what losses are rounded up", REVIEWED),
@@ -182,7 +183,7 @@ TABLE = (
     Row("selectors.joint", "CLOSE_WORTH", "utility of a tuple", REVIEWED),
     Row("selectors.joint", "CLOSE_SHARE", "utility of a tuple", REVIEWED, ("{0} * 0.5", "{0} * 1.5")),
     Row("selectors.joint", "BLOCK", "images of a tuple", REVIEWED),
-    Row("selectors.means", "REPULSION", "order of candidates", FOLLOWS),
+    Row("selectors.means", "REPULSION", "order of candidates", REVIEWED),
     Row("selectors.means", "BEST_SHARE", "candidates that are spread over", REVIEWED),
     Row("selectors.nearest", "UNDERFLOW", "whether a nearest neighbour is proved", REVIEWED, TOLERANCE),
     Row("public.settings", "TAU", "PCEvolve's calibrator", REVIEWED),
@@ -204,6 +205,41 @@ TABLE = (
     # verdicts and warnings
     Row("dp_audit.claim", "FEWEST_RUNS", "runs that an empirical audit needs", REVIEWED),
     Row("dp_audit.event", "THRESHOLDS", "events that an empirical audit tries", REVIEWED),
+    Row(
+        "public.usefulness",
+        "told_apart: float = 5.0",
+        "whether classes differ",
+        USE,
+        ("told_apart: float = 2.5", "told_apart: float = 7.5"),
+    ),
+    Row(
+        "public.usefulness",
+        "near: float = 0.9",
+        "whether a result is useful",
+        USE,
+        ("near: float = 0.45", "near: float = 1.35"),
+    ),
+    Row(
+        "public.usefulness",
+        "far: float = 1.1",
+        "whether it is doubtful",
+        USE,
+        ("far: float = 0.55", "far: float = 1.65"),
+    ),
+    Row(
+        "public.usefulness",
+        "alike: float = 0.8",
+        "whether a result is useful",
+        USE,
+        ("alike: float = 0.4", "alike: float = 1.2"),
+    ),
+    Row(
+        "selectors.usefulness",
+        "abs(steps) < 1.5",
+        "what another processor explains",
+        USE,
+        ("abs(steps) < 0.75", "abs(steps) < 2.25", "abs(steps) < 150"),
+    ),
     Row("run.progress", "longest <= tick", "whether the owner is warned", "run/test_progress.py", WARNING),
     Row("run.progress", "SLOW_DAY", "how long a tick is", "run/test_progress.py"),
     Row("public.figures", "ROUNDING_SHARE", "what is printed as ε", REVIEWED, TOLERANCE),
