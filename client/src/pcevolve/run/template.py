@@ -30,13 +30,14 @@ EXAMPLES = {"int": 16, "number": 1.0, "path": "FILE", "text": "..."}
 """What an option without a default might be, by its kind."""
 
 
-SMALL: Mapping[str, float] = {
+BY_NAME: Mapping[str, float | str] = {
     "delta": 1e-5,
     "lifetime_delta": 1e-5,
     "secret_prior": USUAL_PRIOR,
     "secret_bound": USUAL_BOUND,
+    "window": "-160,240",
 }
-"""Examples of probabilities."""
+"""Examples of options for which those of their kind do not fit."""
 
 
 def write_template(folder: Path, force: bool) -> Path:
@@ -107,6 +108,6 @@ def _example(option: Option) -> object:
         return True
     if option.is_repeated:
         return ["images.example"] if option.kind == "text" else [EXAMPLES[option.kind]]
-    if option.name in SMALL:
-        return SMALL[option.name]
+    if option.name in BY_NAME:
+        return BY_NAME[option.name]
     return EXAMPLES[option.kind]
