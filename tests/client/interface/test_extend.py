@@ -273,7 +273,7 @@ def test_limits_on_cost_hold_for_it_too(evolved, native, tmp_path):
 )
 def test_how_much_more_is_bounded(evolved, tmp_path, more, message):
     evolved(method="t2i")
-    with pytest.raises(pcevolve.UsageError, match=f"--more: Input should be {message}"):
+    with pytest.raises(pcevolve.UsageError, match=f"more: Input should be {message}"):
         pcevolve.extend(tmp_path / "run", more=more, quiet=True)
 
 
