@@ -37,13 +37,13 @@ def test_a_form_that_cannot_be_written_is_refused_before_anything_is_sent(evolve
     monkeypatch.setattr(exports, "find_spec", lambda name: None)
     with pytest.raises(pcevolve.UsageError, match="needs pyarrow"):
         evolved(formats=("parquet",))
-    with pytest.raises(pcevolve.UsageError, match="--format: Input should be"):
+    with pytest.raises(pcevolve.UsageError, match="formats: Input should be"):
         evolved(formats=("csv",))
     assert native.heard == []
 
 
 def test_a_card_has_a_licence_that_is_one(evolved):
-    with pytest.raises(pcevolve.UsageError, match="--licence: String should match pattern"):
+    with pytest.raises(pcevolve.UsageError, match="licence: String should match pattern"):
         evolved(licence="mit\ntags: [private]")
     result = evolved(method="t2i")
     assert (result.dataset / "README.md").read_text().startswith('---\nlicense: "unknown"\n')
