@@ -42,10 +42,13 @@ def read_file(path: Path, most: int) -> bytes:
     Raises:
         OSError: It is a pipe, a device or a folder, is larger, or cannot be read.
     """
+    data = b""
     with open_file(path, most) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise _too_large(path, most)
+        # Python reserves as much as it is asked for: no more than there is, and a byte to see whether more was added.
+        while part := file.read(max(min(most, os.fstat(file.fileno()).st_size) - len(data), 0) + 1):
+            data = data + part if data else part
+            if len(data) > most:
+                raise _too_large(path, most)
     return data
 
 
