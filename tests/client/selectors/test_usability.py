@@ -19,6 +19,7 @@ from pcevolve.evolve import Pool, evolve
 from pcevolve.modality.media import medium
 from pcevolve.public.release import Candidate
 from pcevolve.publish import Release, publish, write_summary
+from pcevolve.run.settings import RunSettings
 from pcevolve.selectors.usability import ClassUsability, Usability
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
@@ -103,6 +104,25 @@ def test_images_that_differ_by_two_levels_are_the_same_and_by_three_are_not():
     assert looked_at(saved(ramp), saved(off)).different == 1
     off[3, 5] += 1
     assert looked_at(saved(ramp), saved(off)).different == 2
+
+
+@pytest.mark.parametrize(("side", "levels", "different"), [(4, 3, 2), (4, 2, 1), (1, 32, 1), (1, 48, 2)])
+def test_what_is_compared_are_the_means_of_sixteen_fields_a_side(side: int, levels: int, different: int):
+    ramp = np.tile(np.arange(0, 192, 3), (64, 1))[..., None].repeat(3, axis=2)
+    off = ramp.copy()
+    off[20 : 20 + side, 40 : 40 + side] += levels
+    assert looked_at(saved(ramp), saved(off)).different == different
+
+
+@pytest.mark.parametrize(("different", "enough"), [(99, False), (100, True)])
+def test_a_hundred_that_differ_are_enough_of_however_many(different: int, enough: bool):
+    made = [png(place % different) for place in range(500)]
+    assert looked_at(*made).enough == enough
+
+
+def test_a_quarter_is_needed_where_nobody_says_otherwise():
+    assert small_plan().min_usable == 0.25
+    assert RunSettings.model_fields["min_usable"].default == 0.25
 
 
 def test_other_bytes_of_the_same_pixels_are_the_same_image():
