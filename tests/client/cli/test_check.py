@@ -234,6 +234,25 @@ def test_a_window_that_shows_nothing_is_refused_for_the_whole_folder(check, fold
     assert "with another --window LOW,HIGH" in printed
 
 
+def test_a_window_is_refused_where_some_images_have_8_bits_and_others_more(check, folder):
+    in_16_bits(folder, 1024)
+    values = np.random.default_rng(1).integers(0, 256, (48, 48), np.uint8)
+    Image.fromarray(values).save(folder / "cut" / "0.png")
+    code, printed = check(folder, "--shots", 4, "--window", "0,2000")
+    assert code == 3
+    assert "some images have 8 bits and others more, and --window is in a file's own units" in squeezed(
+        printed
+    )
+
+
+def test_one_image_with_contrast_does_not_hide_a_window_that_shows_nothing_of_the_others(check, folder):
+    in_16_bits(folder, 32768)
+    Image.fromarray(np.tile(np.arange(48, dtype=np.uint16) * 900, (48, 1))).save(folder / "cut" / "0.png")
+    code, printed = check(folder, "--shots", 4, "--window", "0,20000")
+    assert code == 3
+    assert "7 of 8 images have next to no contrast: say which of their values are" in squeezed(printed)
+
+
 def test_flat_images_among_others_are_told_and_not_refused(check, folder):
     noise = np.random.default_rng(1).integers(200, 205, (48, 48), dtype=np.uint8)
     Image.fromarray(noise).save(folder / "cut" / "0.png")

@@ -305,6 +305,30 @@ def test_a_file_without_a_suffix_is_read_by_its_mark(tmp_path):
     assert greys(saved(tmp_path / "IM000001", RAMP * 16)).shape == (16, 16)
 
 
+@pytest.mark.parametrize("missing", ["preamble", "mark", "meta"])
+@pytest.mark.parametrize("syntax", ["ImplicitVRLittleEndian", "ExplicitVRLittleEndian"])
+@pytest.mark.parametrize("first", ["SpecificCharacterSet", "ImageType", "SOPClassUID"])
+def test_data_without_what_belongs_before_them_are_read(tmp_path, missing, syntax, first):
+    made = coloured(tmp_path / "x.dcm", syntax, "RGB", native(RGB, 0))
+    file = pydicom.dcmread(made)
+    if first != "SOPClassUID":
+        file.SpecificCharacterSet, file.ImageType = "ISO_IR 100", ["ORIGINAL", "PRIMARY"]
+    if first == "ImageType":
+        del file.SpecificCharacterSet
+    file.save_as(made)
+    data = made.read_bytes()
+    start = {"preamble": 128, "mark": 132, "meta": 144 + int.from_bytes(data[140:144], "little")}[missing]
+    (tmp_path / "y").write_bytes(data[start:])
+    assert np.array_equal(np.asarray(read_image(tmp_path / "y")[0]), RGB)
+
+
+def test_compressed_data_without_a_word_on_how_are_refused(tmp_path):
+    data = coloured(tmp_path / "x.dcm", "JPEGBaseline8Bit", "RGB", jpeg(RGB)).read_bytes()
+    (tmp_path / "y.dcm").write_bytes(data[144 + int.from_bytes(data[140:144], "little") :])
+    with pytest.raises(RejectedImageError, match="is DICOM that cannot be decoded here"):
+        read_image(tmp_path / "y.dcm")
+
+
 def test_nothing_of_the_header_is_kept_told_or_logged(tmp_path, caplog, recwarn):
     caplog.set_level(logging.DEBUG)
     whole = saved(tmp_path / "x.dcm", RAMP * 16)

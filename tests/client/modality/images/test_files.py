@@ -65,6 +65,12 @@ def noisy(low, high, kind=np.uint16):
     return np.random.default_rng(3).integers(low, high, (64, 64)).astype(kind)
 
 
+def written_on(values, *levels):
+    """Three per cent of the pixels are writing."""
+    values[:, :2] = np.resize(levels, (64, 2))
+    return values
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -75,8 +81,14 @@ def noisy(low, high, kind=np.uint16):
         disc(32828, 31768),
         disc(1, 0),
         framed_by_nothing(noisy(31768, 33768)),
+        written_on(noisy(0, 4096), 65535, 50000),
+        written_on(noisy(0, 4096), *range(20000, 65536, 700)),
+        np.where(disc(1, 0) > 0, 65535, noisy(500, 4500)).astype(np.uint16),
     ],
-    ids=["12 bits", "14 bits", "hot pixel", "hot pixel in 12 bits", "offset", "mask", "frame"],
+    ids=[
+        *("12 bits", "14 bits", "hot pixel", "hot pixel in 12 bits", "offset", "mask", "frame"),
+        *("two greys of writing", "many greys of writing", "depths with a hole"),
+    ],
 )
 @pytest.mark.parametrize("suffix", ["png", "tif"])
 def test_16_bits_without_contrast_in_their_range_are_refused_with_the_way_out(tmp_path, values, suffix):
@@ -87,16 +99,54 @@ def test_16_bits_without_contrast_in_their_range_are_refused_with_the_way_out(tm
         r"with --window LOW,HIGH$",
     ):
         read_image(tmp_path / f"x.{suffix}")
-    least, most = float(values.min()), float(np.percentile(values, 99)) + 1
+    least, most = float(values.min()), float(np.percentile(values, 66)) + 1
     assert np.ptp(greys(tmp_path / f"x.{suffix}", (least, most))) >= 100
 
 
 @pytest.mark.parametrize(
-    "values", [disc(65535, 0), disc(40000, 20000), framed_by_nothing(noisy(20000, 50000)), noisy(0, 30000)]
+    "values",
+    [
+        *(disc(65535, 0), disc(40000, 20000), framed_by_nothing(noisy(20000, 50000)), noisy(0, 30000)),
+        written_on(noisy(20000, 40000), 65535, 0),
+        (257 * np.where(disc(1, 0) > 0, noisy(245, 256), noisy(0, 11))).astype(np.uint16),
+        np.repeat(np.arange(0, 65536, 3277, dtype=np.uint16), 205)[:4096].reshape(64, 64),
+    ],
 )
 def test_16_bits_with_contrast_are_shown_as_they_are(tmp_path, values):
     Image.fromarray(values).save(tmp_path / "x.png")
     assert np.abs(greys(tmp_path / "x.png") - values / 257).max() <= 1
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_negative_numbers_without_their_sign_are_told_as_such(tmp_path, suffix):
+    units = disc(0, -1000, np.int16) + noisy(-60, 60, np.int16)
+    Image.fromarray(units.view(np.uint16)).save(tmp_path / f"x.{suffix}")
+    told = "seems to hold negative numbers whose sign was left out, in 16 bits: save it as signed, or with an offset"
+    for window in (None, (-160.0, 240.0)):
+        with pytest.raises(RejectedImageError, match=told):
+            read_image(tmp_path / f"x.{suffix}", window)
+    assert greys(tmp_path / f"x.{suffix}", (0.0, 65535.0))[2, 2] >= 250, "who says so is believed"
+
+
+def test_a_window_in_which_no_value_of_the_file_can_lie_is_refused(tmp_path):
+    Image.fromarray(disc(200, 10, np.uint8)).save(tmp_path / "8.png")
+    Image.fromarray(disc(40000, 0)).save(tmp_path / "16.png")
+    for name, most, window in (("8", 255, (864, 1264)), ("8", 255, (-9, 0)), ("16", 65535, (-1000, -100))):
+        with pytest.raises(
+            RejectedImageError, match=f"has values from 0 to {most}, of which none lies within --window"
+        ):
+            read_image(tmp_path / f"{name}.png", window)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4])
+def test_a_window_is_in_the_units_of_fewer_than_8_bits_too(tmp_path, bits):
+    values = disc(2**bits - 1, 0, np.uint8)
+    ordered = np.unpackbits(values[..., None], axis=2)[..., 8 - bits :].reshape(64, -1)
+    rows = b"".join(b"\0" + row.tobytes() for row in np.packbits(ordered, axis=1))
+    (tmp_path / "x.png").write_bytes(chunks(64, 64, bits, 0, rows))
+    assert greys(tmp_path / "x.png")[32, 32] == 255
+    shown = greys(tmp_path / "x.png", (0.0, 2.0 * (2**bits - 1)))
+    assert (shown[32, 32], shown[2, 2]) == (128, 0)
 
 
 def test_a_window_is_in_the_file_s_own_units(tmp_path):
@@ -152,6 +202,39 @@ def test_signed_values_of_a_tiff_have_a_range_on_both_sides_of_0(tmp_path, order
     assert (shown[32, 32], shown[2, 2]) == (205, 50)
 
 
+def test_values_of_32_bits_without_a_sign_have_none(tmp_path):
+    (tmp_path / "x.tif").write_bytes(tiff(disc(3_000_000_000, 1_000_000_000, np.uint32)))
+    shown = greys(tmp_path / "x.tif", (0.0, 4_000_000_000.0))
+    assert (shown[32, 32], shown[2, 2]) == (191, 64)
+
+
+def test_values_of_8_bits_with_a_sign_have_one(tmp_path):
+    (tmp_path / "x.tif").write_bytes(tiff(disc(60, -100, np.int8), sign=2))
+    shown = greys(tmp_path / "x.tif")
+    assert (shown[32, 32], shown[2, 2]) == (188, 28)
+
+
+def test_16_bits_whose_channels_lie_apart_are_refused_and_not_read_as_8(tmp_path):
+    planes = np.stack([disc(*each) for each in ((51400, 5140), (25700, 2570), (14135, 60395))])
+    at = 8 + planes.nbytes
+    tags = [(256, 3, 1, 64), (257, 3, 1, 64), (258, 3, 3, at), (259, 3, 1, 1), (262, 3, 1, 2)]
+    tags += [(273, 4, 3, at + 6), (277, 3, 1, 3), (278, 3, 1, 64), (279, 4, 3, at + 18), (284, 3, 1, 2)]
+    directory = struct.pack("<H", 10) + b"".join(struct.pack("<HHLL", *each) for each in tags) + bytes(4)
+    lists = struct.pack("<3H6L", 16, 16, 16, 8, 8 + 8192, 8 + 16384, 8192, 8192, 8192)
+    head = b"II*\0" + struct.pack("<L", at + len(lists))
+    (tmp_path / "x.tif").write_bytes(head + planes.tobytes() + lists + directory)
+    with pytest.raises(
+        RejectedImageError, match="is TIFF of 16 bits whose channels lie apart; save it as PNG"
+    ):
+        read_image(tmp_path / "x.tif")
+
+
+def test_what_holds_no_number_is_refused(tmp_path):
+    Image.fromarray(np.full((64, 64), np.nan, np.float32)).save(tmp_path / "x.tif")
+    with pytest.raises(RejectedImageError, match="holds no number that can be shown; remove it"):
+        read_image(tmp_path / "x.tif", (0.0, 1.0))
+
+
 def test_of_a_tiff_whose_white_is_0_high_values_are_dark(tmp_path):
     for high, low in ((65535, 16384), (255, 64)):
         values = disc(high, low).astype("<u2" if high > 255 else "u1")
@@ -164,12 +247,27 @@ def test_of_a_tiff_whose_white_is_0_high_values_are_dark(tmp_path):
 def png(values, kind):
     """A PNG of 16 bits in several channels, by hand."""
     rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
-    size = struct.pack(">IIBBBBB", values.shape[1], values.shape[0], 16, kind, 0, 0, 0)
-    chunks = ((b"IHDR", size), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    return chunks(values.shape[1], values.shape[0], 16, kind, rows)
+
+
+def chunks(width, height, bits, kind, rows):
+    size = struct.pack(">IIBBBBB", width, height, bits, kind, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-        for name, data in chunks
+        for name, data in ((b"IHDR", size), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
     )
+
+
+@pytest.mark.parametrize(("kind", "channels"), [(2, 3), (4, 2), (6, 4)])
+def test_white_beside_them_is_no_contrast_of_16_bits_in_several_channels(tmp_path, kind, channels):
+    values = np.repeat(noisy(0, 4096)[..., None], channels, 2)
+    if channels == 3:
+        values[:4] = 65535
+    else:
+        values[..., -1] = disc(65535, 0)
+    (tmp_path / "x.png").write_bytes(png(values, kind))
+    with pytest.raises(RejectedImageError, match="has next to no contrast in the whole range of its 16 bits"):
+        read_image(tmp_path / "x.png")
 
 
 @pytest.mark.parametrize(("kind", "channels"), [(2, 3), (4, 2), (6, 4)])
@@ -201,6 +299,14 @@ def test_a_mask_of_0_and_1_is_refused_and_shown_by_a_window(tmp_path, mode):
     ):
         read_image(tmp_path / "x.png")
     assert np.array_equal(greys(tmp_path / "x.png", (0.0, 1.0)), 255 * disc(1, 0))
+
+
+def test_white_that_belongs_to_no_class_does_not_hide_a_mask_of_0_and_1(tmp_path):
+    values = disc(1, 0, np.uint8)
+    values[:4] = 255
+    Image.fromarray(values).save(tmp_path / "x.png")
+    with pytest.raises(RejectedImageError, match="would be black, because its values end below 16 of 255"):
+        read_image(tmp_path / "x.png")
 
 
 def bright_spots():

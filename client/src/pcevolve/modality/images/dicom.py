@@ -27,6 +27,7 @@ from pydicom.errors import BytesLengthException, InvalidDicomError
 from pydicom.pixels import convert_color_space, get_decoder
 
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
+from pcevolve.modality.images.kinds import bare_dicom
 from pcevolve.modality.images.levels import WAY_OUT, Grey, Numbers, Shares, between, in_colour
 
 HOW = "; export it as PNG with the viewer that shows it rightly"
@@ -112,6 +113,7 @@ def decoded(data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = Tr
 
 def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
     """The elements that a picture needs, of a file that is inflated within bounds."""
+    data = _with_preamble(data)
     mark, plain = (each.encode() for each in (uid.DeflatedExplicitVRLittleEndian, uid.ExplicitVRLittleEndian))
     start = _dataset_start(data)
     if mark in data[:start]:
@@ -129,6 +131,19 @@ def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
                     if element.tag not in header:
                         header.add(element)
     return header
+
+
+def _with_preamble(data: bytes) -> bytes:
+    """A file as the standard has it, of one whose preamble, or also what says how it is written, was left out."""
+    missing = bare_dicom(data)
+    if not missing:
+        return data
+    meta = b""
+    if missing in {"explicit", "implicit"}:
+        name = uid.ExplicitVRLittleEndian if missing == "explicit" else uid.ImplicitVRLittleEndian
+        written = name.encode().ljust(len(name) + len(name) % 2, b"\0")
+        meta = b"\2\0\x10\0UI" + struct.pack("<H", len(written)) + written
+    return bytes(128) + (b"" if missing == "mark" else b"DICM") + meta + data
 
 
 def _dataset_start(data: bytes) -> int:

@@ -47,6 +47,7 @@ _LEAST_ALPHA = 8  # of 255; what is more transparent nowhere shows nothing
 _COUNTED_BYTES = 65_536  # of a larger file, pages are not counted: of millions that would take hours
 _PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT, _WHITE_IS_ZERO, _UNSIGNED = 258, 262, 339, 0, 1  # of TIFF
+_PLANES, _APART = 284, 2  # of TIFF
 
 _ONE_AT_A_TIME = threading.Lock()
 """Which warnings are shown is decided for all threads of a process at once."""
@@ -204,7 +205,7 @@ def _shown(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage
         raise RejectedImageError(
             f"is {kind}, and --window is for grey values: leave it out, or convert the image"
         )
-    levels, seen = grey_of(stored.image, stored.inverted).shown(window)
+    levels, seen = grey_of(stored.image, stored.bits, stored.inverted).shown(window)
     return in_colour(levels), digest, seen
 
 
@@ -254,6 +255,9 @@ def _decode_usual(data: bytes) -> Grey | _Colours:
         bits, signed, inverted = _samples(image, data)
         image.load()
         turned = ImageOps.exif_transpose(image)
+        if signed and turned.mode == "L":
+            return _grey(np.asarray(turned).view(np.int8), 8, signed, inverted)
+        bits = bits if bits > 8 or turned.mode in {"1", "L"} else 8  # what a palette says has 8
         if turned.mode in {"I", "F"} or turned.mode.startswith("I;16"):
             return _grey(np.asarray(turned), bits, signed, inverted)
         rgb, profile = _bare(_to_rgb(turned)), image.info.get("icc_profile")
@@ -273,8 +277,13 @@ def _samples(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
     tags = getattr(image, "tag_v2", None)
     if image.format != "TIFF" or tags is None:
         return 8, False, False
-    signed = max(tags.get(_SAMPLE_FORMAT, (_UNSIGNED,))) != _UNSIGNED
-    return max(tags.get(_BITS_PER_SAMPLE, (1,))), signed, tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
+    signed, bits = (
+        max(tags.get(_SAMPLE_FORMAT, (_UNSIGNED,))) != _UNSIGNED,
+        max(tags.get(_BITS_PER_SAMPLE, (1,))),
+    )
+    if bits > 8 and tags.get(_PLANES) == _APART and len(image.getbands()) > 1:  # Pillow takes them for 8 bits
+        raise RejectedImageError(f"is TIFF of {bits} bits whose channels lie apart; save it as PNG")
+    return bits, signed, tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
 
 
 def _grey(values: NDArray[np.generic], bits: int, signed: bool, inverted: bool) -> Grey:
@@ -282,6 +291,7 @@ def _grey(values: NDArray[np.generic], bits: int, signed: bool, inverted: bool) 
     half = 2.0 ** (bits - 1)
     whole = (-half, half - 1) if signed else (0.0, 2 * half - 1)
     known = values.dtype.kind != "f" and bits <= 16  # of 32 bits nobody uses the whole range
+    values = values.view(np.uint32) if values.dtype == np.int32 and bits == 32 and not signed else values
     return Grey(values, values.astype(np.float64), bits, whole if known else None, inverted=inverted)
 
 

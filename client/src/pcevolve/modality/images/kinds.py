@@ -25,6 +25,8 @@ _ADVICE = {
 _BY_SUFFIX = {suffix: advice for advice, suffixes in _ADVICE.items() for suffix in suffixes}
 _HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
 _DICOM_PREAMBLE = 128  # bytes before the mark
+_FIRST_OF_GROUP_8 = tuple(bytes((8, 0, element, 0)) for element in (0x00, 0x01, 0x05, 0x08, 0x12, 0x14, 0x16))
+_LONGEST_FIRST = 128  # bytes of the first element of group 8
 _MARKS = {
     "PNG": (b"\x89PNG\r\n\x1a\n",),
     "JPEG": (b"\xff\xd8\xff",),
@@ -81,6 +83,10 @@ def misnamed(head: bytes) -> str:
         return "is empty (0 bytes): copy or download it again"
     if is_heic(head):
         return HEIC
+    if head[4:8] == b"ftyp":
+        return (
+            "is AVIF or a film under the name of an image: convert it, such as by magick photo.avif photo.png"
+        )
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:64].lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head")):
         return "is a web page under the name of an image, such as an error that was saved: download it again"
@@ -100,8 +106,23 @@ def advice(name: str, head: bytes) -> str:
 
 
 def is_dicom(head: bytes) -> bool:
-    """Whether bytes begin as DICOM's files do, whatever they are called (DICOM PS3.10, section 7.1)."""
-    return head[_DICOM_PREAMBLE : _DICOM_PREAMBLE + 4] == b"DICM"
+    """Whether bytes begin as DICOM's files do, whatever they are called (DICOM PS3.10, section 7.1), or bare."""
+    return head[_DICOM_PREAMBLE : _DICOM_PREAMBLE + 4] == b"DICM" or bare_dicom(head) != ""
+
+
+def bare_dicom(head: bytes) -> str:
+    """How DICOM data begin whose preamble, or more, was left out; empty for anything else.
+
+    Returns:
+        ``mark`` or ``group 2``; or ``explicit`` or ``implicit``, as the first element of group 8 is written.
+    """
+    if head[:6] in (b"DICM\2\0", b"\2\0\0\0UL"):
+        return "mark" if head[:4] == b"DICM" else "group 2"
+    if head[:4] not in _FIRST_OF_GROUP_8:
+        return ""
+    if head[4:6] in (b"CS", b"UI", b"UL", b"DA", b"LO"):
+        return "explicit"
+    return "implicit" if head[5:8] == b"\0\0\0" and head[4] <= _LONGEST_FIRST and head[4] % 2 == 0 else ""
 
 
 def is_heic(head: bytes) -> bool:

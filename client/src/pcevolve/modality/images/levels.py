@@ -30,6 +30,10 @@ NARROW = 16
 """Levels of 255 that the eye does not tell from one."""
 FEW = 16
 """Different values of a drawing or a mask; a picture has more."""
+GAP = 8
+"""Levels that no pixel has: what lies on both sides is looked at by itself, as a picture and the frame around it."""
+LEAST_SHARE = 0.05
+"""Share of pixels from which on levels between two gaps are part of the picture; fewer are writing on it."""
 LOOKED_AT = 1_000_000
 """Pixels of a picture by which its spread is measured, at equal distances."""
 WAY_OUT = "say which of its values are black and white with --window LOW,HIGH"
@@ -40,6 +44,10 @@ BY_WINDOW, BY_FILE, BY_BITS, AS_STORED = (
     "as they are, in 8 bits",
 )
 REFUSED = "refused"
+_WRAPPED = (
+    "seems to hold negative numbers whose sign was left out, in 16 bits: save it as signed, or with an offset that "
+    "makes all of them positive"
+)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -48,6 +56,7 @@ class Seen:
 
     Attributes:
         how: By what it is shown, or ``REFUSED``.
+        bits: Of a value in its file.
         low: Its least value, in its own units.
         high: Its greatest value.
         levels: Of 0 to 255, for each channel where 99.8 % of its pixels lie, uint8 ``(2, channels)``.
@@ -55,6 +64,7 @@ class Seen:
     """
 
     how: str
+    bits: int
     low: float
     high: float
     levels: NDArray[np.uint8]
@@ -112,7 +122,7 @@ class Grey:
             fault = f"has {self.bits}-bit pixels, whose range nobody knows: {WAY_OUT}"
             raise ContrastError(fault, self._seen(REFUSED, black))
         levels = np.rint(255 * shares).astype(np.uint8)
-        if fault := self._fault(levels, how):
+        if fault := self._fault(levels, window):
             raise ContrastError(fault, self._seen(REFUSED, levels))
         levels = 255 - levels if self.inverted else levels
         return levels, self._seen(how, levels)
@@ -129,23 +139,47 @@ class Grey:
 
     def _seen(self, how: str, levels: NDArray[np.uint8]) -> Seen:
         real = self.values if self.padding is None or self.padding.all() else self.values[~self.padding]
-        low, high = float(np.nanmin(real)), float(np.nanmax(real))
-        return Seen(how, low, high, ends(levels), low < high)
+        numbers = real[np.isfinite(real)]
+        low, high = float(numbers.min(initial=np.inf)), float(numbers.max(initial=-np.inf))
+        return Seen(how, self.bits, low, high, ends(levels), low < high)
 
-    def _fault(self, levels: NDArray[np.uint8], how: str) -> str:
-        """What is wrong with showing it by what its bits can hold; empty for nothing."""
-        if how == AS_STORED:
-            return _blackness(levels)
-        if how != BY_BITS:
+    def _fault(self, levels: NDArray[np.uint8], window: Window | None) -> str:
+        """What is wrong with how it would be shown; empty for nothing."""
+        if not np.isfinite(self.values).any():
+            return "holds no number that can be shown; remove it"
+        if window is not None:
+            return self._window_fault(window)
+        if self.own is not None or self.whole is None:
             return ""
+        if self.bits <= 8:
+            return _blackness(levels)
         real = slice(None) if self.padding is None or self.padding.all() else ~self.padding
         values, covered = _some(self.values[real].reshape(-1)), _some(levels[real].reshape(-1))
-        inner = covered[(values > values.min()) & (values < values.max())]
-        # Where black or white fills the frame, what lies between is the picture.
-        framed = len(np.unique(values)) > FEW and len(inner) > 0 and _spread(inner) < NARROW
-        if _spread(covered) >= WIDE and not framed:
+        if _spread(covered) >= WIDE and not _is_lost(values, covered, FEW):
             return ""
+        if self._wraps():
+            return f"{_WRAPPED}, or {WAY_OUT}"
         return f"has next to no contrast in the whole range of its {self.bits} bits: {WAY_OUT}"
+
+    def _window_fault(self, window: Window) -> str:
+        """What is wrong with a window for files of this kind, whatever their values are."""
+        if self.whole is None:
+            return ""
+        (low, high), (least, most) = sorted(window), self.whole
+        if high <= least or low >= most:
+            return (
+                f"has values from {least:g} to {most:g}, of which none lies within --window: it is in a file's own "
+                "units, after slope and intercept"
+            )
+        return _WRAPPED if low < least and self._wraps() else ""
+
+    def _wraps(self) -> bool:
+        """Whether values lie at both ends of 16 bits and none between, as numbers do whose sign was left out."""
+        if self.whole != (0.0, 65535.0):
+            return False
+        low, high = self.values < 2**14, self.values >= 3 * 2**14
+        negative = len(np.unique(_some(self.values[high]))) > FEW
+        return bool((low | high).all() and min(low.mean(), high.mean()) >= LEAST_SHARE and negative)
 
 
 def between(values: Numbers, window: Window) -> Shares:
@@ -172,9 +206,10 @@ def require_seen(image: DecodedImage, bits: int) -> Seen:
         ContrastError: It is black to the eye, and is not black, or more than 8 bits have next to no contrast.
     """
     levels = np.asarray(image)
-    seen = Seen(REFUSED, float(levels.min()), float(levels.max()), ends(levels), _varies(levels))
+    seen = Seen(REFUSED, bits, float(levels.min()), float(levels.max()), ends(levels), _varies(levels))
     fault = _blackness(levels)
-    if bits > 8 and max(_spread(_some(levels[..., channel].reshape(-1))) for channel in range(3)) < WIDE:
+    channels = [_some(levels[..., channel].reshape(-1)) for channel in range(3)]
+    if bits > 8 and all(_spread(each) < WIDE or _is_lost(each, each, FEW // 8) for each in channels):
         fault = f"has next to no contrast in the whole range of its {bits} bits: convert it to 8 bits"
     if fault:
         raise ContrastError(fault, seen)
@@ -185,14 +220,22 @@ def folder_fault(seen: Sequence[Seen]) -> str:
     """What is wrong with all pictures of a folder together; empty for nothing.
 
     One flat picture among others may be what the owner has, such as an empty slide. Flat ones alone, at one level, are
-    a fault of how they are shown.
+    a fault of how they are shown, and so are most of those that a window shows.
     """
+    if seen and seen[0].how == BY_WINDOW and len({each.bits <= 8 for each in seen}) == 2:
+        return (
+            "some images have 8 bits and others more, and --window is in a file's own units: give all of them the same "
+            "form, or leave --window out"
+        )
     low = min((int(each.levels[0].min()) for each in seen), default=0)
     high = max((int(each.levels[1].max()) for each in seen), default=255)
-    if high - low >= NARROW or not any(each.varies for each in seen):
+    varied = [each for each in seen if each.varies]
+    flat = sum(each.is_flat and each.how in (BY_WINDOW, BY_FILE) for each in varied)
+    if not varied or (high - low >= NARROW and 2 * flat <= len(varied)):
         return ""
+    what = "all images together have" if high - low < NARROW else f"{flat} of {len(seen)} images have"
     other = "another --window LOW,HIGH" if seen[0].how == BY_WINDOW else "--window LOW,HIGH"
-    return f"all images together have next to no contrast: say which of their values are black and white with {other}"
+    return f"{what} next to no contrast: say which of their values are black and white with {other}"
 
 
 def is_grey(image: DecodedImage) -> bool:
@@ -201,16 +244,18 @@ def is_grey(image: DecodedImage) -> bool:
     return red == green == blue
 
 
-def grey_of(image: DecodedImage, inverted: bool) -> Grey:
-    """A grey picture of 8 bits, from an RGB image whose channels are one.
+def grey_of(image: DecodedImage, bits: int, inverted: bool) -> Grey:
+    """A grey picture of up to 8 bits, from an RGB image whose channels are one.
 
     Args:
         image: As it is shown.
+        bits: Of a value in its file.
         inverted: Whether it is shown so because high values of its file are dark.
     """
-    values = np.asarray(image.getchannel(0))
-    values = 255 - values if inverted else values
-    return Grey(values, values.astype(np.float64), 8, (0.0, 255.0), inverted=inverted)
+    most = 2**bits - 1
+    values = np.asarray(image.getchannel(0)) // (255 // most)
+    values = most - values if inverted else values
+    return Grey(values, values.astype(np.float64), bits, (0.0, float(most)), inverted=inverted)
 
 
 def in_colour(levels: NDArray[np.uint8]) -> DecodedImage:
@@ -225,14 +270,34 @@ def _varies(levels: NDArray[np.uint8]) -> bool:
 
 def _blackness(levels: NDArray[np.uint8]) -> str:
     """What is wrong with levels that are black to the eye, and hold something; empty for nothing."""
-    if not _varies(levels) or int(ends(levels)[1].max()) >= NARROW:
+    pixels = levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1)
+    if len(np.unique(levels)) <= FEW:  # of a mask, white is what belongs to no class
+        pixels = pixels[(pixels < 255).any(axis=1)]
+    if len(pixels) == 0 or not _varies(pixels[:, None]) or int(ends(pixels[:, None])[1].max()) >= NARROW:
         return ""
     return f"would be black, because its values end below {NARROW} of 255: {WAY_OUT}, such as 0,1 for a mask"
 
 
-def _spread(levels: Numbers) -> int:
-    """Levels from the 1st to the 99th percentile."""
-    low, high = np.percentile(levels, (1, 99), method="nearest")
+def _is_lost(values: Numbers, levels: Numbers, few: int) -> bool:
+    """Whether what varies is flat wherever it is shown, however far frames and writing lie from it.
+
+    Args:
+        values: In the file, of which a picture has more than ``few`` that differ.
+        levels: Of 0 to 255, by which they are shown.
+        few: Different values that are no picture.
+    """
+    there = np.flatnonzero(np.bincount(levels, minlength=256))
+    pieces = np.split(there, np.flatnonzero(np.diff(there) > GAP) + 1)
+    inside = [(levels >= piece[0]) & (levels <= piece[-1]) for piece in pieces]
+    inside = [each for each in inside if each.mean() >= LEAST_SHARE]
+    flat = [_spread(levels[each], 5) < NARROW for each in inside]
+    varied = [len(np.unique(values[each])) > few for each in inside]
+    return all(flat) and any(varied)
+
+
+def _spread(levels: Numbers, left_out: int = 1) -> int:
+    """Levels between two percentiles, beyond which so many per cent of the pixels lie on either side."""
+    low, high = np.percentile(levels, (left_out, 100 - left_out), method="nearest")
     return int(high) - int(low)
 
 
