@@ -287,3 +287,26 @@ def test_what_cannot_be_used_is_not_released(tmp_path: Path):
     assert manifest.unreadable
     assert len(manifest.files) + len(manifest.unreadable) == 16
     assert [fault for each in audit(root) for fault in each.faults if "report" not in fault] == []
+
+
+def test_what_is_paid_for_is_kept_as_long_as_one_class_has_something():
+    black, stored = pool_of(*[flat(0)] * 4)
+    _, more = pool_of(*map(png, range(4)))
+    renamed = {f"{'f' * 32}{digest[32:]}": data for digest, data in more.items()}
+    others = tuple(
+        Candidate(f"g{place}", "good", 0, None, digest, "") for place, digest in enumerate(renamed)
+    )
+    usability = Usability(small_plan(), (stored | renamed).__getitem__)
+    half = Pool({"cut": black.candidates["cut"], "good": others})
+    assert "of class 'cut' 0 of 4" in usability.fault(half)
+    assert usability.fault(half, is_dataset=True) == ""
+    assert list(usability.notes(half)) == [
+        "of class 'cut' 0 of 4 images can be used (4 are all of one colour); the others are left out"
+    ]
+    assert usability.fault(black, is_dataset=True) == usability.fault(black) != ""
+
+
+def test_images_that_are_all_the_same_are_told():
+    pool, stored = pool_of(*[png(1)] * 3)
+    notes = list(Usability(small_plan(labels=("cut",)), stored.__getitem__).notes(pool))
+    assert notes == ["of class 'cut' 3 of 3 images can be used (they are the same)"]

@@ -267,12 +267,10 @@ def _unusable(run: RunReader) -> Iterator[str]:
     if run.plan is None:
         return
     populations, usability = Populations(run.plan, run.outputs), Usability(run.plan, run.bodies.file)
-    pools = {
-        f"receipt for iteration {each.iteration}": populations.pool(each.iteration) for each in run.receipts
-    }
-    if run.finished:
-        pools["the dataset"] = populations.last()
-    for where, pool in pools.items():
-        lacking = [each for each in usability.of(pool) if not each.enough]
-        if lacking:
-            yield f"{where}: {usability.fault(lacking)}"
+    for receipt in run.receipts:
+        if fault := usability.fault(populations.pool(receipt.iteration)):
+            yield f"receipt for iteration {receipt.iteration}: {fault}"
+    if run.finished and not run.plan.selects:
+        fault = usability.fault(populations.last(), is_dataset=True)
+        if fault:
+            yield f"the dataset: {fault}"

@@ -72,13 +72,19 @@ class _Session:
     meter: Meter
     pace: Pace
 
-    def require_usable(self, pool: Pool, console: Console) -> None:
+    def require_usable(self, pool: Pool, console: Console, *, is_dataset: bool = False) -> None:
         """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out.
+
+        Args:
+            pool: What a release would choose from, or what would be the dataset.
+            console: Where the owner reads it.
+            is_dataset: Whether everything is paid for.
 
         Raises:
             UnusableError: Nothing more is spent.
         """
-        self.usability.require(pool, f"{spent_so_far(self.plan, self.account)}; {self.meter.bill()}")
+        spent = f"{spent_so_far(self.plan, self.account)}; {self.meter.bill()}"
+        self.usability.require(pool, spent, is_dataset=is_dataset)
         for note in self.usability.notes(pool):
             console.print(f"WARNING: {note}")
 
@@ -231,7 +237,8 @@ def _evolved(session: _Session, audience: Audience) -> Evolved:
         with progress.shown():
             # a plan of its own: what a loop does to it changes neither what leaves nor what is published
             evolved = evolve(plan.model_copy(deep=True), session.gate, judge, progress)
-        require_usable(Pool(evolved.populations[-1]))
+        if not plan.selects:  # what a release selects from was looked at before
+            require_usable(Pool(evolved.populations[-1]), is_dataset=True)
         return evolved
     finally:
         audience.console.print(padding_kept(session.pace.longest, session.pace.tick))

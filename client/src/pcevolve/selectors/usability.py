@@ -93,23 +93,32 @@ class Usability:
             for label, of_class in pool.candidates.items()
         )
 
-    def require(self, pool: Pool, spent: str) -> None:
-        """Refuse to go on where a class has too little to choose from.
+    def require(self, pool: Pool, spent: str, *, is_dataset: bool = False) -> None:
+        """Refuse to go on where too little came.
 
         Args:
-            pool: What a release would choose from, or what would be the dataset.
+            pool: As ``fault`` takes it.
             spent: What has been spent so far, in words, for the message.
+            is_dataset: As ``fault`` takes it.
 
         Raises:
             UnusableError: What came, why it cannot be used, and what to do.
         """
-        lacking = [each for each in self.of(pool) if not each.enough]
-        if lacking:
-            raise UnusableError(f"{self.fault(lacking)}; {spent}. {self._advice}")
+        if fault := self.fault(pool, is_dataset=is_dataset):
+            raise UnusableError(f"{fault}; {spent}. {self._advice}")
 
-    def fault(self, lacking: Sequence[ClassUsability]) -> str:
-        """What is wrong with classes that have too little to choose from, in one sentence without its full stop."""
-        kind = self.plan.modality.kind
+    def fault(self, pool: Pool, *, is_dataset: bool = False) -> str:
+        """What is wrong with what came, in one sentence without its full stop; empty where nothing is.
+
+        Args:
+            pool: What a release would choose from, or what would be the dataset.
+            is_dataset: Whether it is paid for already. Then one class that has something is worth keeping; before a
+                payment each class must have something to choose from.
+        """
+        found, kind = self.of(pool), self.plan.modality.kind
+        lacking = [each for each in found if not each.enough]
+        if not lacking or (is_dataset and len(lacking) < len(found)):
+            return ""
         told = "; ".join(f"{each.described(kind)}, {each.needed} are needed" for each in lacking[:_NAMED])
         more = f"; and of {len(lacking) - _NAMED} more classes" if len(lacking) > _NAMED else ""
         return f"the API sent too little that can be used and differs: {told}{more}"
@@ -118,8 +127,8 @@ class Usability:
         """What the owner should know of candidates that are left out, or have another size than was asked for."""
         kind = self.plan.modality.kind
         for each in self.of(pool):
-            if each.faults:
-                yield f"{each.described(kind)}; the others are left out"
+            if each.faults or not each.enough:
+                yield each.described(kind) + ("; the others are left out" if each.faults else "")
             for size, count in each.sizes.items():
                 asked = f"{self.plan.images.width} x {self.plan.images.height}"
                 yield f"of class {each.label!r} {count} of {each.sent} images are {size}, and {asked} was asked for"
