@@ -128,7 +128,12 @@ def spelled_out(text: str) -> str:
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
+def shown(text: str) -> str:
+    """Text with blanks for characters that command a terminal, or that none can show."""
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
 def printable(text: str) -> str:
     """Text for a terminal: in one line, not endless, and without characters that command one."""
-    printable = "".join(each if each.isprintable() else " " for each in text[: LONGEST + 1])
+    printable = shown(text[: LONGEST + 1])
     return printable if len(printable) <= LONGEST else printable[:LONGEST] + "…"

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 import pytest
@@ -311,6 +312,9 @@ def numbered(*folders: str, images: int = 4) -> list[str]:
         (("training/a", "training/b", "validation/a", "validation/b"), "training", "validation"),
         (("train/a", "train/b", "valid/a", "valid/b", "test/a", "test/b"), "train", "test"),
         (("outer/train/a", "outer/train/b", "outer/test/a", "outer/test/b"), "outer/train", "outer/test"),
+        (("training_set/a", "training_set/b", "test_set/a", "test_set/b"), "training_set", "test_set"),
+        (("Train Images/a", "Train Images/b", "val2017/a", "val2017/b"), "Train Images", "val2017"),
+        (("trainset/a", "trainset/b", "testdata/a", "testdata/b"), "trainset", "testdata"),
         (("train/a", "train/b"), "train", None),
         (("data/a", "data/b"), "data", None),
         (("x/data/a", "x/data/b"), "x/data", None),
@@ -323,7 +327,7 @@ def test_class_folders_that_lie_deeper_are_named_with_the_options_that_lead_ther
     (root / "README.md").write_text("about this dataset")
     code, printed = check(root, "--shots", 4)
     assert code == 3
-    given = f"give --private {root / private}" + (f" --test {root / test}" if test else "")
+    given = f"give --private {quote(str(root / private))}" + (f" --test {root / test}" if test else "")
     assert printed.count("to mend: ") == 1
     assert f"{given}\n" in printed
     assert "classes 2: a, b" in squeezed(printed)
@@ -525,6 +529,45 @@ def test_what_systems_leave_in_folders_is_no_image(check, folder):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"\0\x05\x16\x07")
     assert check(folder, "--shots", 4)[0] == 0
+
+
+def test_what_comes_next_can_be_typed_as_it_stands(check, folder, tmp_path):
+    folder.rename(tmp_path / "my data")
+    assert (
+        f"next: pcevolve run --private '{tmp_path}/my data' --shots 4 "
+        in check(tmp_path / "my data", "--shots", 4)[1]
+    )
+    rows = [f"text {number} of {label},{label}" for number in range(4) for label in "ab"]
+    (tmp_path / "t.csv").write_text("\n".join(["text,label", *rows]))
+    code, printed = check(tmp_path / "t.csv", "--shots", 4)
+    assert code == 0
+    assert f"next: pcevolve run --private {tmp_path}/t.csv --dialect chat --shots 4 --domain" in printed
+
+
+def test_a_window_says_nothing_about_texts(check, tmp_path):
+    rows = [f"text {number} of {label},{label}" for number in range(4) for label in "ab"]
+    (tmp_path / "t.csv").write_text("\n".join(["text,label", *rows]))
+    code, printed = check(tmp_path / "t.csv", "--shots", 4, "--window", "1,2")
+    assert code == 3
+    assert (
+        "to mend: --window says what is black and white in images, and these are texts: leave it out"
+        in printed
+    )
+    assert "next:" not in printed
+
+
+@pytest.mark.parametrize("label", ["[/x]", "[red]x", "\x1b[2Jx", "\ud800x", "a\nb"])
+def test_names_are_shown_and_command_nothing(check, tmp_path, label):
+    rows = [
+        {"text": f"words {number} {label == each}", "label": each}
+        for each in ("b", label)
+        for number in range(4)
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    code, printed = check(tmp_path / "t.jsonl", "--shots", 4)
+    assert code == (0 if label == "[red]x" else 3)
+    assert not set(printed) & set("\x1b\ud800")
+    assert label.translate({0x1B: " ", 0xD800: " ", 10: " "}).strip().split()[0] in squeezed(printed)
 
 
 def test_faults_of_texts_are_all_told_at_once(check, tmp_path):

@@ -117,6 +117,12 @@ def test_what_cannot_be_used_is_refused_by_place(tmp_path, rows, columns, compla
     assert not any(word in str(error.value) for word in ("bird", "boat", "fever"))
 
 
+def test_of_two_columns_of_one_name_none_is_taken(tmp_path):
+    (tmp_path / "t.csv").write_text("text,label,text\na bird,animal,x\na boat,thing,y\n")
+    with pytest.raises(DataError, match="has two columns 'text': rename one"):
+        read_records(tmp_path / "t.csv", Columns())
+
+
 def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_path):
     found = read_records(written(tmp_path / "t.csv", [*ROWS, {**ROWS[0], "text": "a bird "}]), Columns())
     with pytest.raises(DataError, match="row 5 has the text of row 1: remove one"):

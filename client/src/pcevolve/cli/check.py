@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,9 +69,12 @@ def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
             typer.echo(f"{word}: and {len(lines) - MOST_LINES} more")
     typer.echo(STAYS)
     if found.fit:
-        more = "".join(f" --{name.replace('_', '-')} {value}" for name, value in _said(meant).items())
+        more = "".join(
+            f" --{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in _said(meant).items()
+        )
         more += " --unlabelled" if meant.unlabelled else ""
-        typer.echo(f"next: pcevolve run --private {folder} {said(meant)}{more} --domain WORDS --out RUN")
+        private = shlex.quote(str(folder)) + (" --dialect chat" if folder.is_file() else "")
+        typer.echo(f"next: pcevolve run --private {private} {said(meant)}{more} --domain WORDS --out RUN")
 
 
 def _said(meant: InspectedFolder) -> dict[str, object]:

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from pcevolve.errors import shown
 
 WIDE = 200
 """Columns of a table that goes into a file or a pipe, where no screen has an edge."""
@@ -33,7 +36,8 @@ def print_table(
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        # Cells are others' text: nothing in them is a style, a command to the terminal, or half a character.
+        table.add_row(*(Text("\n".join(map(shown, cell.split("\n")))) for cell in row))
     console = Console()
     if not console.is_terminal:
         console.width = columns

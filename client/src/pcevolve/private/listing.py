@@ -12,10 +12,12 @@ they can be.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, Kind, advice, kind_of
@@ -26,9 +28,9 @@ from pcevolve_shared.reading import open_file
 MAX_IMAGES = 1_000_000
 """Up to which sums of shares are exact with room to spare; see ``selectors.scene.rounded_down``."""
 _NAMED = 5  # files named in one error
-_TRAINING = frozenset({"train", "training", "trainset"})
-_HELD_OUT = ("test", "testing", "testset", "val", "valid", "validation", "dev", "eval", "holdout")
-"""Names of folders of splits, in lower case; of those that are held out, the likeliest test set first."""
+_TRAINING = frozenset({"train", "training"})
+_HELD_OUT = ("test", "testing", "val", "valid", "validation", "dev", "eval", "holdout")
+"""Names of folders of splits, see ``_split_name``; of those that are held out, the likeliest test set first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,15 +201,24 @@ def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
         path: That was given.
         folders: Its folders; each holds folders and no image.
     """
-    named = {folder.name.casefold(): folder for folder in folders}
+    named = {_split_name(folder): folder for folder in folders}
     training = next((folder for name, folder in named.items() if name in _TRAINING), None)
     held_out = next((named[name] for name in _HELD_OUT if name in named), None)
     if training is not None and set(named) <= _TRAINING | set(_HELD_OUT):
-        test = f" --test {held_out}" if held_out else ""
-        return training, f"{path} holds splits, each with class folders: give --private {training}{test}"
+        test = f" --test {quote(str(held_out))}" if held_out else ""
+        given = f"{quote(str(training))}{test}"
+        return training, f"{path} holds splits, each with class folders: give --private {given}"
     if len(folders) == 1:
-        return folders[0], f"the class folders of {path} lie one folder deeper: give --private {folders[0]}"
+        return folders[
+            0
+        ], f"the class folders of {path} lie one folder deeper: give --private {quote(str(folders[0]))}"
     return None
+
+
+def _split_name(folder: Path) -> str:
+    """What a folder's name says of a split, without what is written around it: ``train`` of ``Train_Images-2017``."""
+    letters = re.sub(r"[\W\d_]+", " ", folder.name.casefold()).strip()
+    return re.sub(r"[ ]?(set|data|images?|imgs?|split)$", "", letters)
 
 
 def _of_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
@@ -223,7 +234,7 @@ def _of_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
     return (
         f"the class folders hold folders, such as {short(first)}: if each is of one patient, give --unit-map FILE, a "
         f"CSV file with the lines 'file,patient' and, for each image, such as '{example.relative_to(path).as_posix()},"
-        f"{first.name}' (pcevolve check {path} --write-unit-map FILE writes it); else move their images up"
+        f"{first.name}' (pcevolve check {quote(str(path))} --write-unit-map FILE writes it); else move their images up"
     )
 
 

@@ -242,6 +242,8 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
             f"{path} has no column {missing[0]!r}: it has {offers}; --text-column, --label-column, --unit-column "
             "and --secret-column name them"
         )
+    if twice := [name for name in wanted if list(there).count(name) > 1]:
+        raise DataError(f"{path} has two columns {twice[0]!r}: rename one")
 
 
 def folder_rows(path: Path, label: str | None) -> Iterator[Row]:

@@ -23,6 +23,7 @@ def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
         meant: How a run would be told to take it.
     """
     columns = columns_of(meant)
+    window = ["--window says what is black and white in images, and these are texts: leave it out"]
     try:
         records = read_records(table, columns, LABEL if meant.unlabelled else None, strict=False)
     except DataError as error:  # nothing can be said of what is in it
@@ -36,7 +37,7 @@ def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
         twins = [str(error)]
     counts = _held(records)
     own = shot_faults(counts, to_draw_from(records), meant)
-    faults = [*records.faults, *twins, *own]
+    faults = [*(window if meant.window else []), *records.faults, *twins, *own]
     rows = list(_rows(records, columns, counts))
     rows.append((f"fits {said(meant)}", "NO" if own else "yes"))
     rows.append(("would be refused", f"{len(faults)}, see below" if faults else "nothing"))
