@@ -30,8 +30,10 @@ def settings_from(path: Path) -> RunSettings:
     """What ``pcevolve run --config`` makes of a file."""
     group = typer.main.get_command(cli.app)
     command = group.get_command(group.make_context("pcevolve", ["run"]), "run")
-    found: dict[str, Any] = command.make_context("run", ["--config", str(path)]).params
-    return RunSettings.of(given({name: found[name] for name in RunSettings.model_fields}))
+    context = command.make_context("run", ["--config", str(path)])
+    with context:
+        found: dict[str, Any] = context.params
+        return RunSettings.of(given({name: found[name] for name in RunSettings.model_fields}))
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextvars import copy_context
 from importlib import import_module
 from typing import Annotated, Any, TypeAlias
 
@@ -167,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     keep_quiet()
     try:
-        copy_context().run(app, arguments)  # how options were typed says nothing of the next command's
+        app(arguments)
     except StoppedError as stopped:
         for line in stopped.lines:
             print(printable(line), file=sys.stderr)
