@@ -165,7 +165,7 @@ def test_a_preview_of_nothing_says_what_a_run_would(attempt: Attempt):
     attempt.provider.arm(None, None)
     assert looked.code == 6
     complaint = looked.stderr.decode().splitlines()[-1]
-    assert "0 of 2 images can be used (2 are all of one colour), 2 are needed" in complaint
+    assert "0 of 2 images can be used (2 are all of one colour), 2 different ones are needed" in complaint
     assert "no privacy budget was spent; 4 images" in complaint
     assert (out / "preview.html").is_file()
     assert paid(attempt.root / "ledger") == []

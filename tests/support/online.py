@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from email.parser import BytesParser
 from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from typing import Any, NamedTuple
 
 from support.provider import chatted, png
@@ -193,6 +194,10 @@ EXTENSIONS = {
 }
 
 
+_UNSEEDED = count(step=64)
+"""An API without seeds makes another image each time."""
+
+
 def _openai(heard: Heard, known: set[str]) -> Reply:
     if heard.headers.get("authorization") != f"Bearer {KEY}":
         shown = heard.headers.get("authorization", "").removeprefix("Bearer ")
@@ -207,7 +212,7 @@ def _openai(heard: Heard, known: set[str]) -> Reply:
         fault = {"message": f"Unknown parameter: '{odd}'.", "type": "invalid_request_error", "param": odd}
         return said(400, {"error": {**fault, "code": "unknown_parameter"}})
     assert not edits or fields["image"].startswith(b"\x89PNG")
-    seed = int(fields.get("seed", 1))
+    seed = int(fields.get("seed", next(_UNSEEDED)))
     return said(200, {"created": 1, "data": [{"b64_json": b64(seed + k)} for k in range(int(fields["n"]))]})
 
 

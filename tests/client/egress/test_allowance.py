@@ -211,8 +211,8 @@ def test_a_forecast_is_what_is_still_to_come(tmp_path):
     [
         (Allowance(requests=9), None, "takes 10 requests, more than --max-requests 9"),
         (Allowance(cost=1.0), None, "--max-cost needs --price"),
-        (Allowance(cost=39.9, price=2.0), None, "would cost 40, more than --max-cost 39.9"),
-        (Allowance(price=2.0), 39.5, "would cost 40, and the account holds 39.5"),
+        (Allowance(cost=39.9, price=2.0), None, "would cost 40 credits, more than --max-cost 39.9"),
+        (Allowance(price=2.0), 39.5, "would cost 40 credits, and the account holds 39.5"),
     ],
 )
 def test_a_run_that_cannot_end_within_its_limits_is_refused_before_it_starts(

@@ -133,7 +133,7 @@ def test_a_key_opens_the_api_and_is_written_nowhere(evolved, native, tmp_path):
 
 
 def test_an_option_that_there_is_not_is_refused_by_name(evolved, tmp_path):
-    with pytest.raises(pcevolve.UsageError, match=r"^shot: Extra inputs are not permitted"):
+    with pytest.raises(pcevolve.UsageError, match=r"^shot: there is no such option"):
         evolved(shot=3)
     with pytest.raises(pcevolve.UsageError, match="epsilon must be a finite number above 0"):
         evolved(epsilon=0)

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from pcevolve.audit import audit
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
-from pcevolve.providers import DIALECTS
+from pcevolve.providers import DIALECTS, dialect
 from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.multipart import form
+from pcevolve.public.calls import Call
 from pcevolve_shared.blanks import asked
 from support.online import Heard, Reply, b64, form_of, said
 
@@ -97,6 +98,24 @@ def test_a_text_goes_back_in_a_question_with_blanks_and_nothing_else_does(world,
         words = blanked.split(" ")
         assert words.count("_") in (round(0.8 * len(words)), round(0.78 * len(words)))
         assert any(_fits(words, text.split(" ")) for text in received)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"content": None, "refusal": "I can't."}, "finish_reason": "stop"},
+        {"message": {"role": "assistant"}, "finish_reason": "stop"},
+        {"message": {"content": ""}, "finish_reason": "length"},
+        {"message": {"content": "A lung that the filter"}, "finish_reason": "content_filter"},
+        {"message": None, "finish_reason": "content_filter"},
+        {"finish_reason": "content_filter"},
+    ],
+)
+def test_a_choice_that_was_left_out_or_cut_off_by_a_filter_is_an_empty_text(choice):
+    call = Call("i000/c00/b000", "create", 0, "cut", 0, 2, 7)
+    whole = {"message": {"content": "whole"}, "finish_reason": "stop"}
+    body = json.dumps({"choices": [choice, whole]}).encode()
+    assert dialect("chat").decode(call, body) == [b"", b"whole"]
 
 
 def _fits(words: list[str], text: list[str]) -> bool:

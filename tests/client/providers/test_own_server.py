@@ -7,6 +7,9 @@ from starlette.testclient import TestClient
 
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import ProviderRefusedError
+from pcevolve_server.generator import Picture, Task
+from pcevolve_shared import images
+from support.provider import png
 from support.runs import SmallRun, small_plan
 from support.served import FakeGenerator, served
 
@@ -27,9 +30,16 @@ class InProcess:
         """Nothing is open."""
 
 
+class Noisy(FakeGenerator):
+    """Makes images that can be used: noise by the seed."""
+
+    def paint(self, task: Task) -> Picture:
+        return Picture(images.decode(png(task.seed)))
+
+
 @pytest.fixture
 def server():
-    with served(FakeGenerator()) as client:
+    with served(Noisy()) as client:
         yield InProcess(client)
 
 

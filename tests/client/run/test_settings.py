@@ -52,7 +52,7 @@ def test_the_key_is_not_stored(tmp_path, monkeypatch):
     [
         ({"relation": "sideways"}, "--relation: Input should be"),
         ({"strength_start": 1.5}, "--strength-start: Input should be less than"),
-        ({"colour": "red"}, "--colour: Extra inputs"),
+        ({"colour": "red"}, "--colour: there is no such option"),
         ({"domain": ""}, "--domain: String should have at least 1"),
         ({"test": "rest"}, "--test rest is for what --subsample leaves: give --subsample K"),
         ({"subsample": 3, "shots": 4}, "--subsample 3 and --shots 4 differ: leave --shots out"),

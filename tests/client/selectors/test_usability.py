@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from pcevolve.audit import audit
 from pcevolve.egress.paced import PacedJudge
@@ -52,7 +53,7 @@ def pool_of(
     )
     seen = {}
     for place, several in (views or {}).items():
-        named = {f"{place}{number:063d}": data for number, data in enumerate(several, 1)}
+        named = {f"v{place}{number:062d}": data for number, data in enumerate(several, 1)}
         stored |= named
         seen[f"i{place}"] = tuple(Candidate(f"v{each}", "cut", 0, None, each, "image/png") for each in named)
     return Pool({"cut": candidates}, seen), stored
@@ -97,20 +98,39 @@ def test_what_is_no_image_or_of_one_colour_cannot_be_used(made: bytes, fault: st
     assert medium("image").check(made).fault == fault
 
 
-def test_images_that_differ_by_two_levels_are_the_same_and_by_three_are_not():
+def test_images_are_the_same_of_which_all_but_a_line_of_fields_differ_by_two_levels_at_most():
     ramp = np.tile(np.arange(0, 160, 10), (16, 1))[..., None].repeat(3, axis=2)
-    off = ramp.copy()
-    off[3, 5] += 2
-    assert looked_at(saved(ramp), saved(off)).different == 1
-    off[3, 5] += 1
-    assert looked_at(saved(ramp), saved(off)).different == 2
+
+    def differing(fields: int, levels: int) -> int:
+        """How many different images there are of one and another, which is off in so many fields."""
+        off = ramp.copy().reshape(256, 3)
+        off[:fields, 1] += levels
+        return looked_at(saved(ramp), saved(off.reshape(16, 16, 3))).different
+
+    assert differing(fields=256, levels=2) == 1
+    assert differing(fields=16, levels=90) == 1
+    assert differing(fields=17, levels=3) == 2
+
+
+def test_a_placeholder_is_the_same_whatever_request_s_id_is_drawn_on_it():
+    def placeholder(number: int) -> bytes:
+        image = Image.new("RGB", (256, 256), (128, 128, 128))
+        drawn = ImageDraw.Draw(image)
+        drawn.text((20, 90), "Content blocked by safety filter", fill=(255, 255, 255))
+        drawn.text((20, 120), hashlib.sha1(str(number).encode()).hexdigest(), fill=(255, 255, 255))
+        return saved(np.asarray(image))
+
+    found = looked_at(*map(placeholder, range(8)))
+    assert (found.usable, found.different, found.enough) == (8, 1, False)
 
 
 @pytest.mark.parametrize(("side", "levels", "different"), [(4, 3, 2), (4, 2, 1), (1, 32, 1), (1, 48, 2)])
 def test_what_is_compared_are_the_means_of_sixteen_fields_a_side(side: int, levels: int, different: int):
     ramp = np.tile(np.arange(0, 192, 3), (64, 1))[..., None].repeat(3, axis=2)
     off = ramp.copy()
-    off[20 : 20 + side, 40 : 40 + side] += levels
+    for field in range(17):  # one more than may differ
+        row, column = 4 * (field // 16), 4 * (field % 16)
+        off[row : row + side, column : column + side] += levels
     assert looked_at(saved(ramp), saved(off)).different == different
 
 
@@ -151,6 +171,31 @@ def test_a_round_that_brought_nothing_is_not_made_good_by_what_came_before():
     assert late.candidates
 
 
+def varied(*pairs: tuple[bytes, bytes]) -> tuple[ClassUsability, list[str]]:
+    """What is said of a round that brought the first of each pair where the second was to be varied."""
+    pool, stored = pool_of(*(made for made, _ in pairs), iteration=1)
+    stored |= {f"f{place:063d}": source for place, (_, source) in enumerate(pairs)}
+    sources = {f"i{place}": f"f{place:063d}" for place in range(len(pairs))}
+    usability = Usability(small_plan(labels=("cut",)), stored.__getitem__)
+    whole = Pool(pool.candidates, {}, sources)
+    (found,) = usability.of(whole)
+    return found, list(usability.notes(whole))
+
+
+def test_what_comes_back_unchanged_is_no_new_candidate():
+    found, notes = varied(*((png(seed), png(seed)) for seed in range(8)))
+    assert (found.usable, found.unchanged, found.enough) == (8, 8, False)
+    assert notes == ["of class 'cut' 8 of 8 images can be used (8 came back unchanged)"]
+    found, notes = varied(*((png(seed), png(seed // 4 * 9)) for seed in range(8)))
+    assert (found.unchanged, found.enough) == (1, True)
+    assert notes == ["of class 'cut' 8 of 8 images can be used (1 came back unchanged)"]
+
+
+def test_with_lookahead_variations_that_are_the_candidate_itself_leave_nothing_to_choose():
+    found = looked_at(*map(png, range(3)), views={place: [png(place)] for place in range(3)})
+    assert (found.unchanged, found.enough) == (3, False)
+
+
 def test_another_size_than_was_asked_for_is_named():
     large = Image.open(io.BytesIO(png(1))).resize((32, 24))
     buffer = io.BytesIO()
@@ -172,6 +217,21 @@ def test_another_size_than_was_asked_for_is_named():
         "Unfortunately, I am not able to generate such a text.",
         "As an AI language model, I do not have personal experiences.",
         "We apologize, but we are unable to comply.",
+        "I understand your request, but I cannot generate medical records.",
+        "I'm not comfortable writing this.",
+        "This request violates our content policy.",
+        "The response was filtered due to the prompt triggering our content management policy.",
+        "Es tut mir leid, aber dabei kann ich Ihnen nicht helfen.",
+        "Tut mir leid, ich kann keine medizinischen Berichte erstellen.",
+        "Als KI-Sprachmodell habe ich keinen Zugriff auf Patientendaten.",
+        "Je suis désolé, mais je ne peux pas répondre à cette demande.",
+        "Lo siento, pero no puedo ayudar con esa solicitud.",
+        "Desculpe, mas não posso ajudar com isso.",
+        "Mi dispiace, ma non posso aiutarti con questa richiesta.",
+        "很抱歉，我无法提供此类内容。",
+        "作为一个人工智能语言模型，我没有个人经历。",
+        "申し訳ございませんが、そのご要望にはお応えできません。",
+        "죄송하지만 그 요청은 도와드릴 수 없습니다.",
         "I must decline to write about this.",
         '"I won\'t do that."',
     ],
@@ -193,10 +253,31 @@ def test_a_refusal_cannot_be_used(text: str):
         "A fever that will not go away.",
         "I won't go back: they could not provide a receipt.",
         "As an aid to digestion, ginger is unsurpassed.",
+        "The request was denied by the insurer because of the terms of the policy.",
+        "Leider kann ich das Restaurant nicht empfehlen.",
+        "Ich kann nicht mehr, bitte helfen Sie mir.",
+        "Je ne peux pas recommander ce produit.",
+        "Lo siento, pero no puedo recomendar este hotel.",
+        "Como una iguana al sol.",
+        "很遗憾，这家餐厅的菜太咸了。",
+        "我不能吃辣。",
+        "すみません、駅はどこですか。",
     ],
 )
 def test_a_text_that_only_sounds_like_a_refusal_can_be_used(text: str):
     assert medium("text").check(text.encode()).fault == ""
+
+
+def test_texts_are_the_same_that_differ_in_the_id_of_their_request_and_not_those_that_differ_in_numbers():
+    def different(*texts: str) -> int:
+        pool, stored = pool_of(*(text.encode() for text in texts))
+        plan = small_plan(dialect="chat", labels=("cut",))
+        (found,) = Usability(plan, stored.__getitem__).of(pool)
+        return found.different
+
+    assert different("No such content. Request 8f3e2c1a-77", "No such content. Request 00aa11bb-42") == 1
+    assert different("Glucose 120, age 45.", "Glucose 130, age 45.") == 2
+    assert different("8f3e2c1a77", "00aa11bb42") == 2
 
 
 def meddling(make: Make, since: int = 0) -> FakeProvider:
@@ -225,7 +306,8 @@ def meddling(make: Make, since: int = 0) -> FakeProvider:
 def test_nothing_is_released_where_nothing_that_came_can_be_chosen(tmp_path: Path, make: Make):
     run = SmallRun.open(tmp_path, provider=meddling(make))
     with pytest.raises(
-        UnusableError, match=r"too little that can be used and differs: of class 'cut' .* 2 are needed"
+        UnusableError,
+        match=r"too little that can be used and differs: of class 'cut' .* 2 different ones are needed",
     ):
         run.evolve()
     assert run.account.receipts() == ()
@@ -234,6 +316,26 @@ def test_nothing_is_released_where_nothing_that_came_can_be_chosen(tmp_path: Pat
 def test_nothing_more_is_released_where_a_later_round_brings_nothing(tmp_path: Path):
     run = SmallRun.open(tmp_path, provider=meddling(lambda seed: flat(0), since=4))
     with pytest.raises(UnusableError, match=r"0 of 3 images can be used \(3 are all of one colour\)"):
+        run.evolve()
+    assert len(run.account.receipts()) == 1
+
+
+def echoing() -> FakeProvider:
+    """A provider that hands back what it is to vary, whatever the strength."""
+
+    def answer(request: Outgoing) -> Incoming | None:
+        fields = json.loads(request.body) if request.method == "POST" else {}
+        if "image" not in fields:
+            return None
+        made = [{"image": fields["image"], "seed": 0} for _ in range(fields.get("n", 1))]
+        return ok({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
+
+    return FakeProvider(answer)
+
+
+def test_nothing_more_is_released_where_variations_are_what_was_to_be_varied(tmp_path: Path):
+    run = SmallRun.open(tmp_path, provider=echoing())
+    with pytest.raises(UnusableError, match=r"3 of 3 images can be used \(3 came back unchanged\)"):
         run.evolve()
     assert len(run.account.receipts()) == 1
 
@@ -262,8 +364,14 @@ def test_an_auditor_finds_a_release_that_chose_among_nothing(tmp_path: Path):
         "receipt for iteration 2",
         "the dataset",
     ]
-    assert "0 of 3 images can be used (3 are all of one colour), 2 are needed" in faults[0]
+    assert "0 of 3 images can be used (3 are all of one colour), 2 different ones are needed" in faults[0]
     assert unusable(finished_regardless(tmp_path / "honest", FakeProvider())) == []
+
+
+def test_an_auditor_finds_a_release_that_chose_among_what_had_been_there_before(tmp_path: Path):
+    (first, *_) = unusable(finished_regardless(tmp_path, echoing()))
+    assert first.startswith("receipt for iteration 2")
+    assert "3 of 3 images can be used (3 came back unchanged)" in first
 
 
 def test_an_auditor_counts_by_the_share_that_the_plan_names(tmp_path: Path):
@@ -301,7 +409,7 @@ def test_what_is_paid_for_is_kept_as_long_as_one_class_has_something():
     assert "of class 'cut' 0 of 4" in usability.fault(half)
     assert usability.fault(half, is_dataset=True) == ""
     assert list(usability.notes(half)) == [
-        "of class 'cut' 0 of 4 images can be used (4 are all of one colour); the others are left out"
+        "of class 'cut' 0 of 4 images can be used (4 are all of one colour); what cannot be used is left out"
     ]
     assert usability.fault(black, is_dataset=True) == usability.fault(black) != ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import TypeAlias
@@ -267,9 +268,11 @@ def _unusable(run: RunReader) -> Iterator[str]:
     if run.plan is None:
         return
     populations, usability = Populations(run.plan, run.outputs), Usability(run.plan, run.bodies.file)
-    for receipt in run.receipts:
-        if fault := usability.fault(populations.pool(receipt.iteration)):
-            yield f"receipt for iteration {receipt.iteration}: {fault}"
+    receipts = {each.iteration: each for each in run.receipts}
+    for at in receipts:
+        pool = replace(populations.pool(at), sources=populations.sources(at, receipts))
+        if fault := usability.fault(pool):
+            yield f"receipt for iteration {at}: {fault}"
     if run.finished and not run.plan.selects:
         fault = usability.fault(populations.last(), is_dataset=True)
         if fault:

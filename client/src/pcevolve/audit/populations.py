@@ -36,6 +36,21 @@ class Populations:
             views[call.source or ""] = views.get(call.source or "", ()) + self._brought(call)
         return Pool(joined(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 
+    def sources(self, iteration: int, receipts: Mapping[int, Receipt]) -> dict[str, str]:
+        """Digest of what each candidate varies that was newest when an iteration's release chose, by its id.
+
+        Args:
+            iteration: Of the release.
+            receipts: By iteration; one that names too few says nothing of the rest.
+        """
+        found: dict[str, str] = {}
+        for call in self.plan.round(max(iteration - 1, 0)):
+            receipt = receipts.get(call.iteration)
+            chosen = receipt.of(call.label) if receipt is not None and self.plan.varied == "received" else ()
+            if call.parent is not None and call.parent < len(chosen):
+                found |= {each.id: chosen[call.parent].digest for each in self._brought(call)}
+        return found
+
     def last(self) -> Pool:
         """The last population, whether or not anything is chosen from it."""
         return Pool(self._of(self.plan.round(self.plan.iterations)))

@@ -191,9 +191,13 @@ class Meter:
             return
         whole = self.cost + forecast.cost
         if allowed.cost is not None and whole > allowed.cost + _ROUNDING:
-            raise UsageError(f"this would cost {whole:g}, more than --max-cost {allowed.cost:g}")
+            raise UsageError(
+                f"this would cost {money(whole, self.dialect)}, more than --max-cost {allowed.cost:g}"
+            )
         if credit is not None and forecast.cost > credit + _ROUNDING:
-            raise UsageError(f"this would cost {forecast.cost:g}, and the account holds {credit:g}")
+            raise UsageError(
+                f"this would cost {money(forecast.cost, self.dialect)}, and the account holds {credit:g}"
+            )
 
     def _images(self, slot: str) -> int:
         """How many images the request of a slot asks for; none where it only follows a link or asks about the API."""

@@ -98,7 +98,6 @@ class Medium(Protocol):
     Attributes:
         kind: Its name; also of the privacy unit that is one of them.
         suffix: Of the files of a release.
-        same_within: Two are the same whose signatures differ by at most so many levels in every place.
         loaders: Lines of Python that load a release in ``DIR``, by the form that it was exported to; None for its files
             in class folders.
         column: How it stands in a table.
@@ -106,7 +105,6 @@ class Medium(Protocol):
 
     kind: Kind
     suffix: str
-    same_within: int
     loaders: Mapping[str | None, str]
     column: Column
 
@@ -126,6 +124,18 @@ class Medium(Protocol):
 
         Args:
             data: As it came.
+        """
+        ...
+
+    def alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which of several candidates are the same as another, but for what a provider writes on a placeholder.
+
+        Args:
+            kept: Their signatures, ``(candidates, length)``.
+            signature: The other's.
+
+        Returns:
+            bool ``(candidates,)``.
         """
         ...
 

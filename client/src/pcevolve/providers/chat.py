@@ -24,7 +24,15 @@ class _Message(BaseModel):
 
 class _Choice(BaseModel):
     model_config = ConfigDict(hide_input_in_errors=True)
-    message: _Message
+    message: _Message | None = None
+    finish_reason: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What was written; nothing where a filter cut it off or left it out."""
+        if self.message is None or self.finish_reason == "content_filter":
+            return ""
+        return self.message.content or ""
 
 
 class _Answer(BaseModel):
@@ -74,7 +82,7 @@ class ChatDialect(Dialect):
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The texts of an answer, as they came; a choice without one is an empty text."""
-        said = [each.message.content or "" for each in parsed(_Answer, body).choices]
+        said = [each.text for each in parsed(_Answer, body).choices]
         return [each.encode() for each in counted(call, said)]
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:

@@ -188,6 +188,8 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
     if fault["type"] == "missing":
         missing = [flag(str(each["loc"][0]), model) for each in error.errors() if each["type"] == "missing"]
         return f"{' and '.join(missing)} must be given: --help says more"
+    if fault["type"] == "extra_forbidden":
+        said = "there is no such option"
     place = fault["loc"]
     return f"{flag(str(place[-1] if place[0] == 'modality' else place[0]), model)}: {said}"
 

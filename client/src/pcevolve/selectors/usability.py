@@ -37,6 +37,7 @@ class ClassUsability:
         different: How many of them can be used and differ; counted up to ``needed``, and ``MOST_COMPARED``.
         needed: How many there must be that can be used.
         faults: Why others cannot be used, and how many.
+        unchanged: How many can be used, and are what they were to vary.
         sizes: Sizes that were not asked for, and how many candidates have each.
     """
 
@@ -45,6 +46,7 @@ class ClassUsability:
     different: int
     needed: int
     faults: Mapping[str, int]
+    unchanged: int
     sizes: Mapping[str, int]
 
     @property
@@ -60,7 +62,9 @@ class ClassUsability:
     def described(self, kind: Kind) -> str:
         """What came, in words: how many of how many can be used, and why others cannot."""
         reasons = [f"{count} are {fault}" for fault, count in self.faults.items()]
-        if self.usable >= self.needed and not self.enough:
+        if self.unchanged:
+            reasons.append(f"{self.unchanged} came back unchanged")
+        elif self.usable >= self.needed and not self.enough:
             alike = "the same" if self.different == 1 else f"only {self.different} different ones"
             reasons.append(f"the {self.usable} others are {alike}" if reasons else f"they are {alike}")
         why = f" ({', '.join(reasons)})" if reasons else ""
@@ -119,49 +123,60 @@ class Usability:
         lacking = [each for each in found if not each.enough]
         if not lacking or (is_dataset and len(lacking) < len(found)):
             return ""
-        told = "; ".join(f"{each.described(kind)}, {each.needed} are needed" for each in lacking[:_NAMED])
+        told = "; ".join(
+            f"{each.described(kind)}, {each.needed} different ones are needed" for each in lacking[:_NAMED]
+        )
         more = f"; and of {len(lacking) - _NAMED} more classes" if len(lacking) > _NAMED else ""
         return f"the API sent too little that can be used and differs: {told}{more}"
 
     def notes(self, pool: Pool) -> Iterator[str]:
-        """What the owner should know of candidates that are left out, or have another size than was asked for."""
+        """What the owner should know of candidates: left out, not varied, or of another size than was asked for."""
         kind = self.plan.modality.kind
         for each in self.of(pool):
-            if each.faults or not each.enough:
-                yield each.described(kind) + ("; the others are left out" if each.faults else "")
+            if each.faults or each.unchanged or not each.enough:
+                yield each.described(kind) + ("; what cannot be used is left out" if each.faults else "")
             for size, count in each.sizes.items():
                 asked = f"{self.plan.images.width} x {self.plan.images.height}"
                 yield f"of class {each.label!r} {count} of {each.sent} images are {size}, and {asked} was asked for"
 
     @property
     def _advice(self) -> str:
+        more = (
+            ", more --tokens for a model that thinks before it writes"
+            if self.plan.modality.kind == "text"
+            else ""
+        )
         return (
-            "Look at what came with pcevolve preview; other words, another model, or another provider may do better, "
-            "and --min-usable lowers what is needed"
+            f"Look at what came; other words, another model{more} or another provider may do better, and in a new run "
+            "--min-usable lowers what is needed"
         )
 
     def _of_class(self, label: str, candidates: Sequence[Candidate], pool: Pool) -> ClassUsability:
-        checks = [self._check(each, pool) for each in candidates]
+        looks = [self._look(each, pool) for each in candidates]
+        checks = [each for each, _ in looks]
         sizes = Counter(each.size for each in checks if each.size)
         if self.plan.modality.kind == "image":
             sizes.pop(f"{self.plan.images.width} x {self.plan.images.height}", None)
         needed = self.needed(len(checks))
+        usable = [(each, source) for each, source in looks if not each.fault]
+        changed = [each for each, source in usable if source is None or not _equal(each, source)]
         return ClassUsability(
             label,
             len(checks),
-            self._different([each for each in checks if not each.fault], min(needed, MOST_COMPARED)),
+            self._different(changed, min(needed, MOST_COMPARED)),
             needed,
             Counter(each.fault for each in checks if each.fault),
+            len(usable) - len(changed),
             sizes,
         )
 
-    def _check(self, candidate: Candidate, pool: Pool) -> CandidateCheck:
-        """A candidate by itself, and with lookahead by its first variation that can be used, if it has one."""
-        own = self._checked(candidate.digest)
+    def _look(self, candidate: Candidate, pool: Pool) -> tuple[CandidateCheck, CandidateCheck | None]:
+        """A candidate and what it varies, if anything; with lookahead its first usable variation, and itself."""
+        own, source = self._checked(candidate.digest), pool.sources.get(candidate.id)
         views = [self._checked(each.digest) for each in pool.views.get(candidate.id, ())]
         if own.fault or not views:
-            return own
-        return next((each for each in views if not each.fault), views[0])
+            return own, None if source is None else self._checked(source)
+        return next((each for each in views if not each.fault), views[0]), own
 
     def _checked(self, digest: str) -> CandidateCheck:
         if digest not in self._checks:
@@ -170,11 +185,15 @@ class Usability:
 
     def _different(self, usable: Sequence[CandidateCheck], most: int) -> int:
         """How many differ from all that come before them, counted up to ``most``."""
-        within = medium(self.plan.modality.kind).same_within
+        alike = medium(self.plan.modality.kind).alike
         kept = np.empty((most, len(usable[0].signature) if usable else 0), dtype=np.int16)
         count = 0
         for each in usable:
-            if count < most and not (np.abs(kept[:count] - each.signature).max(axis=1) <= within).any():
+            if count < most and not alike(kept[:count], each.signature).any():
                 kept[count] = each.signature
                 count += 1
         return count
+
+
+def _equal(one: CandidateCheck, other: CandidateCheck) -> bool:
+    return np.array_equal(one.signature, other.signature)

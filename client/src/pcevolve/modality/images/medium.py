@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.images.cleaning import in_released_encoding, level_gaps, values_in
+from pcevolve.modality.images.cleaning import CHANNELS, in_released_encoding, level_gaps, values_in
 from pcevolve.modality.images.column import COLUMN
-from pcevolve.modality.images.decoding import DecodedImage, is_flat, picture, signature
+from pcevolve.modality.images.decoding import SIGNATURE_SIDE, DecodedImage, is_flat, picture, signature
 from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.modality.images.levels import Window
 from pcevolve.modality.images.thumbnails import thumbnail
@@ -29,6 +30,10 @@ from pcevolve_shared import containers, images
 
 MIN_SIDE: Final = 1024
 """Pixels; so large an image may always be, for an API that makes no smaller ones."""
+SAME_LEVELS: Final = 2
+"""Of 255: fields of two images are the same whose mean colours differ by no more."""
+SAME_BUT: Final = 16
+"""Of 256 fields: two images are the same that differ in no more; a line of text that a placeholder adds is as long."""
 
 
 class ImageMedium:
@@ -36,7 +41,6 @@ class ImageMedium:
 
     kind: Kind = "image"
     suffix: str = ".png"
-    same_within: int = 2
     loaders: Mapping[str | None, str] = {
         None: 'torchvision.datasets.ImageFolder(DIR)\ndatasets.load_dataset("imagefolder", data_dir=DIR)',
         "parquet": FROM_PARQUET,
@@ -67,6 +71,12 @@ class ImageMedium:
             return CandidateCheck("no images", np.empty(0, dtype=np.uint8))
         size = f"{image.width} x {image.height}"
         return CandidateCheck("all of one colour" if is_flat(image) else "", signature(image), size)
+
+    def alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """See ``Medium.alike``: all but a few fields have the same colour."""
+        gaps = np.abs(kept - signature).reshape(len(kept), SIGNATURE_SIDE**2, CHANNELS).max(axis=2)
+        same: NDArray[np.bool_] = (gaps > SAME_LEVELS).sum(axis=1) <= SAME_BUT
+        return same
 
     def shown(self, data: bytes, wanted: Appearance | None = None) -> Shown:
         """See ``Medium.shown``: a small picture."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pcevolve.modality.medium import (
     FROM_PARQUET,
@@ -19,7 +20,7 @@ from pcevolve.modality.medium import (
     UnreadableError,
 )
 from pcevolve.modality.texts.column import COLUMN
-from pcevolve.modality.texts.reading import Text, is_refusal, read
+from pcevolve.modality.texts.reading import Text, is_refusal, read, without_ids
 from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 
@@ -34,7 +35,6 @@ class TextMedium:
 
     kind: Kind = "text"
     suffix: str = ".txt"
-    same_within: int = 0
     loaders: Mapping[str | None, str] = {
         None: 'sklearn.datasets.load_files(DIR, encoding="utf-8")',
         "parquet": FROM_PARQUET,
@@ -51,12 +51,17 @@ class TextMedium:
         return f"a text of {len(data)} bytes where {tokens} tokens were asked for"
 
     def check(self, data: bytes) -> CandidateCheck:
-        """See ``Medium.check``: two texts are the same that differ in capitals at most."""
+        """See ``Medium.check``: two texts are the same that differ in capitals and ids at most."""
         text = read(data)
         if text is None:
-            return CandidateCheck("empty or no text", np.empty(0, dtype=np.uint8))
-        named = hashlib.sha256(text.casefold().encode()).digest()
+            return CandidateCheck("empty, withheld or no text", np.empty(0, dtype=np.uint8))
+        named = hashlib.sha256(without_ids(text).casefold().encode()).digest()
         return CandidateCheck("refusals" if is_refusal(text) else "", np.frombuffer(named, dtype=np.uint8))
+
+    def alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """See ``Medium.alike``: signatures are digests."""
+        same: NDArray[np.bool_] = (kept == signature).all(axis=1)
+        return same
 
     def shown(self, data: bytes, wanted: Look | None = None) -> Shown:
         """See ``Medium.shown``: the text."""
