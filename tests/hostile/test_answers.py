@@ -97,7 +97,7 @@ SPELLINGS: list[Case] = [
         says="base64",
     ),
     Case("letters that are not ASCII", "first", says(images_as(lambda data: "ＡＡＡＡ")), says="base64"),
-    Case("an empty image", "variation", says(IMAGE % b'""'), code=0),
+    Case("an empty image", "variation", says(IMAGE % b'""'), over=True, says="2 are no images"),
     Case("a NUL", "variation", says(IMAGE % b'"\\u0000AAA"'), says="base64"),
     Case("a lone surrogate", "variation", says(IMAGE % b'"\\ud800AAA"'), says=CONTRACT),
     Case("a number", "first", says(IMAGE % b"7"), says=CONTRACT),

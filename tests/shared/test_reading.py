@@ -33,3 +33,11 @@ def _appended(path: Path, more: bytes) -> None:
     if path.stat().st_size < 60:
         with path.open("ab") as file:
             file.write(more)
+
+
+def test_a_folder_and_a_pipe_are_told_from_files(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(IsADirectoryError, match="it is no regular file"):
+        read_file(tmp_path, 100)
+    with pytest.raises(OSError, match="it is no regular file"):
+        read_file(tmp_path / "pipe", 100)

@@ -387,7 +387,7 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
         ),
         ({"shots": 40}, "about as many as --shots says"),
         ({"method": "secpe"}, "say which with --secrets FILE, --secret-column or --detect-secrets"),
-        ({"secrets": "/dev/null"}, "holds no secrets"),
+        ({"secrets": "/dev/null"}, "--secrets /dev/null cannot be read: give a text file"),
         ({"method": "secpe", "secret_column": "ward"}, "no column 'ward'"),
         ({"method": "dp-means", "secret_column": "patient"}, "means nothing to method 'dp-means'"),
     ],

@@ -28,7 +28,10 @@ def open_file(path: Path, most: int) -> BinaryIO:
     regular = stat.S_ISREG(status.st_mode)
     if not regular or status.st_size > most:
         os.close(descriptor)
-        raise _too_large(path, most) if regular else OSError(errno.EINVAL, "it is no regular file", str(path))
+        if regular:
+            raise _too_large(path, most)
+        kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+        raise OSError(kind, "it is no regular file", str(path))  # of a folder an IsADirectoryError
     return os.fdopen(descriptor, "rb")
 
 

@@ -272,7 +272,7 @@ def test_the_command_prints_a_table_or_one_line_of_json(world):
     asked = (world / "run", "--test", world / "test", "--judge", "bundled")
     table = command(*asked)
     assert table.exit_code == 0
-    for part in ("bundled", "chance: 50.0%", "few images"):
+    for part in ("bundled", "chance: 50.0%", "(few: compare only with sets of the same size)"):
         assert part in table.stdout
     assert columns(table.stdout)[:3] == ["judge", "dataset", "random"]
     line = command(*asked, "--json").stdout.strip().splitlines()[-1]
