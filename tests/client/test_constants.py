@@ -57,6 +57,16 @@ REVIEWED = {
     "pcevolve.egress.allowance": {"_ROUNDING": 1e-9},
     "pcevolve.egress.transport": {"SHORTEST_SECRET": 8, "CONNECT_SECONDS": 10.0},
     "pcevolve.private.secrets": {"SHORTEST": 3, "MOST": 100_000},
+    "pcevolve.private.tables": {
+        "MOST_TEXTS": 4_000_000, "MOST_FILE_BYTES": 4_294_967_296, "MOST_ROW": 4_194_304, "LEAST_UNPACKED": 16_777_216,
+        "ROW_BYTES": 64, "MOST_BATCH": 268_435_456,
+    },
+    "pcevolve.modality.texts.reading": {"MOST_BYTES": 131_072},
+    "pcevolve.modality.images.files": {
+        "MAX_FILE_BYTES": 268_435_456, "MAX_PIXELS": 64_000_000, "_COUNTED_BYTES": 65_536, "_LEAST_ALPHA": 8,
+    },
+    "pcevolve.modality.images.dicom": {"MOST_READS": 500_000, "MOST_ELEMENT_BYTES": 1_048_576, "PIECE": 65_536},
+    "pcevolve.datasets.pickles": {"MOST_BYTES": 1_073_741_824, "MOST_READS": 4_000_000},
     "pcevolve.ledger.keys": {"SIZE": 32},
     "pcevolve.run.dashboard": {"ANSWER_SECONDS": 60.0},
     "pcevolve_shared.limits": {

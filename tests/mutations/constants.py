@@ -134,6 +134,8 @@ def _try(module: str, row: Row, value: str, said: IO[str]) -> None:
 USE = "selectors/test_usefulness.py"
 FOLLOWS = "selectors/test_following.py"
 REVIEWED = "test_constants.py"
+USABLE = "selectors/test_usability.py"
+READ = "modality/images/test_files.py test_constants.py"
 WARNING = ("longest <= tick / 2", "longest <= tick * 1.5", "longest <= tick * 2", "longest < tick")
 TABLE = (
     # what is released: sensitivities, rounding, calibration
@@ -243,7 +245,42 @@ TABLE = (
     Row("run.progress", "longest <= tick", "whether the owner is warned", "run/test_progress.py", WARNING),
     Row("run.progress", "SLOW_DAY", "how long a tick is", "run/test_progress.py"),
     Row("public.figures", "ROUNDING_SHARE", "what is printed as ε", REVIEWED, TOLERANCE),
+    # whether there is anything to see, and anything to choose
+    Row(
+        "selectors.choosing",
+        "gaps[1 - taken] + MACHINE_SHARE",
+        "what another processor explains",
+        FOLLOWS,
+        tuple(f"gaps[1 - taken] + {factor} * MACHINE_SHARE" for factor in (0.5, 1.5, 100)),
+    ),
+    *(
+        Row("modality.images.levels", name, "whether a picture is flat", "modality/images/test_files.py")
+        for name in ("WIDE", "NARROW", "FEW", "FEW_HIGH", "GAP", "LEAST_SHARE")
+    ),
+    Row("modality.images.decoding", "FLAT_LEVELS", "whether a candidate is usable", USABLE),
+    Row("modality.images.decoding", "SIGNATURE_SIDE", "whether candidates differ", USABLE),
+    Row("selectors.usability", "FEWEST", "candidates that are needed", USABLE),
+    Row("selectors.usability", "MOST_COMPARED", "candidates that have to differ", USABLE),
     # what may leave, and what is read
+    *(
+        Row("modality.images.files", name, "which pictures are read", READ)
+        for name in (
+            "MAX_FILE_BYTES",
+            "MAX_PIXELS",
+            "_LEAST_SIDE",
+            "_MOST_RATIO",
+            "_LEAST_ALPHA",
+            "_COUNTED_BYTES",
+        )
+    ),
+    Row("modality.images.dicom", "MOST_READS", "elements of a DICOM file", REVIEWED),
+    Row("modality.images.dicom", "MOST_ELEMENT_BYTES", "bytes of a DICOM element", REVIEWED),
+    *(
+        Row("private.tables", name, "which tables are read", REVIEWED)
+        for name in ("MOST_TEXTS", "MOST_FILE_BYTES", "MOST_ROW", "LEAST_UNPACKED", "ROW_BYTES", "MOST_BATCH")
+    ),
+    Row("datasets.pickles", "MOST_BYTES", "bytes of a pickle", REVIEWED),
+    Row("datasets.pickles", "MOST_READS", "elements of a pickle", REVIEWED),
     Row("egress.allowance", "_ROUNDING", "what a price may miss its limit by", REVIEWED, TOLERANCE),
     Row("egress.transport", "SHORTEST_SECRET", "which keys are hidden", REVIEWED),
     Row("private.secrets", "SHORTEST", "which secrets are looked for", REVIEWED),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -10,8 +12,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.encoders import Encoder
+from pcevolve.evolve import Pool
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Receipt
+from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors.choosing import Chooser, choice
 from pcevolve.selectors.following import is_surrounded
 from pcevolve.selectors.means import best, is_spread
 from support.examples import examples
@@ -244,6 +251,30 @@ def test_a_pick_may_lie_nearer_to_those_before_by_a_ten_thousandth(share: float,
     surely = np.array([True, True, True])
     assert is_spread(points, surely, np.array([0, 1])) is forgiven
     assert is_spread(points, surely, np.array([0, 2]))
+
+
+class Taken:
+    """Picks the only candidate of each class."""
+
+    def pick(self, _measured: Measurement, _scene: Scene) -> list[np.ndarray]:
+        return [np.array([0])]
+
+    def is_picked(self, *_: object) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("share", "forgiven"), [(JUST_WITHIN, True), (JUST_BEYOND, False)])
+def test_a_rendition_may_be_the_farther_one_by_a_ten_thousandth(share: float, forgiven: bool):
+    """As they came (0) the pick lies at 3, and with the released look (1) nearer by a share of that."""
+    candidate = Candidate("0", "class", 0, None, "a" * 64, "image/png")
+    plan = cast(PublicPlan, SimpleNamespace(labels=("class",)))
+    chooser = Chooser(plan, cast(Encoder, None), lambda _: b"", cast(Selector, Taken()))
+    measured = {"centre": np.zeros(1), "axes": np.ones((1, 1)), "means": np.zeros((1, 1))}
+    scenes = [on_a_line([3.0], wanted=1), on_a_line([3.0 * (1 - share)], wanted=1)]
+    choices = (choice("class", {"class": (candidate,)}, [0]),)
+    for said, follows in ((0.0, forgiven), (1.0, True)):
+        receipt = Receipt("run", 1, choices, (), "replace-one", values=(said,))
+        assert chooser.follows(measured, scenes, Pool({"class": (candidate,)}), receipt) is follows
 
 
 @pytest.mark.parametrize(("share", "forgiven"), [(JUST_WITHIN, True), (JUST_BEYOND, False)])

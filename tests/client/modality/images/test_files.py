@@ -117,6 +117,60 @@ def test_16_bits_with_contrast_are_shown_as_they_are(tmp_path, values):
     assert np.abs(greys(tmp_path / "x.png") - values / 257).max() <= 1
 
 
+def bulk(different, share=1.0, *beside):
+    """In 16 bits so many values at the dark end, in a share of the pixels, and what lies beside them in the others."""
+    count = round(10_000 * share)
+    values = np.resize(np.arange(different), count).tolist()
+    return np.array(values + np.resize(beside, 10_000 - count).tolist(), np.uint16).reshape(100, 100)
+
+
+@pytest.mark.parametrize(
+    ("refused", "taken"),
+    [
+        (disc(257 * 163, 257 * 100), disc(257 * 164, 257 * 100)),
+        (bulk(17, 0.8, 65535), bulk(16, 0.8, 65535)),
+        (
+            bulk(3000, 0.8, *range(257 * 21, 257 * 100, 257 * 9)),
+            bulk(3000, 0.8, *range(257 * 18, 257 * 100, 257 * 8)),
+        ),
+        (bulk(3000, 0.96, *range(30000, 60000, 50)), bulk(3000, 0.94, *range(30000, 60000, 50))),
+        (bulk(257 * 15, 0.8, 65535), bulk(257 * 19, 0.8, 65535)),
+    ],
+    ids=["levels of all", "different values", "gaps", "share", "levels of a piece"],
+)
+def test_contrast_of_more_than_8_bits_is_told_by_these_numbers(tmp_path, refused, taken):
+    Image.fromarray(taken).save(tmp_path / "taken.png")
+    assert greys(tmp_path / "taken.png").shape == taken.shape
+    Image.fromarray(refused).save(tmp_path / "refused.png")
+    with pytest.raises(RejectedImageError, match="has next to no contrast in the whole range of its 16 bits"):
+        read_image(tmp_path / "refused.png")
+
+
+@pytest.mark.parametrize(("different", "taken"), [(2, True), (3, False)])
+def test_of_three_high_levels_that_lie_together_16_bits_in_colour_hold_more_than_they_show(
+    tmp_path, different, taken
+):
+    values = np.repeat(256 * (100 + bulk(different, 0.8, 155))[..., None], 3, 2)
+    (tmp_path / "x.png").write_bytes(png(values, 2))
+    if taken:
+        assert greys(tmp_path / "x.png").max() == 255
+    else:
+        with pytest.raises(RejectedImageError, match="has next to no contrast in the whole range of its 16"):
+            read_image(tmp_path / "x.png")
+
+
+@pytest.mark.parametrize(("most", "taken"), [(15, False), (16, True)])
+def test_8_bits_that_end_below_16_are_black(tmp_path, most, taken):
+    Image.fromarray(disc(most, 0, np.uint8)).save(tmp_path / "x.png")
+    if taken:
+        assert greys(tmp_path / "x.png").max() == most
+    else:
+        with pytest.raises(
+            RejectedImageError, match="would be black, because its values end below 16 of 255"
+        ):
+            read_image(tmp_path / "x.png")
+
+
 @pytest.mark.parametrize("suffix", ["png", "tif"])
 def test_negative_numbers_without_their_sign_are_told_as_such(tmp_path, suffix):
     units = disc(0, -1000, np.int16) + noisy(-60, 60, np.int16)
@@ -443,6 +497,7 @@ def test_a_fully_transparent_image_is_refused(tmp_path, mode, suffix):
         ((7, 100), "has 7x100 pixels, and a side needs at least 8"),
         ((5000, 30), "has 5000x30 pixels, one side 166 times the other"),
         ((20, 2000), "has 20x2000 pixels, one side 100 times the other"),
+        ((10, 210), "has 10x210 pixels, one side 21 times the other"),
     ],
 )
 @pytest.mark.parametrize("suffix", ["png", "bmp", "tif"])

@@ -30,6 +30,8 @@ NARROW = 16
 """Levels of 255 that the eye does not tell from one."""
 FEW = 16
 """Different values of a drawing or a mask; a picture has more."""
+FEW_HIGH = 2
+"""The same where only the highest 8 bits are known, in which 4,096 values of 16 bits are 16."""
 GAP = 8
 """Levels that no pixel has: what lies on both sides is looked at by itself, as a picture and the frame around it."""
 LEAST_SHARE = 0.05
@@ -209,7 +211,7 @@ def require_seen(image: DecodedImage, bits: int) -> Seen:
     seen = Seen(REFUSED, bits, float(levels.min()), float(levels.max()), ends(levels), _varies(levels))
     fault = _blackness(levels)
     channels = [_some(levels[..., channel].reshape(-1)) for channel in range(3)]
-    if bits > 8 and all(_spread(each) < WIDE or _is_lost(each, each, FEW // 8) for each in channels):
+    if bits > 8 and all(_spread(each) < WIDE or _is_lost(each, each, FEW_HIGH) for each in channels):
         fault = f"has next to no contrast in the whole range of its {bits} bits: convert it to 8 bits"
     if fault:
         raise ContrastError(fault, seen)
