@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import csv
 import decimal
+import io
 import json
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import parquet
 
 from pcevolve.errors import DataError, UsageError
+from pcevolve.private.parquet_pages import column_start, unpacked_bytes
 from pcevolve.private.records import Records, read_records, require_records
 from pcevolve.private.tables import Columns
 from support.bounded import run_bounded
@@ -244,6 +249,71 @@ def test_a_column_that_is_no_text_is_refused(tmp_path, column, complaint):
         pa.table({"text": column, "label": ["a"]}), tmp_path / "t.parquet", compression="zstd"
     )
     assert complaint in told(tmp_path / "t.parquet")
+
+
+def zigzag(number: int, length: int = 0) -> bytes:
+    """A number as Thrift's compact protocol writes it, in at least so many bytes."""
+    left, found = 2 * number, []
+    while left or len(found) < max(length, 1):
+        found.append(left & 127)
+        left >>= 7
+    return bytes([each | 128 for each in found[:-1]] + found[-1:])
+
+
+def with_a_lying_footer(path: Path) -> None:
+    """Let a footer say of each size that it is a thousand bytes, wherever that is not what the file itself has."""
+    data = path.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = data[start:-8]
+    group = parquet.ParquetFile(path).metadata.row_group(0)
+    for size in {group.column(0).total_uncompressed_size, group.total_byte_size}:
+        claimed = zigzag(size)
+        assert claimed in footer
+        footer = footer.replace(claimed, zigzag(1_000, len(claimed)))
+    path.write_bytes(data[:start] + footer + data[-8:])
+
+
+def test_a_page_that_unpacks_to_more_than_the_footer_says_is_not_unpacked(tmp_path):
+    path = tmp_path / "t.parquet"
+    table = pa.table({"text": ["x" * 150_000_000], "label": ["a"]})
+    parquet.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    with_a_lying_footer(path)
+    assert parquet.ParquetFile(path).metadata.row_group(0).column(0).total_uncompressed_size == 1_000
+    code = """
+from pathlib import Path
+import pyarrow
+from pcevolve.errors import ClientError
+from pcevolve.private.records import read_records
+from pcevolve.private.tables import Columns
+try:
+    read_records(Path(sys.argv[1]), Columns())
+except ClientError as error:
+    print(error)
+print(pyarrow.default_memory_pool().max_memory() < 2**24)
+"""
+    said, small = run_bounded(code, path).splitlines()
+    assert "unpacks to more than a hundred times its size" in said
+    assert small == "True"
+
+
+def test_pages_are_added_up_as_their_writer_made_them(tmp_path):
+    rows = [{"text": f"text {n} of {'words ' * (n % 90)}", "label": "ab"[n % 2]} for n in range(5_000)]
+    for number, more in enumerate(
+        ({}, {"data_page_version": "2.0"}, {"use_dictionary": False}, {"write_page_checksum": True})
+    ):
+        path = tmp_path / f"{number}.parquet"
+        parquet.write_table(pa.Table.from_pylist(rows), path, data_page_size=4096, compression="zstd", **more)
+        chunk = parquet.ParquetFile(path).metadata.row_group(0).column(0)
+        with path.open("rb") as file:
+            found = unpacked_bytes(file, column_start(chunk), chunk.total_compressed_size)
+        heads = chunk.total_uncompressed_size - found  # the footer counts the heads of pages as well
+        assert 0 < heads < 0.05 * chunk.total_uncompressed_size
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_pages_are_a_fault(data):
+    with suppress(ValueError):
+        unpacked_bytes(io.BytesIO(data), 0, 200)
 
 
 def test_texts_that_share_beginnings_are_not_unpacked(tmp_path):

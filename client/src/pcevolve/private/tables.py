@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.texts.reading import MOST_BYTES, Text, plain, read
 from pcevolve.private.listing import Folders
+from pcevolve.private.parquet_pages import column_start, unpacked_bytes
 from pcevolve.private.units import composed
 from pcevolve.public.labels import label_fault
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
@@ -166,7 +167,7 @@ def _lines(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, An
 
 
 def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, Any]]:
-    """Rows of a Parquet file; its footer is held against bounds first, and then what it really unpacks to."""
+    """Rows of a Parquet file; its footer, the heads of its pages and what it unpacks to are held against bounds."""
     from pyarrow import parquet, types
 
     with open_file(path, MOST_FILE_BYTES) as source:
@@ -182,7 +183,13 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
                 raise DataError(
                     f"{path}: column {name!r} holds lists, records or bytes; it needs one value in each row"
                 )
-        _require_bearable(path, file.metadata, wanted, most)
+        chunks = _bearable(path, file.metadata, wanted, most)
+        with open_file(path, MOST_FILE_BYTES) as pages:
+            said = sum(
+                unpacked_bytes(pages, column_start(each), each.total_compressed_size) for each in chunks
+            )
+        if said > most:
+            raise _unbearable(path)
         # Strings stay in their dictionaries until it is known how long all are: one long one may stand for millions.
         file = parquet.ParquetFile(source, read_dictionary=texts)
         for batch in file.iter_batches(columns=names, batch_size=BATCH_ROWS):
@@ -193,8 +200,8 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
             yield from batch.to_pylist()
 
 
-def _require_bearable(path: Path, metadata: Any, wanted: Sequence[str], most: int) -> None:  # noqa: ANN401
-    """Refuse a Parquet file by what its footer says that it unpacks to.
+def _bearable(path: Path, metadata: Any, wanted: Sequence[str], most: int) -> list[Any]:  # noqa: ANN401
+    """The chunks of the wanted columns; a Parquet file is refused by what its footer says that it unpacks to.
 
     Raises:
         DataError: It has too many rows, or unpacks to more than ``most`` bytes.
@@ -210,6 +217,7 @@ def _require_bearable(path: Path, metadata: Any, wanted: Sequence[str], most: in
         raise DataError(
             f"{path} has the encoding DELTA_BYTE_ARRAY, which is not read: write it without, or as .jsonl"
         )
+    return chunks
 
 
 def _unbearable(path: Path) -> DataError:
