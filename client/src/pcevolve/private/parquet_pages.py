@@ -115,4 +115,4 @@ class _Header:
 def column_start(chunk: Any) -> int:  # noqa: ANN401 - pyarrow has no types
     """Where the first page of a column's chunk lies, as pyarrow looks for it."""
     data, words = chunk.data_page_offset, chunk.dictionary_page_offset
-    return min(data, words) if chunk.has_dictionary_page and words else data
+    return int(min(data, words) if chunk.has_dictionary_page and words else data)
