@@ -92,7 +92,13 @@ def written(request: Request) -> bytes:
     if request.moment == "hello":
         return json.dumps({"data": [{"id": "bundled"}]}).encode()
     seed = request.fields["seed"]
-    return said([f"text number {seed + k} of a hundred and {request.moment}" for k in range(request.count)])
+    names = [spelled(seed + k) for k in range(request.count)]
+    return said([f"text {name} of a hundred and {request.moment}" for name in names])
+
+
+def spelled(number: int) -> str:
+    """A number in letters: in digits it would be taken for an id, in which texts may differ and be the same."""
+    return str(number).translate(str.maketrans("0123456789", "abcdefghij"))
 
 
 def said(texts: Sequence[object]) -> bytes:

@@ -25,7 +25,7 @@ CASES = [
         options=(("timeout", 3),),
         says="too long",
     ),
-    Case("pixels that inflate for ever", "first", sends_bombs, code=0),
+    Case("pixels that inflate for ever", "first", sends_bombs, over=True, says="2 are all of one colour"),
 ]
 
 

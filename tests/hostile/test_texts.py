@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from hostile.attempt import Attempt, Case
-from hostile.provider import Act, Moment, Request, is_variation, response, said
+from hostile.provider import Act, Moment, Request, is_variation, response, said, spelled
 from hostile.test_answers import CONTRACT, says
 from hostile.test_wire import NO_ANSWER, OK, SLOW, chunked, drips, floods, writes
 
@@ -132,7 +132,7 @@ def test_an_answer_of_another_shape_is_refused(attempt_with_texts: Attempt, case
 @pytest.mark.parametrize("text", UNUSABLE.values(), ids=UNUSABLE.keys())
 def test_what_is_no_text_is_an_answer_and_takes_nothing_with_it(attempt_with_texts: Attempt, text: object):
     def some(request: Request) -> list[object]:
-        return [text, *[f"a text {request.fields['seed']}"] * (request.count - 1)]
+        return [text, *[f"a text {spelled(request.fields['seed'])}"] * (request.count - 1)]
 
     attempt_with_texts(Case(f"{text!r:.20}", "first", brings(some), code=0, options=(("candidates", 6),)))
 
@@ -159,7 +159,7 @@ def test_texts_that_leave_nothing_to_choose_are_not_paid_for(
 @pytest.mark.parametrize("text", DANGEROUS.values(), ids=DANGEROUS.keys())
 def test_whatever_a_text_holds_is_shown_and_released_as_text(attempt_with_texts: Attempt, text: str):
     def distinct(request: Request) -> list[object]:
-        return [text.format(request.fields["seed"] + place) for place in range(request.count)]
+        return [text.format(spelled(request.fields["seed"] + place)) for place in range(request.count)]
 
     for moment in ("first", "variation"):
         attempt_with_texts(Case(f"{text[:12]!r}", moment, brings(distinct), code=0))

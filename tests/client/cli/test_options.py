@@ -97,7 +97,10 @@ def test_a_configuration_file_gives_options_of_every_kind_and_flags_win(command,
         'unlabelled = false\nimage-hosts = ["a.example", "b.example"]\nunit_map = "units.csv"\n'
     )
     arguments = ["--private", "scans", "--out", "run", "--shots", "5", "--config", str(tmp_path / "run.toml")]
-    found = command("run").make_context("run", arguments).params
+    with command("run").make_context(
+        "run", arguments
+    ) as context:  # closed, it tells no later test what was typed
+        found = context.params
     settings = RunSettings.of(given({name: found[name] for name in RunSettings.model_fields}))
     assert (settings.domain, settings.epsilon, settings.candidates) == ("scratch", "3", 40)
     assert (settings.guidance, settings.shots, settings.unit_map) == (2.5, 5, Path("units.csv").absolute())

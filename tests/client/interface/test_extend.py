@@ -262,7 +262,7 @@ def test_without_the_ledger_that_paid_nothing_is_sent(evolved, native, tmp_path)
 def test_limits_on_cost_hold_for_it_too(evolved, native, tmp_path):
     evolved(method="t2i")
     asked = len(native.heard)
-    with pytest.raises(pcevolve.UsageError, match="would cost 8, more than --max-cost 7"):
+    with pytest.raises(pcevolve.UsageError, match="would cost 8 USD, more than --max-cost 7"):
         pcevolve.extend(tmp_path / "run", more=2, quiet=True, price=1, max_cost=7)
     assert len(native.heard) == asked
     assert pcevolve.load(tmp_path / "run").audit(), "the run is as it was"

@@ -194,7 +194,7 @@ def test_a_look_stops_before_it_would_cost_more_than_is_allowed_and_need_not_pay
     paid_api, capfd
 ):
     server, options = paid_api
-    with pytest.raises(UsageError, match=r"would cost 0\.64, more than --max-cost 0\.5"):
+    with pytest.raises(UsageError, match=r"would cost 0\.64 USD, more than --max-cost 0\.5"):
         look(options, "--price", "0.04", "--max-cost", "0.5")
     assert server.asked == []
     with pytest.raises(AllowanceError, match="cost 1 USD, and the next request would exceed --max-cost 1"):
@@ -219,7 +219,10 @@ def test_a_person_is_asked_about_what_the_look_costs_and_not_the_whole(paid_api,
     ("options", "message"),
     [
         (("--max-requests", "2"), "takes 3 requests, more than --max-requests 2"),
-        (("--price", "2", "--max-cost", "3"), "would cost 4, more than --max-cost 3"),
+        (
+            ("--price", "2", "--max-cost", "3"),
+            "would cost 4 in the currency of your account, more than --max-cost 3",
+        ),
     ],
 )
 def test_a_limit_that_is_too_low_ends_the_run_before_a_prompt_leaves_and_can_be_raised(

@@ -22,7 +22,7 @@ from pcevolve_shared.reading import read_file
 
 MOST_BYTES: Final = 2**30
 """Of a file; one of CIFAR's has 31 MB."""
-MOST_READS: Final = 4_000_000
+MOST_READS: Final = 1_000_000
 """Steps of a pickle and their arguments; one of CIFAR's has 50,000. A step of one byte may make an object of 100."""
 _NUMBERS: Final = frozenset(["b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"])
 _LEFT_OUT: Final = (
@@ -171,6 +171,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
             if each is not None
         }
     except _FAULTS as error:
+        error.__traceback__ = None  # with it goes what was built, which may have taken all memory
         raise DataError(f"{path} is no pickle of arrays alone: {error}") from None
 
 

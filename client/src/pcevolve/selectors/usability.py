@@ -136,27 +136,22 @@ class Usability:
             if each.faults or each.unchanged or not each.enough:
                 yield each.described(kind) + ("; what cannot be used is left out" if each.faults else "")
             for size, count in each.sizes.items():
-                asked = f"{self.plan.images.width} x {self.plan.images.height}"
+                asked = self.plan.modality.asked_size
                 yield f"of class {each.label!r} {count} of {each.sent} images are {size}, and {asked} was asked for"
 
     @property
     def _advice(self) -> str:
-        more = (
-            ", more --tokens for a model that thinks before it writes"
-            if self.plan.modality.kind == "text"
-            else ""
-        )
+        also = f", {more}" if (more := self.plan.modality.more_of_it) else ""
         return (
-            f"Look at what came; other words, another model{more} or another provider may do better, and in a new run "
+            f"Look at what came; other words, another model{also} or another provider may do better, and in a new run "
             "--min-usable lowers what is needed"
         )
 
     def _of_class(self, label: str, candidates: Sequence[Candidate], pool: Pool) -> ClassUsability:
         looks = [self._look(each, pool) for each in candidates]
         checks = [each for each, _ in looks]
-        sizes = Counter(each.size for each in checks if each.size)
-        if self.plan.modality.kind == "image":
-            sizes.pop(f"{self.plan.images.width} x {self.plan.images.height}", None)
+        asked = self.plan.modality.asked_size
+        sizes = Counter(each.size for each in checks if asked and each.size and each.size != asked)
         needed = self.needed(len(checks))
         usable = [(each, source) for each, source in looks if not each.fault]
         changed = [each for each, source in usable if source is None or not _equal(each, source)]

@@ -187,14 +187,15 @@ def test_a_page_that_is_there_is_replaced_and_returned(finished: Make):
     assert "Everything that left" in out.read_text()
 
 
-def test_the_same_two_images_under_every_name_are_embedded_once_and_told_apart(finished: Make):
+def test_the_same_images_under_every_name_are_embedded_once_and_told_apart(finished: Make):
     def same(request: Outgoing) -> Incoming | None:
-        asked = json.loads(request.body or b"{}").get("n", 0)
-        made = [{"image": images.to_base64(png(place % 2)), "seed": 1} for place in range(asked)]
+        fields = json.loads(request.body or b"{}")
+        asked, first = fields.get("n", 0), 2 * ("image" in fields)
+        made = [{"image": images.to_base64(png(first + place % 2)), "seed": 1} for place in range(asked)]
         return ok({"images": made, "cost": 0.0} if asked > 1 else {**made[0], "cost": 0.0}) if asked else None
 
     content = html(finished(FakeProvider(same)))
-    assert len(re.findall(r"url\(", content)) == 2
+    assert len(re.findall(r"url\(", content)) == 4
     assert "No reason on record" not in content
     assert "i001-c001-000002" in content
 

@@ -34,6 +34,7 @@ class Images(BaseModel):
     in_question: ClassVar[bool] = False
     refuses_held: ClassVar[str] = ""
     refuses_looks: ClassVar[str] = ""
+    more_of_it: ClassVar[str] = ""
     other_provider: ClassVar[str] = (
         "this provider does not draw what was released about your classes: another model, or a library of public "
         "images of your domain, may; epsilon is not what is missing"
@@ -54,6 +55,11 @@ class Images(BaseModel):
         if (self.adapter is None) != (self.adapter_scale is None):
             raise ValueError("adapter: an adapter and the weight of its image prompt go together")
         return self
+
+    @property
+    def asked_size(self) -> str:
+        """See ``Making.asked_size``."""
+        return f"{self.width} x {self.height}" if self.sized else ""
 
     @property
     def has_adapter(self) -> bool:

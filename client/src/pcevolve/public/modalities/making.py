@@ -17,6 +17,7 @@ class Making(Protocol):
         in_question: Whether what is varied goes back in the words of the question, and not as a file beside them.
         refuses_held: Why what private data themselves give cannot be varied; empty where it can.
         refuses_looks: Why one cannot be given an appearance; empty where it can.
+        more_of_it: What else may help where a provider sends nothing that can be used; empty for nothing.
         other_provider: What to do where a provider does not make what was released, without its full stop.
     """
 
@@ -24,7 +25,13 @@ class Making(Protocol):
     in_question: ClassVar[bool]
     refuses_held: ClassVar[str]
     refuses_looks: ClassVar[str]
+    more_of_it: ClassVar[str]
     other_provider: ClassVar[str]
+
+    @property
+    def asked_size(self) -> str:
+        """How large each is asked to be, ``64 x 64``; empty where no size is asked for."""
+        ...
 
     @property
     def has_adapter(self) -> bool:

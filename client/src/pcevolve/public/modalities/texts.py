@@ -26,6 +26,7 @@ class Texts(BaseModel):
     in_question: ClassVar[bool] = True
     refuses_held: ClassVar[str] = "varied: it takes images to noise their pixels, or to say what they show"
     refuses_looks: ClassVar[str] = "appearance: texts have none, so they are taken as-is"
+    more_of_it: ClassVar[str] = "more --tokens for a model that thinks before it writes"
     other_provider: ClassVar[str] = (
         "this provider does not write what was released about your classes: another language model, or class names "
         "and a domain that say what the texts are about, may; epsilon is not what is missing"
@@ -34,6 +35,11 @@ class Texts(BaseModel):
     kind: Literal["text"]
     tokens: settings.Tokens
     temperature: settings.Temperature
+
+    @property
+    def asked_size(self) -> str:
+        """Empty: texts have none."""
+        return ""
 
     @property
     def has_adapter(self) -> bool:
