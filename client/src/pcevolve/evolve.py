@@ -22,7 +22,8 @@ class Pool:
     Attributes:
         candidates: Of each class.
         views: Lookahead: the variations by which a candidate is judged, by its id; empty without lookahead.
-        sources: Digest of what a candidate varies, by its id; nothing for what varies nothing that the provider sent.
+        sources: Digest of what one of the newest candidates varies, by its id; nothing for what varies nothing that the
+            provider sent.
     """
 
     candidates: Population
@@ -144,11 +145,8 @@ class _Evolution:
     def _release(self, iteration: int) -> Receipt:
         """Let the private side choose from the pool."""
         shown = self.populations if self.plan.pool == "all" else self.populations[-1:]
-        sources = {
-            each.id: self.known[each.parent].digest
-            for each in self.known.values()
-            if each.parent is not None and each.parent in self.known
-        }
+        newest = (each for of_class in self.populations[-1].values() for each in of_class)
+        sources = {each.id: self.known[each.parent].digest for each in newest if each.parent in self.known}
         pool = Pool(joined(self.plan.labels, shown), self.views, sources)
         query = Query(self.plan.run_id, iteration)
         self.judge.show(query, pool)

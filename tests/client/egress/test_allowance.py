@@ -7,11 +7,11 @@ import json
 import pytest
 
 from pcevolve.egress.allowance import Allowance, Forecast, Meter
-from pcevolve.egress.transport import ConnectionTroubleError, Incoming
+from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.errors import AllowanceError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.transcript.log import Transcript
-from support.provider import FakeProvider, ok
+from support.provider import Answer, FakeProvider, ok
 from support.runs import SmallRun, small_plan
 
 CALLS = len(small_plan().calls)
@@ -85,14 +85,21 @@ def test_a_price_is_for_apis_that_do_not_say(tmp_path):
     assert not meter_of(run, name="stability").knows_cost
 
 
-def test_retries_count_and_what_got_lost_counts_at_its_expected_cost(tmp_path):
-    def flaky(request):
-        attempts.append(request)
-        if len(attempts) == 2:
-            raise ConnectionTroubleError("the connection broke")
-        return Incoming(503, (), b"") if len(attempts) == 3 else None
+def breaking(at: int, lost: int = 1) -> Answer:
+    """An API whose connection breaks at some requests, and that is busy at the next."""
+    attempts: list[Outgoing] = []
 
-    attempts: list[object] = []
+    def flaky(request: Outgoing) -> Incoming | None:
+        attempts.append(request)
+        if at <= len(attempts) < at + lost:
+            raise ConnectionTroubleError("the connection broke")
+        return Incoming(503, (), b"") if len(attempts) == at + lost else None
+
+    return flaky
+
+
+def test_retries_count_and_what_got_lost_counts_at_its_expected_cost(tmp_path):
+    flaky = breaking(at=2)
     run = SmallRun.open(tmp_path, provider=Billing(flaky), allowance=Allowance(price=1.0))
     run.evolve()
     first = next(iter(run.plan.calls.values())).count
@@ -104,13 +111,7 @@ def test_retries_count_and_what_got_lost_counts_at_its_expected_cost(tmp_path):
 def test_a_bill_says_what_was_asked_for_retries_included_and_counts_nothing_twice_when_the_run_goes_on(
     tmp_path,
 ):
-    def flaky(request):
-        attempts.append(request)
-        if len(attempts) == 3:
-            raise ConnectionTroubleError("the connection broke")
-        return Incoming(503, (), b"") if len(attempts) == 4 else None
-
-    attempts: list[object] = []
+    flaky = breaking(at=3)
     run = SmallRun.open(tmp_path, provider=Billing(flaky))
     assert run.gate._meter.bill() == "0 images, at no charge"
     run.evolve()
@@ -152,13 +153,7 @@ def test_a_bill_names_no_sum_where_an_answer_did_not_say_what_it_cost(tmp_path):
 
 @pytest.mark.parametrize("lost", [1, 2])
 def test_what_got_lost_before_any_cost_was_told_counts_as_the_first_that_was_told(tmp_path, lost):
-    def flaky(request):
-        attempts.append(request)
-        if 2 <= len(attempts) < 2 + lost:
-            raise ConnectionTroubleError("the connection broke")
-        return Incoming(503, (), b"") if len(attempts) == 2 + lost else None
-
-    attempts: list[object] = []
+    flaky = breaking(at=2, lost=lost)
     run = SmallRun.open(tmp_path, provider=Billing(flaky), allowance=Allowance(cost=100.0))
     run.evolve()
     first = next(iter(run.plan.calls.values())).count
