@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from PIL import Image
 
-from pcevolve.evolve import Ask
+from pcevolve.evolution import Ask
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Captioned, Noised

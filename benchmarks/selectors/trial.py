@@ -24,7 +24,7 @@ from pcevolve import methods
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
 from pcevolve.encoders import Encoder, frame_digest, load_encoder
 from pcevolve.evaluation.fidelity import fidelity
-from pcevolve.evolve import Evolved, evolve
+from pcevolve.evolution import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
 from pcevolve.methods.method import Method
 from pcevolve.methods.rounds import Scope

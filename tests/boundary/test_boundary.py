@@ -17,8 +17,8 @@ import pytest
 from boundary.namespaces import Lab
 from boundary.stage import AUDITED, COMPOSE, DECOY, PORT, REACH, Listener, Stage
 from boundary.topology import Topology
-from pcevolve.audit import audit
-from pcevolve.audit.capture import reconcile
+from pcevolve.auditing import audit
+from pcevolve.auditing.capture import reconcile
 from pcevolve.transcript import RunReader
 from support.tally import Tally
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.pages.wire import write_viewer
 from pcevolve.transcript import RunReader

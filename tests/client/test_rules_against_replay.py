@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcevolve.audit.replay import Replay
-from pcevolve.evolve import Pool
+from pcevolve.auditing.replay import Replay
+from pcevolve.evolution import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect

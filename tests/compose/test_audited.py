@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pcevolve.audit.capture import reconcile
+from pcevolve.auditing.capture import reconcile
 from pcevolve.transcript import RunReader
 from support.contained import (
     INTERNET,

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from hostile.launcher import HUNG, Ended
 from hostile.provider import Heard
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.bodies import Bodies

@@ -16,7 +16,7 @@ from pcevolve.egress.gate import Gate
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
-from pcevolve.evolve import Evolved, Watcher, evolve
+from pcevolve.evolution import Evolved, Watcher, evolve
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan

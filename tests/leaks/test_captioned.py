@@ -13,7 +13,7 @@ import pytest
 from leaks.forgeries.forging import edited, stored
 from leaks.forgeries.receipts import chosen, receipted, said
 from leaks.held import Moment, with_measurement
-from pcevolve.audit import Audit, audit
+from pcevolve.auditing import Audit, audit
 from pcevolve.errors import ClientError, EgressError
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event

@@ -14,7 +14,7 @@ from leaks.given import Count
 from leaks.world import asked, unchecked_prototype
 from pcevolve.egress.gate import Gate
 from pcevolve.errors import ClientError, EgressError
-from pcevolve.evolve import evolve
+from pcevolve.evolution import evolve
 from pcevolve.privacy import Event
 from pcevolve.public.calls import Call
 from pcevolve.public.fields import Extension

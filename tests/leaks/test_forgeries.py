@@ -15,7 +15,7 @@ from leaks.forgeries.forging import Forgery, edited, refused
 from leaks.forgeries.honest import KINDS, Honest, faults, remembered
 from leaks.forgeries.pixels import altered, moved_by, of_class, pixels_of
 from leaks.given import Count
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.cli.main import main
 from pcevolve.modality.media import medium
 from support.forge import reissue

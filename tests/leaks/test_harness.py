@@ -17,7 +17,7 @@ from pcevolve.egress.lanes import Ready
 from pcevolve.egress.policy import Source
 from pcevolve.egress.receipts import Receipts
 from pcevolve.egress.retry import Patience
-from pcevolve.evolve import Pool
+from pcevolve.evolution import Pool
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Query
 from support.runs import ADDRESS

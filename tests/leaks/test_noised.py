@@ -15,7 +15,7 @@ from leaks import secrets
 from leaks.forgeries.forging import stored
 from leaks.forgeries.receipts import chosen, receipted, said
 from leaks.held import Moment, with_measurement
-from pcevolve.audit import audit, replay
+from pcevolve.auditing import audit, replay
 from pcevolve.dp.mechanisms import SecureNoise, SeededNoise
 from pcevolve.errors import ClientError, EgressError
 from pcevolve.ledger.ledger import Paid

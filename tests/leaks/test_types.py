@@ -15,7 +15,7 @@ import pytest
 
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.evolve import Generator
+from pcevolve.evolution import Generator
 from pcevolve.providers import DIALECTS
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.public.calls import Call

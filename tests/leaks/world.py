@@ -10,7 +10,7 @@ from typing import Any
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
-from pcevolve.evolve import Pool, evolve
+from pcevolve.evolution import Pool, evolve
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect

@@ -22,7 +22,7 @@ from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.evolve import Judge, evolve
+from pcevolve.evolution import Judge, evolve
 from pcevolve.ledger.ledger import Account, Ledger, Limits
 from pcevolve.methods import method
 from pcevolve.methods.method import Method

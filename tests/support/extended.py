@@ -10,7 +10,7 @@ from pathlib import Path
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Transport
-from pcevolve.evolve import Pool, evolve
+from pcevolve.evolution import Pool, evolve
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.methods import method
 from pcevolve.pages.report import write_report

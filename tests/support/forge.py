@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pcevolve.audit.populations import Populations
+from pcevolve.auditing.populations import Populations
 from pcevolve.errors import ClientError
 from pcevolve.pages.report import write_report
 from pcevolve.publish import Release, card, released_image, released_paths, write_summary

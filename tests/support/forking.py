@@ -46,7 +46,7 @@ CLIENT = Command(
     "pcevolve",
     "pcevolve.cli.main",
     (
-        "pcevolve.audit",
+        "pcevolve.auditing",
         "pcevolve.cli.audit",
         "pcevolve.cli.budget",
         "pcevolve.cli.run",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pcevolve.evolve import Ask
+from pcevolve.evolution import Ask
 from pcevolve.public.release import Candidate
 
 

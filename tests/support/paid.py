@@ -12,7 +12,7 @@ from safetensors.numpy import load, save
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.egress.transport import Transport
 from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.evolve import Pool
+from pcevolve.evolution import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.methods import method
 from pcevolve.privacy import Events

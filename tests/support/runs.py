@@ -17,7 +17,7 @@ from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address, Transport
 from pcevolve.encoders import named_weights
-from pcevolve.evolve import Evolved, Judge, evolve
+from pcevolve.evolution import Evolved, Judge, evolve
 from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit, Terms
 from pcevolve.pages.report import write_report
 from pcevolve.privacy import Budget

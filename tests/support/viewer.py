@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.pages.wire import write_viewer
 from pcevolve.transcript import RunReader
 from support.forge import Event

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve_shared import wire
 from support.folders import class_folders, events
 from support.forkserver import ForkServer

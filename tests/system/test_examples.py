@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from support.folders import class_folders
 from support.native import native_server
 

@@ -15,7 +15,7 @@ import datasets
 import pytest
 from safetensors.numpy import load
 
-from pcevolve.audit import Audit
+from pcevolve.auditing import Audit
 from pcevolve.cli.main import main
 from pcevolve.private.telling import nobody
 from pcevolve.run.folder import RunFolder

@@ -6,9 +6,7 @@ and record. What they need is imported when it is first asked for: ``import pcev
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -91,18 +89,6 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
         raise AttributeError(f"module 'pcevolve' has no attribute {name!r}")
     globals()[name] = found
     return found
-
-
-class _Package(ModuleType):
-    """``pcevolve.audit`` and ``pcevolve.evolve`` are functions here, although rooms of the same names are imported."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Keep what the package offers: an import would put the room of that name in its place."""
-        if not (name in __all__ and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

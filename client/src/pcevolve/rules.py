@@ -11,8 +11,8 @@ Everything else is refused. Another reason to leave would be one more class in `
 ``RunState.image_of``.
 
 Three ask here: the gate, which lets nothing else out; the report, which counts what has no reason; and the wire page,
-which tells the reason of each image. The audit does not: ``audit.replay`` is a second implementation on purpose, and a
-test compares the two.
+which tells the reason of each image. The audit does not: ``auditing.replay`` is a second implementation on purpose, and
+a test compares the two.
 
 May import: ``public``. May be imported by: ``egress`` and ``pages``.
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.egress.allowance import Allowance
 from pcevolve.egress.transport import Address, HttpTransport, Incoming, Outgoing
 from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
-from types import FunctionType
 
 import pytest
 
@@ -26,12 +26,9 @@ def test_everything_that_is_offered_is_there():
     assert set(pcevolve.__all__) <= set(dir(pcevolve))
 
 
-def test_a_room_of_the_same_name_does_not_take_a_function_s_place():
-    import pcevolve.audit.checks
-    import pcevolve.evolve
-
-    assert isinstance(pcevolve.audit, FunctionType)
-    assert isinstance(pcevolve.evolve, FunctionType)
+def test_no_name_that_is_offered_is_that_of_a_module():
+    modules = {each.name for each in pkgutil.iter_modules(pcevolve.__path__)}
+    assert not modules & set(pcevolve.__all__)
 
 
 def test_what_is_not_offered_is_an_attribute_error():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.cli.main import app
 from pcevolve.pages.anew import pages_anew
 from pcevolve.pages.preview import write_preview

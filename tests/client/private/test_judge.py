@@ -12,7 +12,7 @@ from PIL import Image
 
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.errors import BudgetError, DataError
-from pcevolve.evolve import Pool
+from pcevolve.evolution import Pool
 from pcevolve.ledger.ledger import Account, Ledger, Limits
 from pcevolve.methods import method
 from pcevolve.modality.images.appearance import AS_IS, MATCHED

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.dp.mechanisms import FloatArray, SecureNoise, SeededNoise
 from pcevolve.dp.sensitivity import slots_sensitivity
 from pcevolve.methods import method

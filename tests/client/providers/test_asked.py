@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.egress.policy import Policy
 from pcevolve.egress.transport import Address
 from pcevolve.errors import EgressError, UsageError

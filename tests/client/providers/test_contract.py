@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers import DIALECTS, dialect
 from pcevolve.providers.dialect import Dialect

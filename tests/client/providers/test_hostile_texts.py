@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
 from pcevolve.errors import ProviderReplyError
 from pcevolve.modality.texts.reading import plain

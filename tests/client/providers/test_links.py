@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.egress.links import follow
 from pcevolve.errors import (
     EgressError,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.audit import audit, exports
+from pcevolve.auditing import audit, exports
 from pcevolve.cli.main import main
 from pcevolve.errors import UsageError
 from pcevolve.publish import exports as writing

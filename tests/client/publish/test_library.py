@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from pcevolve import privacy
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import ProviderReplyError
 from pcevolve.methods import method

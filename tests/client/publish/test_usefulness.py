@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.run.progress import summary_table
 from pcevolve.transcript import RunReader
 from support.paid import encoder, paid_run

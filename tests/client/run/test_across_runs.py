@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
 from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError
 from pcevolve.run.settings import RunSettings

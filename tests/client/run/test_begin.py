@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
 from pcevolve.egress.transport import HttpTransport
 from pcevolve.encoders.frozen import FrozenEncoder

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from safetensors.numpy import load_file, save
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.cli.main import main
 from pcevolve.encoders import frame_digest
 from pcevolve.errors import DataError, UsageError

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.cli.main import COMMANDS
 from pcevolve.encoders import frame_digest
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError

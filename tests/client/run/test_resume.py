@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.cli.main import main
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.run import execution

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import Encoder
-from pcevolve.evolve import Pool
+from pcevolve.evolution import Pool
 from pcevolve.privacy import Event
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt

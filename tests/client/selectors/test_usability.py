@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import UnusableError
-from pcevolve.evolve import Pool, evolve
+from pcevolve.evolution import Pool, evolve
 from pcevolve.modality.media import medium
 from pcevolve.public.release import Candidate
 from pcevolve.publish import Release, publish, write_summary

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.audit import Audit
+from pcevolve.auditing import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
 from pcevolve.pages.report import rewritten_report
 from pcevolve.public.fields import Extension

@@ -23,7 +23,7 @@ from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import HttpTransport, Incoming, Outgoing
 from pcevolve.errors import BudgetError, ClientError, ProviderRefusedError
-from pcevolve.evolve import Evolved, Judge, Pool, evolve
+from pcevolve.evolution import Evolved, Judge, Pool, evolve
 from pcevolve.public.release import Query, Receipt
 from pcevolve.transcript.records import Released
 from support.provider import FakeProvider

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leaks.forgeries.honest import faults
-from pcevolve.audit.populations import Populations
+from pcevolve.auditing.populations import Populations
 from pcevolve.errors import ClientError
 from pcevolve.publish import Release, publish
 from pcevolve.transcript import RunReader

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pcevolve.audit import audit, wire_page_finding
+from pcevolve.auditing import audit, wire_page_finding
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import Encoder, frame_digest
 from pcevolve.encoders.frames import PublicFrame

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from leaks.forgeries.forging import edited
 from leaks.forgeries.receipts import chosen, receipted
-from pcevolve.audit import Audit
+from pcevolve.auditing import Audit
 
 GAUSSIAN = {"mechanism": "gaussian", "parameter": "2", "count": 1}
 UNSAID = "a plan without the mark"

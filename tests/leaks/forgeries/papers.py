@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leaks.forgeries.forging import SECRET, Act, Forgery, of_family, replaced, written
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.pages.wire import rendered_viewer
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import RunReader

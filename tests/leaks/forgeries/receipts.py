@@ -21,7 +21,7 @@ from leaks.forgeries.forging import (
     rewritten,
     stored,
 )
-from pcevolve.audit.populations import Populations
+from pcevolve.auditing.populations import Populations
 from pcevolve.public.release import Receipt
 from pcevolve.transcript import RunReader
 

@@ -14,7 +14,7 @@ from pcevolve.cli.tables import print_table
 from pcevolve.errors import ModelError, printable
 
 if TYPE_CHECKING:
-    from pcevolve.audit import Audit
+    from pcevolve.auditing import Audit
 
 UNFINISHED = 9
 """Exit code of an audit in which nothing is broken, of a run that has not come to its end."""
@@ -48,7 +48,7 @@ def audit(
     is UNFINISHED; 8 if nothing is broken, but the encoder that judged is not at hand, so that choices were not checked.
     """
     require_run(folder)
-    from pcevolve.audit import Audit, encoder_of
+    from pcevolve.auditing import Audit, encoder_of
     from pcevolve.run.progress import error_console
 
     with error_console().status("making everything again from the record ..."):

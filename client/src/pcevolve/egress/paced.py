@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pcevolve.egress.gate import Gate
-from pcevolve.evolve import Judge, Pool
+from pcevolve.evolution import Judge, Pool
 from pcevolve.public.release import Query, Receipt
 
 

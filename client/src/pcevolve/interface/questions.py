@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pcevolve.audit import Audit, encoder_of
+from pcevolve.auditing import Audit, encoder_of
 from pcevolve.methods.planner import BudgetPlan
 from pcevolve.public.finding import Finding
 from pcevolve.public.options import checked, typed_as

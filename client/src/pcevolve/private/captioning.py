@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pcevolve.dp.mechanisms import Noise
-from pcevolve.evolve import Pool
+from pcevolve.evolution import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.modality.medium import Item
 from pcevolve.privacy import Event

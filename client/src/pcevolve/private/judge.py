@@ -12,7 +12,7 @@ from functools import cached_property
 from safetensors.numpy import load, save
 
 from pcevolve.dp.mechanisms import Noise
-from pcevolve.evolve import Pool, Population
+from pcevolve.evolution import Pool, Population
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Event, Events
 from pcevolve.private.views import PrivateViews

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.evolve import Pool
+from pcevolve.evolution import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.modality.images.arrays import levels, values_of
 from pcevolve.privacy import Event

@@ -16,7 +16,7 @@ from pcevolve.egress.in_process import InProcess
 from pcevolve.egress.transport import Address, HttpTransport, Transport
 from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.choice import resolved
-from pcevolve.evolve import Judge
+from pcevolve.evolution import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.methods import Method, Scope
 from pcevolve.methods.method import AppearanceMode, first_selection

@@ -19,7 +19,7 @@ from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
 from pcevolve.errors import UsageError
-from pcevolve.evolve import Evolved, Pool, evolve
+from pcevolve.evolution import Evolved, Pool, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect

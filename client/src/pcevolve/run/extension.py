@@ -20,7 +20,7 @@ from pcevolve.egress.in_process import Generator, InProcess
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import StoppedError, TranscriptError, UsageError
-from pcevolve.evolve import Evolved, Pool, evolve
+from pcevolve.evolution import Evolved, Pool, evolve
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.methods.method import CREATES, VARIES
 from pcevolve.pages.report import write_report

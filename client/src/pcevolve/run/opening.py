@@ -6,7 +6,7 @@ from rich.console import Console
 
 from pcevolve.egress.allowance import Meter
 from pcevolve.egress.gate import Gate
-from pcevolve.evolve import Pool, Population
+from pcevolve.evolution import Pool, Population
 from pcevolve.pages.preview import write_preview
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.folder import RunFolder

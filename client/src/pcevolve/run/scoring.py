@@ -12,7 +12,7 @@ from typing import Any
 
 from pcevolve.evaluation.accuracy import Accuracy, AccuracyTest
 from pcevolve.evaluation.private_file import write_private
-from pcevolve.evolve import Population
+from pcevolve.evolution import Population
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.media import medium
 from pcevolve.private.dataset import PrivateDataset

@@ -17,7 +17,7 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.errors import ModelError
-from pcevolve.evolve import Pool, Population
+from pcevolve.evolution import Pool, Population
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance
 from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pcevolve.errors import UnusableError
-from pcevolve.evolve import Pool
+from pcevolve.evolution import Pool
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import CandidateCheck
 from pcevolve.public.modalities import Kind, spoken

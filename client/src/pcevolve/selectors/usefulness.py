@@ -8,7 +8,7 @@ import numpy as np
 from safetensors.numpy import load
 
 from pcevolve.dp.mechanisms import FloatArray
-from pcevolve.evolve import Pool
+from pcevolve.evolution import Pool
 from pcevolve.modality.images.appearance import appearance_in
 from pcevolve.privacy import Events
 from pcevolve.public.release import Candidate, Chosen, Receipt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.pages import compiled
 from pcevolve.pages.preview import opening_images, write_preview
 from pcevolve.transcript import RunReader

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import TranscriptError, UsageError

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.pages.wire import rendered_viewer, write_viewer
 from pcevolve.public.finding import Finding

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcevolve.audit import audit
-from pcevolve.audit.checks import _leftovers
+from pcevolve.auditing import audit
+from pcevolve.auditing.checks import _leftovers
 from pcevolve.pages.preview import write_preview
 from pcevolve.public.fields import Extension
 from pcevolve.transcript import RunReader

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from pcevolve import methods
-from pcevolve.audit.populations import Populations
+from pcevolve.auditing.populations import Populations
 from pcevolve.dp.accountants import within
 from pcevolve.errors import TranscriptError
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, is_released

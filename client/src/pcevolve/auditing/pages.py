@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from pcevolve.audit.rebuilt import RebuiltRelease
+from pcevolve.auditing.rebuilt import RebuiltRelease
 from pcevolve.pages.preview import rendered_preview
 from pcevolve.pages.report import FinishedRun, render
 from pcevolve.pages.wire import rendered_viewer

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from client.audit.test_honest_runs import SHOTS, judged_run
+from client.auditing.test_honest_runs import SHOTS, judged_run
 from leaks.forgeries.receipts import receipted, said
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.transcript import RunReader
 from support.runs import small_plan
 

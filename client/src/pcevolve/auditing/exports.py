@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pcevolve.audit.rebuilt import RebuiltRelease
+from pcevolve.auditing.rebuilt import RebuiltRelease
 from pcevolve.public.finding import Finding
 from pcevolve.publish import card, exported, shard_names
 from pcevolve.transcript.files import file_faults, irregular_files

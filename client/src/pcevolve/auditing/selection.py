@@ -15,7 +15,7 @@ from safetensors.numpy import load as parsed
 from safetensors.numpy import save
 
 from pcevolve import methods
-from pcevolve.audit.populations import Populations
+from pcevolve.auditing.populations import Populations
 from pcevolve.encoders import Encoder, load_encoder, shipped_digest, weights_digest
 from pcevolve.errors import ClientError, ModelError
 from pcevolve.public.plan import PublicPlan

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from pcevolve.audit.flows import Answer, Flow, Request, read_flows
+from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import Attempt, RunReader
 from pcevolve.transcript.records import Answered, Failed, Header, Sent

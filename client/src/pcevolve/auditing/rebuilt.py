@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pcevolve.audit.populations import Populations
+from pcevolve.auditing.populations import Populations
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Medium, UnreadableError

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from client.audit.test_honest_runs import judged_run
+from client.auditing.test_honest_runs import judged_run
 from leaks.forgeries.marks import FORGERIES, UNSAID, told_of, without
-from pcevolve.audit import Audit
+from pcevolve.auditing import Audit
 from pcevolve.errors import BudgetError, EgressError, UsageError
 from pcevolve.ledger.ledger import Ledger, Limits, Paid, PrivateUnit, Terms
 from pcevolve.methods import method

@@ -7,10 +7,10 @@ It may import what is public, ``transcript``, and what made the run's public sid
 
 from __future__ import annotations
 
-from pcevolve.audit.checks import audit
-from pcevolve.audit.pages import wire_page_finding
-from pcevolve.audit.selection import encoder_of
-from pcevolve.audit.whole import Audit
+from pcevolve.auditing.checks import audit
+from pcevolve.auditing.pages import wire_page_finding
+from pcevolve.auditing.selection import encoder_of
+from pcevolve.auditing.whole import Audit
 from pcevolve.public.finding import Finding
 
 __all__ = ["Audit", "Finding", "audit", "encoder_of", "wire_page_finding"]

@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 
 import pcevolve
-from client.audit.test_honest_runs import private_images
+from client.auditing.test_honest_runs import private_images
 from leaks.forgeries.marks import FORGERIES, UNSAID, told_of, without
-from pcevolve.audit import Audit
+from pcevolve.auditing import Audit
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.errors import BudgetError, UsageError
 from pcevolve.ledger.entries import Listed

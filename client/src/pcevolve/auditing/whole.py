@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pcevolve.audit.capture import reconcile
-from pcevolve.audit.checks import checked
-from pcevolve.audit.pages import wire_page_finding
-from pcevolve.audit.selection import LoadEncoder, encoder_of
+from pcevolve.auditing.capture import reconcile
+from pcevolve.auditing.checks import checked
+from pcevolve.auditing.pages import wire_page_finding
+from pcevolve.auditing.selection import LoadEncoder, encoder_of
 from pcevolve.pages.wire import write_viewer
 from pcevolve.public.finding import Finding
 from pcevolve.publish import marks

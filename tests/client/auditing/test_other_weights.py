@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.audit import Audit, audit, encoder_of
+from pcevolve.auditing import Audit, audit, encoder_of
 from pcevolve.cli.main import main
 from pcevolve.encoders import BUNDLED_WEIGHTS, bundled_digest
 from pcevolve.errors import ModelError

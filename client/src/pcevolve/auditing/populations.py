@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pcevolve.evolve import Pool, Population, joined
+from pcevolve.evolution import Pool, Population, joined
 from pcevolve.public.calls import Call
 from pcevolve.public.class_sizes import in_proportion
 from pcevolve.public.plan import PublicPlan

@@ -17,7 +17,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from pcevolve.audit.capture import reconcile
+from pcevolve.auditing.capture import reconcile
 from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import TranscriptError
 from pcevolve.providers.dialect import WireRequest

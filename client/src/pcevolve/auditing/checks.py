@@ -9,14 +9,14 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TypeAlias
 
-from pcevolve.audit.exports import export_findings
-from pcevolve.audit.grammar import grammar_faults
-from pcevolve.audit.pages import page_faults, preview_faults
-from pcevolve.audit.populations import Populations
-from pcevolve.audit.rebuilt import MOST_ROUNDED, RebuiltRelease
-from pcevolve.audit.receipts import receipt_faults
-from pcevolve.audit.replay import Replay
-from pcevolve.audit.selection import LoadEncoder, Selections, encoder_of
+from pcevolve.auditing.exports import export_findings
+from pcevolve.auditing.grammar import grammar_faults
+from pcevolve.auditing.pages import page_faults, preview_faults
+from pcevolve.auditing.populations import Populations
+from pcevolve.auditing.rebuilt import MOST_ROUNDED, RebuiltRelease
+from pcevolve.auditing.receipts import receipt_faults
+from pcevolve.auditing.replay import Replay
+from pcevolve.auditing.selection import LoadEncoder, Selections, encoder_of
 from pcevolve.errors import ClientError
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import misstated

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.audit import audit
+from pcevolve.auditing import audit
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import BUNDLED, SPECTRAL, frame_digest, load_encoder
