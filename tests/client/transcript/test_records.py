@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from pcevolve.errors import TranscriptError
+from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Failed, Line, Sent, from_event
 from support.forge import forge
 from support.paid import paid_run
 from support.runs import SmallRun, small_plan
-
-FORMATS = ["pcevolve-transcript/", "pcevolve-plan/"]
 
 
 @pytest.fixture
@@ -43,13 +41,32 @@ def test_a_request_whose_process_was_killed_is_ended_when_the_run_goes_on(tmp_pa
     assert last == Failed(slot=before.slot, reason="cut off")
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-def test_a_run_of_another_format_is_told_from_a_damaged_one(run: Path, kind: str):
-    def change(events):
-        return [json.loads(re.sub(rf"{kind}\d+", f"{kind}1", json.dumps(each))) for each in events]
+OLD = "was made by pcevolve 0.1: audit it, or go on with it, with that version"
+NEW = r"was made by a later pcevolve \(format 3, and this one reads 2\): use that version"
 
-    with pytest.raises(TranscriptError, match=rf"written by another version \(format {kind}1;"):
-        forge(run, change)
+
+@pytest.mark.parametrize(
+    ("written", "said"), [(None, OLD), ("pcevolve-transcript/2", OLD), (1, OLD), (3, NEW)], ids=str
+)
+def test_a_run_of_another_version_is_refused_in_a_sentence_and_left_as_it_is(run: Path, written, said: str):
+    log = run / "transcript" / "log.jsonl"
+    number = b"" if written is None else f'"format":{json.dumps(written)},'.encode()
+    log.write_bytes(log.read_bytes().replace(b'"format":2,', number, 1))
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for act in (
+        RunLayout(run).require_transcript,
+        lambda: RunReader.lenient(run),
+        lambda: Transcript(log.parent),
+    ):
+        with pytest.raises(UsageError, match=said):
+            act()
+    assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+def test_record_and_manifest_carry_the_number_of_the_format(run: Path):
+    opening = (run / "transcript" / "log.jsonl").read_bytes().splitlines()[0]
+    manifest = json.loads((run / "release" / "manifest.json").read_text())
+    assert (json.loads(opening)["event"]["format"], manifest["format"]) == (2, 2)
 
 
 @pytest.mark.parametrize("value", [2.0, "2"])

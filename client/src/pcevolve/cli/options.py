@@ -19,10 +19,10 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.
 
 
 def require_run(folder: Path) -> None:
-    """Refuse a folder that is no run's, before anything that takes seconds is imported.
+    """Refuse a folder that is no run's, or another version's, before anything that takes seconds is imported.
 
     Raises:
-        UsageError: There is no transcript in it.
+        UsageError: There is no transcript in it, or which version reads it.
     """
     from pcevolve.run.folder import RunFolder
 

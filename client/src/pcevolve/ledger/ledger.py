@@ -167,10 +167,7 @@ class Ledger:
         It leaves out what the private side keeps, fingerprints, numbers of units, which runs share data, and times.
         """
         with self._store.reading():
-            return {
-                "format": "pcevolve-ledger",
-                "runs": [self._exported(each) for each in self._enrolments()],
-            }
+            return {"runs": [self._exported(each) for each in self._enrolments()]}
 
     def committed(self, receipt: Receipt) -> bool:
         """Whether exactly this receipt was paid for, by whatever run; no private image is needed to ask."""

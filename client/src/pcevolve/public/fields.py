@@ -76,7 +76,6 @@ class PlanFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: Literal["pcevolve-plan/3"] = "pcevolve-plan/3"
     run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     run_seed: settings.PublicSeed
     api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]

@@ -107,12 +107,14 @@ def continued(root: Path, given: Mapping[str, Any]) -> RunSettings:
     out = given.get("out")
     if out is not None and Path(str(out)).absolute() != root.absolute():
         raise UsageError(f"--resume {root} and --out {out} are two folders: leave --out out")
-    config = RunFolder(root).config
+    folder = RunFolder(root)
+    begun = folder.has_plan()  # asked first: another version's options may be no options of this one
+    config = folder.config
     if config.exists():
         # Who said yes when it began may be somebody else than who goes on.
         began = RunSettings.load(config).model_dump(exclude_none=True, exclude={"yes"})
         return RunSettings.of({**began, **given, "out": root})
-    if RunFolder(root).has_plan():
+    if begun:
         raise UsageError(f"{config} is gone, and with it the options that this run began with: restore it")
     if not given.keys() & {"private", "domain"}:
         raise UsageError(f"--resume {root}: there is no run to continue; pcevolve run begins one")

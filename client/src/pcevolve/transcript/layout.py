@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from pcevolve.errors import UsageError
+from pcevolve.transcript.format import require_format
 
 TRANSCRIPT: Final = "transcript"
 LOG: Final = "log.jsonl"
@@ -53,7 +54,7 @@ KINDS: Final = {
 
 @dataclass(frozen=True)
 class RunLayout:
-    """Paths of one run; nothing is opened or made.
+    """Paths of one run; nothing is made.
 
     Attributes:
         root: The run's folder.
@@ -161,13 +162,14 @@ class RunLayout:
         return self.root / LOCK
 
     def require_transcript(self) -> None:
-        """Refuse a path that is not a run's folder.
+        """Refuse a path that is not a run's folder, or that of a run which another version wrote.
 
         Raises:
-            UsageError: There is no transcript in it.
+            UsageError: There is no transcript in it, or which version reads it.
         """
         if not self.transcript.is_dir():
             raise UsageError(not_a_run(self.root, "it has no transcript"))
+        require_format(self.log, self.root)
 
 
 def not_a_run(root: Path, why: str) -> str:

@@ -6,7 +6,6 @@ Each line carries the digest of the line before it and is on disk before what it
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from http import HTTPStatus
@@ -20,9 +19,9 @@ from pcevolve.public.fields import MOST_EXTENSIONS
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.format import require_format
 from pcevolve.transcript.layout import BODIES, LOG, not_a_run
 from pcevolve.transcript.records import (
-    FORMAT,
     GENESIS,
     Answered,
     Extended,
@@ -39,12 +38,8 @@ from pcevolve.transcript.records import (
 )
 from pcevolve_shared.reading import parse_json, read_file
 
-PLAN_FORMAT = PublicPlan.model_fields["format"].default
 MOST_BYTES = 2**32
 """Of a log; one with a million images has some hundred million."""
-MOST_FORMAT_BYTES = 100_000
-"""How far a line that is no record of this version is searched for the name of its format."""
-_FORMATS = re.compile(rb'"format":"(pcevolve-[a-z]+/[0-9]{1,4})"')
 
 
 class Entry(NamedTuple):
@@ -59,15 +54,17 @@ def read(folder: Path) -> Iterator[Entry]:
     """Read and check a transcript line by line.
 
     Raises:
+        UsageError: Another version wrote it.
         TranscriptError: A line is missing, moved, edited, torn, or not in its one spelling.
     """
+    require_format(folder / LOG, folder.parent)
     previous = GENESIS
     for number, raw in enumerate(_lines(folder)):
         try:
             line = Line.model_validate(parse_json(raw, parse_constant=_no_number))
             record = from_event(line.event)
         except ValueError as error:
-            raise _unreadable(number, raw) from error
+            raise TranscriptError(f"transcript line {number + 1} is damaged") from error
         # As bytes: 2.0 equals 2, and both would be read as the same record.
         if line.model_copy(update={"event": to_event(record)}).encode() != raw:
             raise TranscriptError(f"transcript line {number + 1} was edited")
@@ -84,17 +81,6 @@ def _no_number(constant: str) -> None:
         ValueError: Always.
     """
     raise ValueError(constant)
-
-
-def _unreadable(number: int, raw: bytes) -> TranscriptError:
-    """What is wrong with a line that is no record of this version."""
-    for named in (each.decode() for each in _FORMATS.findall(raw[:MOST_FORMAT_BYTES])):
-        if named not in (FORMAT, PLAN_FORMAT):
-            return TranscriptError(
-                f"this run was written by another version (format {named}; this one reads {FORMAT} and {PLAN_FORMAT}): "
-                "use the version that wrote it"
-            )
-    return TranscriptError(f"transcript line {number + 1} is damaged")
 
 
 def plan_of(entries: Iterable[Entry]) -> PublicPlan | None:

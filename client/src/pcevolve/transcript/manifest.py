@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.privacy import Event, Relation
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import Digest
-
-FORMAT: Final = "pcevolve-manifest/3"
+from pcevolve.transcript.format import FORMAT
 
 
 class _Part(BaseModel):
@@ -72,7 +71,7 @@ class Manifest(_Part):
     """``release/manifest.json``.
 
     Attributes:
-        format: Of this file.
+        format: Of the run.
         marks: Warnings that nobody can switch off.
         plan: The public plan.
         guarantee: What is promised.
@@ -83,7 +82,7 @@ class Manifest(_Part):
         unreadable: Candidates that would be in it, could what the provider sent be used.
     """
 
-    format: Literal["pcevolve-manifest/3"] = FORMAT
+    format: Literal[2] = FORMAT
     marks: tuple[str, ...]
     plan: PublicPlan
     guarantee: Guarantee

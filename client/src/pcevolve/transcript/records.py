@@ -15,6 +15,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.bodies import BodyRef
+from pcevolve.transcript.format import FORMAT
 
 Header = tuple[str, str]
 FailureReason = Literal[
@@ -27,7 +28,6 @@ FailureReason = Literal[
     "cut off",
 ]
 """Why nothing usable came back; ``cut off``: the process ended while it waited."""
-FORMAT: Final = "pcevolve-transcript/2"
 GENESIS = "0" * 64
 GREETING_SLOT: Final = "hello"
 BALANCE_SLOT: Final = "account"
@@ -53,7 +53,7 @@ class Opened(_Record):
     """The first line: where requests may go. ``run_id`` is random and public."""
 
     kind: Literal["opened"] = "opened"
-    format: Literal["pcevolve-transcript/2"] = FORMAT
+    format: Literal[2] = FORMAT
     run_id: str
     api: str
     dialect: str
