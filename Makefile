@@ -10,7 +10,7 @@ UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 # Two workers for each core, for many tests wait; at most four: each, with its server and its clients, may hold 2.5 GB.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 2 * (os.cpu_count() or 1)))')
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml
+PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml benchmarks/pyproject.toml
 
 # Without bytecode every process compiles its imports anew: seconds, and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
-install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve and pcevolve-server
+install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve, pcevolve-server and pcevolve-bench
 
 demo: install  ## Run the main job end to end and print a summary (about 90 seconds on 2 quiet cores; smaller where the machine is slow)
 	$(BIN)/pcevolve demo --out runs/demo
@@ -71,9 +71,10 @@ soak: install  ## Ten minutes of valid and hostile traffic against the API serve
 docs-options: install  ## Write docs/options.md from the declarations of the options
 	$(BIN)/python -m pcevolve.cli.reference > docs/options.md
 
-lock: $(UV)  ## Recompile requirements.lock from the three pyproject.toml files
+lock: $(UV)  ## Recompile requirements.lock from the four pyproject.toml files
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-emit-package pcevolve-shared --custom-compile-command "make lock" \
+		--no-emit-find-links --no-emit-package pcevolve-shared --no-emit-package pcevolve \
+		--custom-compile-command "make lock" \
 		$(PROJECTS) --group pyproject.toml:dev -o requirements.lock
 
 docs: $(DOCS)/.installed  ## Build the documentation site, with an API reference, in site/
@@ -92,7 +93,7 @@ $(VENV)/.installed: requirements.lock $(PROJECTS) | $(UV)
 	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
 	$(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation \
-		-e shared -e api_server -e client
+		-e shared -e api_server -e client -e benchmarks
 	touch $@
 
 # mitmproxy, the auditor between client and server, wants other versions of what the client uses.

@@ -2,8 +2,8 @@
 
     .venv/bin/python -m benchmarks.cells --out docs/results/cells
 
-The worlds and the promises are those of ``pcevolve bench text-secrets``: ninety private texts of each class, all of
-which share their secret with two others, or none of which has one. The bundled language model writes the first
+The worlds and the promises are those of ``pcevolve-bench table text-secrets``: ninety private texts of each class, all
+of which share their secret with two others, or none of which has one. The bundled language model writes the first
 candidates in this process; each selection keeps forty of a class. A judge that was trained on held-out real texts says
 how many of those are of their class. Nothing is varied and no dataset is made, so a row takes a second, not minutes.
 """
@@ -22,8 +22,6 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
-from pcevolve.bench.text_studies import DELTA, FIRST, HOLDERS, PRIOR, RATIOS, WORLDS
-from pcevolve.bench.texts import CANDIDATES
 from pcevolve.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.encoders import WORDS, load_encoder
 from pcevolve.evaluation.heads import Predict, Training, train_linear
@@ -41,6 +39,8 @@ from pcevolve.public.wordings import filled
 from pcevolve.run.run_data import SPLIT_SEED
 from pcevolve.run.secrecy import equal_epsilon, least_share
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
+from pcevolve_benchmarks.tables.text_studies import DELTA, FIRST, HOLDERS, PRIOR, RATIOS, WORLDS
+from pcevolve_benchmarks.tables.texts import CANDIDATES
 from pcevolve_server.phrases.loading import load as load_phrases
 from pcevolve_server.settings import ModelSettings
 from pcevolve_server.writer import TextRecipe, TextTask

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.texts --seeds 10
 
-The tables of ``pcevolve bench text`` and ``text-secrets``, with their rows and in words, in docs/results.
+The tables of ``pcevolve-bench table text`` and ``text-secrets``, with their rows and in words, in docs/results.
 It continues where it was cut off.
 """
 
@@ -13,13 +13,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from pcevolve.bench.text_page import tables
-from pcevolve.bench.text_studies import STUDIES
-from pcevolve.bench.texts import TextBench
+from pcevolve_benchmarks.tables.text_page import tables
+from pcevolve_benchmarks.tables.text_studies import STUDIES
+from pcevolve_benchmarks.tables.texts import TextBench
 
 HEADER = """# Texts
 
-Written by `python -m benchmarks.texts`, which is `pcevolve bench text`: accuracies on held-out real texts (%, mean ±
+Written by `python -m benchmarks.texts`, or `pcevolve-bench table text`: accuracies on held-out real texts (%, mean ±
 standard error over seeds, each with other candidates and other noise on the same ten shots), ε = 10, N = 40 texts per
 class. Private texts are meanings of nouns out of WordNet that no model here was trained on; classes are called
 "type A", "type B" and so on, which says nothing to the provider. The provider is the bundled language model, which was
@@ -41,7 +41,7 @@ On the first set some settings were tried (rounds, first texts, shares of blanks
 
 SECRETS = """# Secrets in texts
 
-Written by `python -m benchmarks.texts --study text-secrets`, which is `pcevolve bench text-secrets`: as in
+Written by `python -m benchmarks.texts --study text-secrets`, which is `pcevolve-bench table text-secrets`: as in
 [texts.md](texts.md), with ninety private texts per class, each of which has a secret that it shares with two others
 (M = 3), so that nobody's vote is whole; or one text in ten has one. `secpe, r/p = 2`: a secret that somebody guesses
 with p = 1e-4 beforehand is guessed with at most 2e-4 afterwards. `aug-pe, r/p = 2`: the same for whatever may be

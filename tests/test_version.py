@@ -1,4 +1,4 @@
-"""The three distributions have one version, and everything that states it states the same."""
+"""The distributions have one version, and everything that states it states the same."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import yaml
 from typer.testing import CliRunner
 
 import pcevolve.cli.main
+import pcevolve_benchmarks.cli.main
 import pcevolve_server.cli
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = {"client": "pcevolve", "api_server": "pcevolve_server", "shared": "pcevolve_shared"}
+"""Those that are published; the benchmarks are not, and state no version of their own."""
 VERSION = pcevolve.__version__
 
 
@@ -46,7 +48,9 @@ def test_the_changelog_s_newest_release_is_this_version() -> None:
     assert heads[1][1] == str(citation["date-released"])
 
 
-@pytest.mark.parametrize("command", [pcevolve.cli.main.app, pcevolve_server.cli.app])
+@pytest.mark.parametrize(
+    "command", [pcevolve.cli.main.app, pcevolve_server.cli.app, pcevolve_benchmarks.cli.main.app]
+)
 def test_each_command_prints_it(command: typer.Typer) -> None:
     assert CliRunner().invoke(command, ["--version"]).output.strip() == VERSION
 

@@ -19,11 +19,11 @@ import numpy as np
 from benchmarks.release.seen import CANDIDATES, Seen
 from benchmarks.rows import Row
 from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, grouped, rates, verdict
-from pcevolve.bench.text_studies import WORLDS
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.ngrams import hashed_ngrams
 from pcevolve.private.terms import load_terms
 from pcevolve.public.fields import TEXT_TEMPLATE
+from pcevolve_benchmarks.tables.text_studies import WORLDS
 from pcevolve_server.phrases.loading import load
 from pcevolve_server.phrases.model import Phrases
 from pcevolve_server.settings import ModelSettings

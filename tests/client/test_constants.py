@@ -66,7 +66,7 @@ REVIEWED = {
         "MAX_FILE_BYTES": 268_435_456, "MAX_PIXELS": 64_000_000, "_COUNTED_BYTES": 65_536, "_LEAST_ALPHA": 8,
     },
     "pcevolve.modality.images.dicom": {"MOST_READS": 500_000, "MOST_ELEMENT_BYTES": 1_048_576, "PIECE": 65_536},
-    "pcevolve.datasets.pickles": {"MOST_BYTES": 1_073_741_824, "MOST_READS": 1_000_000},
+    "pcevolve_benchmarks.datasets.pickles": {"MOST_BYTES": 1_073_741_824, "MOST_READS": 1_000_000},
     "pcevolve.ledger.keys": {"SIZE": 32},
     "pcevolve.run.dashboard": {"ANSWER_SECONDS": 60.0},
     "pcevolve_shared.limits": {

@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = {
     "pcevolve": ROOT / "client" / "src",
+    "pcevolve_benchmarks": ROOT / "benchmarks" / "src",
     "pcevolve_server": ROOT / "api_server" / "src",
     "pcevolve_shared": ROOT / "shared" / "src",
 }

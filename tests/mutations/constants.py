@@ -279,8 +279,8 @@ TABLE = (
         Row("private.tables", name, "which tables are read", REVIEWED)
         for name in ("MOST_TEXTS", "MOST_FILE_BYTES", "MOST_ROW", "LEAST_UNPACKED", "ROW_BYTES", "MOST_BATCH")
     ),
-    Row("datasets.pickles", "MOST_BYTES", "bytes of a pickle", REVIEWED),
-    Row("datasets.pickles", "MOST_READS", "elements of a pickle", REVIEWED),
+    Row("pcevolve_benchmarks.datasets.pickles", "MOST_BYTES", "bytes of a pickle", REVIEWED),
+    Row("pcevolve_benchmarks.datasets.pickles", "MOST_READS", "elements of a pickle", REVIEWED),
     Row("egress.allowance", "_ROUNDING", "what a price may miss its limit by", REVIEWED, TOLERANCE),
     Row("egress.transport", "SHORTEST_SECRET", "which keys are hidden", REVIEWED),
     Row("private.secrets", "SHORTEST", "which secrets are looked for", REVIEWED),

@@ -80,7 +80,12 @@ API_SERVER = Command(
         "uvicorn.loops.asyncio",
     ),
 )
-COMMANDS = {each.name: each for each in (CLIENT, API_SERVER)}
+BENCHMARKS = Command(
+    "pcevolve-bench",
+    "pcevolve_benchmarks.cli.main",
+    ("pcevolve.run.execution", "pcevolve.encoders.loading"),
+)
+COMMANDS = {each.name: each for each in (CLIENT, API_SERVER, BENCHMARKS)}
 
 
 @dataclass(frozen=True)

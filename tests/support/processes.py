@@ -12,7 +12,7 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.forking import API_SERVER
+from support.forking import API_SERVER, CLIENT, Command
 from support.forkserver import ForkServer, Started, environment_of_tests
 
 BIN = Path(sys.executable).parent
@@ -80,15 +80,17 @@ class Client:
         home: Where the state folder is.
         address: Of the API.
         forks: What starts the processes.
+        command: Which command line it is.
     """
 
     home: Path
     address: str
     forks: ForkServer
+    command: Command = CLIENT
 
     def installed(self, *arguments: object) -> list[str]:
         """The installed command and its arguments."""
-        return [str(BIN / "pcevolve"), *map(str, arguments)]
+        return [str(BIN / self.command.name), *map(str, arguments)]
 
     def environment(self) -> dict[str, str]:
         return {**environment_of_tests(), "XDG_STATE_HOME": str(self.home / "state")}
@@ -104,10 +106,10 @@ class Client:
         )
 
     def __call__(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        return self.forks.run(arguments, self.environment(), RUN_SECONDS)
+        return self.forks.run(arguments, self.environment(), RUN_SECONDS, command=self.command)
 
     def start(self, *arguments: object) -> Started:
-        return self.forks.start(arguments, self.environment())
+        return self.forks.start(arguments, self.environment(), command=self.command)
 
     def run_options(self, private: object, out: Path, **changes: object) -> list[object]:
         """A small run: two classes, four images each, three iterations, seeded on the wire."""

@@ -20,7 +20,7 @@ HEAVY = ("system", "models", "statistical", "alone")
 """Marks of tests that ``--fast`` leaves out."""
 _MARK = re.compile(r"^pytestmark = pytest\.mark\.(\w+)$", re.MULTILINE)
 LONGEST = (
-    "system/test_bench.py",
+    "benchmarks/test_table_command.py",
     "system/test_methods.py",
     "api_server/test_cli.py",
     "system/test_texts.py",

@@ -434,35 +434,3 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
         Audit.of(root).holds
         for root in (tmp_path / "demo", tmp_path / "demo-random", tmp_path / "demo-secpe")
     )
-
-
-@pytest.mark.parametrize("option", ["--api", "--encoder", "--candidates", "--dialect"])
-def test_a_bench_of_texts_refuses_what_it_would_not_look_at(client: Client, tmp_path: Path, option: str):
-    done = client("bench", "text", "--smoke", option, "5", "--out", tmp_path / "bench")
-    assert done.returncode == 2
-    assert f"{option} means nothing to the table 'text'" in done.stderr
-    assert not (tmp_path / "bench").exists()
-
-
-@pytest.mark.parametrize(
-    ("table", "own"), [("text", "secpe"), ("text-secrets", "secpe, r/p = 10")], ids=["methods", "secrets"]
-)
-def test_a_bench_of_texts_ends_in_a_line_of_json_and_goes_on_where_it_was(
-    client: Client, tmp_path: Path, table: str, own: str
-):
-    words = ("bench", table, "--smoke", "--seeds", 1, "--out", tmp_path / "bench")
-    done = client(*words)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert {"random", own, own.replace("secpe", "aug-pe"), "shots"} <= set(found)
-    folder = tmp_path / "bench" / table
-    assert f"| {own} | 1 |" in (folder / f"{table}-smoke.md").read_text()
-    kept = (folder / f"{table}-smoke.jsonl").read_bytes()
-    assert client(*words).stdout == done.stdout
-    assert (folder / f"{table}-smoke.jsonl").read_bytes() == kept
-
-
-def test_a_bench_that_there_is_not_is_refused(client: Client):
-    done = client("bench", "text-nothing")
-    assert done.returncode == 2
-    assert "there is no table 'text-nothing'" in done.stderr

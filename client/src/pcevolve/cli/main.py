@@ -52,10 +52,6 @@ COMMANDS = {
         "Try to tell two neighbouring datasets apart by what a method releases; exit 1 if it leaks more than it "
         "claims.",
     ),
-    "bench": (
-        "pcevolve.cli.bench:bench",
-        "Make a table of the papers, or go on with it: real runs over HTTP, judged on held-out images.",
-    ),
     "budget": ("pcevolve.cli.budget:budget", "What a run would cost, what was spent, and on which data."),
     "classify": (
         "pcevolve.cli.classify:classify",
@@ -64,10 +60,6 @@ COMMANDS = {
     "compare": (
         "pcevolve.cli.compare:compare",
         "Put finished runs beside each other: what each cost, whether it is useful, and what judges found.",
-    ),
-    "datasets": (
-        "pcevolve.cli.datasets:datasets",
-        "List public datasets of the papers, say where one comes from, or make folders of one; nothing is downloaded.",
     ),
     "evaluate": (
         "pcevolve.cli.evaluate:evaluate",
@@ -161,12 +153,22 @@ def pcevolve(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; every expected error is one line on stderr and an exit code."""
+    """Run the command ``pcevolve``."""
+    carry_out(app, arguments)
+
+
+def carry_out(command: typer.Typer, arguments: Sequence[str] | None = None) -> None:
+    """Run a command; every expected error is one line on stderr and an exit code.
+
+    Args:
+        command: ``pcevolve``, or another that is made of the same parts.
+        arguments: Of the command line, without its name; those of this process if not given.
+    """
     # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     keep_quiet()
     try:
-        app(arguments)
+        command(arguments)
     except StoppedError as stopped:
         for line in stopped.lines:
             print(printable(line), file=sys.stderr)

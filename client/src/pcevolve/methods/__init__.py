@@ -3,7 +3,7 @@
 ``method`` says what a method is, ``rounds`` and ``appearance`` what it does to private data for a budget, ``lift`` what
 that is worth, and ``planner`` what a run would cost. Public numbers only.
 
-May import ``dp``, ``public`` and ``privacy``. Imported by ``audit``, ``bench``, ``cli``, ``dp_audit``, ``pages``,
+May import ``dp``, ``public`` and ``privacy``. Imported by ``audit``, ``benchmarks``, ``cli``, ``dp_audit``, ``pages``,
 ``publish`` and ``run``. Only what computes a lift or calibrates Gaussian noise loads SciPy.
 """
 
@@ -57,10 +57,10 @@ METHODS: dict[str, Method] = {
 ALIASES = {"b": "t2i"}
 """What the papers call methods that have a name of their own here."""
 ELSEWHERE = {
-    "init": "the untrained head is a row of the tables of 'pcevolve bench'",
-    "private": "the private images themselves are judged by 'pcevolve bench', and by 'pcevolve evaluate' with --mix",
+    "init": "the untrained head is a row of the tables of 'pcevolve-bench table'",
+    "private": "the private images themselves are judged by 'pcevolve evaluate' with --mix",
     "dp-means-classifier": "every run of dp-means releases it: 'pcevolve classify RUN IMAGES' applies it, and a table "
-    "of 'pcevolve bench' has it as a row",
+    "of 'pcevolve-bench table' has it as a row",
 }
 """Rows of the papers' tables that make no dataset, and where to find them."""
 AUTO = "auto"

@@ -1,8 +1,8 @@
 """Self-contained pages for people: the report, and everything that left.
 
 One file each, escaped, with a strict policy and small re-encoded pictures; made from public records alone, but for
-``comparison``, which is handed what judges found. May import
-what is public, ``transcript``, ``publish`` and ``rules``. May be imported by ``audit``, ``bench``, ``cli`` and ``run``.
+``comparison``, which is handed what judges found. May import what is public, ``transcript``, ``publish`` and ``rules``.
+May be imported by ``audit``, ``benchmarks``, ``cli`` and ``run``.
 """
 
 from __future__ import annotations

@@ -7,5 +7,5 @@ carries a statistic of the data; errors name only the owner's own files. What it
 this process or on Ray (``cluster``); ``inspection`` looks at a folder without a run.
 
 May import ``dp``, ``encoders``, ``evolve``, ``ledger``, ``modality``, ``public`` and ``selectors``. Imported by
-``bench``, ``evaluation`` and ``run`` alone.
+``benchmarks``, ``evaluation`` and ``run`` alone.
 """

@@ -1,0 +1,53 @@
+"""The command line's entry: which commands there are, and what they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from pcevolve import __version__
+from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
+from pcevolve.cli.main import carry_out
+from pcevolve_benchmarks.cli.datasets import datasets
+from pcevolve_benchmarks.cli.table import table
+
+SUMMARY = """Make the tables of the papers, on public research data.
+
+To see that everything works: pcevolve-bench table table1 --smoke takes minutes and needs nothing but this machine.
+Tables of the papers' sizes take hours, and an image API worth measuring (--api). The papers' datasets are not
+downloaded: pcevolve-bench datasets says where each comes from and makes folders of it.
+
+Nothing here is for private data: dozens of runs on the same images promise nothing together."""
+
+app = typer.Typer(
+    name="pcevolve-bench",
+    cls=GroupWithPanels,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings=HELP,
+)
+app.command("table", cls=CommandWithPanels)(table)
+app.command("datasets", cls=CommandWithPanels)(datasets)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback(help=SUMMARY)
+def pcevolve_bench(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Take what stands before the commands."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; every expected error is one line on stderr and an exit code."""
+    carry_out(app, arguments)

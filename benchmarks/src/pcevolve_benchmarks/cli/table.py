@@ -1,0 +1,238 @@
+"""``pcevolve-bench table``: the papers' tables and figures, each by one command."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table as Shown
+
+from pcevolve.cli.options import given, takes
+from pcevolve.errors import UsageError
+from pcevolve.public.options import checked
+from pcevolve_benchmarks.tables.catalogue import TABLES
+from pcevolve_benchmarks.tables.sizes import Sizes
+
+if TYPE_CHECKING:
+    from pcevolve_benchmarks.tables.workers import Workers
+
+Told = Callable[[int, int], None]
+ENGINES = ("local", "ray")
+TEXT = "text"
+"""Name of the table of texts."""
+OF_TEXTS = frozenset({"name", "smoke", "full", "seeds", "model", "out"})
+"""Options that tables of texts look at."""
+
+
+@takes(Sizes)
+def table(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",
+    listed: Annotated[
+        bool, typer.Option("--list", help="Name all tables and figures, and what they show.")
+    ] = False,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="Small runs, two seeds: minutes, to see that everything works.")
+    ] = False,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="100 images and 10 shots per class, PCEvolve's size, three seeds: hours (the default).",
+        ),
+    ] = False,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper",
+            help="The sizes of the table's own paper, its encoder, and all held-out images; for pe-* 5,000 images "
+            "and shots per class.",
+        ),
+    ] = False,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="WORDS=DIR: public words for the images, and a folder with train and test, each with one subfolder "
+            "per class; once for each data set. Default: scikit-learn's digits 3, 5 and 8."
+        ),
+    ] = None,
+    public_data: Annotated[
+        bool,
+        typer.Option(
+            "--public-data",
+            help="The images of --data are public: dozens of runs on them have no guarantee in common.",
+        ),
+    ] = False,
+    api: Annotated[
+        str | None, typer.Option(help="Address of the image API; a server on this machine if not given.")
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model of the API; table2 takes several, each MODEL or MODEL+ADAPTER. For tables of texts language "
+            "models by directory or hub id, once for each. Default: bundled."
+        ),
+    ] = None,
+    dialect: Annotated[str, typer.Option(help="How the API speaks.")] = "getimg",
+    api_key_file: Annotated[Path | None, typer.Option(help="File with the API key (mode 600).")] = None,
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The encoder that selects; figure8 and pe-encoder take several. Default: bundled, or the paper's with "
+            "--paper."
+        ),
+    ] = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(help="As for evaluate; once for each. Default: cnn, and the encoder that selects."),
+    ] = None,
+    le_prompts: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with prompts for the row LE, as pcevolve prompts writes it; for tables of one data set. "
+            "Default: the built-in grammar's."
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Draws of shots, prompts' seeds and noise.")
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, max=256, help="Runs at a time; as many as there are processors if not given."),
+    ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(help="Where runs are carried out: local (processes), or ray (pcevolve[ray])."),
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT of your own Ray cluster; all of it has to see --data and --out."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of figures, runs and pages; all tables share it.")] = Path(
+        "bench"
+    ),
+    **options: object,
+) -> None:
+    """Make a table of the papers, or go on with it: real runs over HTTP, judged on held-out images.
+
+    Prints the table, and one line of JSON last. What is done is kept, so the same command goes on where it was.
+    """
+    if listed:
+        _list()
+        return
+    if smoke + full + paper > 1:
+        raise UsageError("--smoke, --full and --paper are sizes: give one of them")
+    if data and not public_data:
+        raise UsageError(
+            "a table makes dozens of runs on the same images, whose guarantees add up to none: say --public-data if "
+            "they are public"
+        )
+    if name.startswith(TEXT):
+        _require_of_texts(name, context)
+        _texts(name, out.absolute(), smoke, seeds, tuple(dict.fromkeys(model or ())))
+        return
+    from pcevolve.run.long_work import told_of
+    from pcevolve.run.progress import error_console
+    from pcevolve_benchmarks.tables.making import Wanted, made  # torch takes seconds to load
+
+    wanted = Wanted(
+        name=name,
+        size="smoke" if smoke else "paper" if paper else "full",
+        data=tuple(data or ()),
+        api=api,
+        models=tuple(model or ("bundled",)),
+        dialect=dialect,
+        api_key_file=api_key_file,
+        encoders=tuple(dict.fromkeys(encoder or ())),
+        judges=tuple(dict.fromkeys(judge or ())),
+        seeds=seeds,
+        workers=_workers(engine, ray_address, processes or os.cpu_count() or 1, out.absolute()),
+        out=out.absolute(),
+        sizes=checked(Sizes, given(options)),
+        le_prompts=le_prompts,
+    )
+    console = error_console()
+    with told_of(console, name) as told:
+        announced = _announcing(told, console, wanted.sizes.max_cost)
+        found = made(wanted, announced, lambda line: console.print(line, markup=False, highlight=False))
+    console.print(found.page.read_text())
+    for fault in found.faults:
+        console.print(f"not done: {fault}")
+    typer.echo(json.dumps(found.as_json()))
+    if found.faults:
+        raise typer.Exit(1)
+
+
+def _workers(engine: str, address: str | None, most: int, out: Path) -> Workers:
+    """Who carries out the runs.
+
+    Raises:
+        UsageError: There is no such engine, or it has no address.
+    """
+    from pcevolve_benchmarks.tables.workers import Cluster, Processes
+
+    if engine not in ENGINES:
+        raise UsageError(f"--engine {engine}: choose one of {', '.join(ENGINES)}")
+    if engine == "local" and address is not None:
+        raise UsageError("--ray-address is for --engine ray: give both, or neither")
+    return Processes(most) if engine == "local" else Cluster(most, address, out / "cluster")
+
+
+def _announcing(told: Told, console: Console, most: float | None) -> Told:
+    """Say before the first run how many there are, and what all of them may cost together."""
+
+    def announced(done: int, total: int) -> None:
+        if not done:
+            bound = "" if most is None else f", at most {most:g} each and {most * total:g} together"
+            console.print(f"{total} runs to make{bound}")
+        told(done, total)
+
+    return announced
+
+
+def _require_of_texts(name: str, context: typer.Context) -> None:
+    """Refuse an option that a table of texts would not look at.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for each in context.command.params:
+        source = context.get_parameter_source(str(each.name))
+        if each.name not in OF_TEXTS and source is not None and source.name == "COMMANDLINE":
+            raise UsageError(
+                f"{each.opts[0]} means nothing to the table {name!r}, which has a provider and data of its own: leave "
+                "it out"
+            )
+
+
+def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[str, ...]) -> None:
+    """A table of texts, which has a provider and data of its own."""
+    from pcevolve.run.long_work import told_of
+    from pcevolve.run.progress import error_console
+    from pcevolve_benchmarks.tables.text_page import as_json, tables
+    from pcevolve_benchmarks.tables.text_studies import STUDIES
+    from pcevolve_benchmarks.tables.texts import BUNDLED, TextBench
+
+    if name not in STUDIES:
+        raise UsageError(f"there is no table {name!r}: pcevolve-bench table --list names them")
+    console, study = error_console(), STUDIES[name]
+    with told_of(console, name) as told:
+        rows = TextBench(study, out / name, smoke, seeds, writers or (BUNDLED,)).made(told)
+    console.print(tables(study, rows))
+    typer.echo(json.dumps(as_json(study, rows)))
+
+
+def _list() -> None:
+    from pcevolve_benchmarks.tables.text_studies import STUDIES
+
+    shown = Shown("name", "what it shows", "after")
+    for each in TABLES.values():
+        shown.add_row(each.name, each.title, each.source)
+    for study in STUDIES.values():
+        shown.add_row(study.name, study.title, "SecPE, in miniature")
+    Console().print(shown)

@@ -1,0 +1,147 @@
+"""The cells of a table: what has to be run, each by a name that says everything it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+from pcevolve.methods import METHODS
+from pcevolve_benchmarks.tables.data import BenchData
+from pcevolve_benchmarks.tables.sizes import PAPER, Scale, ends_in_its_dataset
+from pcevolve_benchmarks.tables.table import Table, Variant, Yardstick
+
+OF_SELECTION = frozenset({"delta", "encoder", "epsilon", "lookahead", "relation", "subsample"})
+"""Options that a method that looks at no private data does not depend on."""
+PAYING = frozenset({"delta", "epsilon", "lookahead"})
+"""Those of them that are not said to it at all."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run, or one yardstick.
+
+    Attributes:
+        data: Name of the data set.
+        options: Of ``pcevolve run``, but for where things lie and where the API is; JSON.
+        seed: Public seed, and seed of the draw of the shots.
+        yardstick: See ``Variant``.
+        tested: Most held-out images of each class.
+    """
+
+    data: str
+    options: str
+    seed: int
+    yardstick: Yardstick
+    tested: int
+
+    @property
+    def run(self) -> str:
+        """Name of the run; cells that judge another part of the same run share it."""
+        return self._digest(self.data, self.options, self.seed)
+
+    @property
+    def key(self) -> str:
+        """Name of the cell: a digest of all that it depends on."""
+        return self._digest(*asdict(self).values())
+
+    def settings(self) -> dict[str, Any]:
+        """The options of the run, with what follows from the seed."""
+        return {**json.loads(self.options), "seed": self.seed, "subsample_seed": self.seed}
+
+    @staticmethod
+    def _digest(*parts: object) -> str:
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cell stands in its table."""
+
+    row: str
+    column: str
+    cell: Cell
+
+
+def columns_of(
+    table: Table, scale: Scale, models: Sequence[str], encoders: Sequence[str]
+) -> tuple[Variant, ...]:
+    """The columns of a table at a scale; of those about APIs or encoders, what was named."""
+    if table.by == "model":
+        return tuple(_model(name) for name in models)
+    if table.by == "encoder":
+        return tuple(Variant(name, {"encoder": name}) for name in encoders)
+    columns = table.paper_columns if scale.name == PAPER and table.paper_columns else table.columns
+    return columns[: scale.columns]
+
+
+def places(
+    table: Table,
+    data: Sequence[BenchData],
+    scale: Scale,
+    columns: Sequence[Variant],
+    common: Mapping[str, Any],
+) -> Iterator[Place]:
+    """Every place of a table; the first seed of all comes first, so that a table is whole as early as it can be.
+
+    Args:
+        table: What is shown.
+        data: On which images.
+        scale: How large.
+        columns: See ``columns_of``.
+        common: Options of all runs, as far as they concern them: which API and model, and what a person said.
+    """
+    rows = [*table.rows, *(each for each in table.controls if each not in table.rows)]
+    for seed, source, column, row in product(range(scale.seeds), data, columns, rows):
+        options = _options(row, column, scale, source.words, common)
+        cell = Cell(source.name, json.dumps(options, sort_keys=True), seed, row.yardstick, scale.tested)
+        yield Place(row.name, _named(source, column, data), cell)
+
+
+def _named(source: BenchData, column: Variant, data: Sequence[BenchData]) -> str:
+    """Name of a column: its data set, its variant, or both where there are several of both."""
+    if not column.name:
+        return source.name
+    return column.name if len(data) == 1 else f"{source.name}, {column.name}"
+
+
+def _options(
+    row: Variant, column: Variant, scale: Scale, words: str, common: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Options of a run: what all have in common, the row's, and the column's as far as they concern the row."""
+    if row.yardstick == "untrained":
+        return {"domain": words, "method": "t2i"}
+    if row.yardstick == "shots":
+        return {"domain": words, "method": "t2i", "subsample": column.options.get("subsample", scale.shots)}
+    method = METHODS[row.options["method"]]
+    foreign = {name for each in METHODS.values() for name in each.own} - method.own
+    unpaid = PAYING if method.selector is None or method.not_private else frozenset()
+    base = {
+        **{name: value for name, value in common.items() if name not in foreign | unpaid},
+        "domain": words,
+        "candidates": scale.candidates,
+        "subsample": scale.shots,
+    }
+    passed_over = foreign | unpaid | (OF_SELECTION if method.selector is None else frozenset())
+    options = {
+        **base,
+        **row.options,
+        **{name: value for name, value in column.options.items() if name not in passed_over},
+    }
+    if ends_in_its_dataset(method):
+        rounds = column.options.get("iterations", scale.rounds)
+        options |= {} if rounds is None else {"iterations": rounds}
+    elif "iterations" in column.options:
+        options.pop("iterations", None)  # a column of rounds concerns those whose last round is the dataset
+    if method.keep == "selected" or method.holds:
+        options.pop("lookahead", None)  # there are no variations to look at
+    return options
+
+
+def _model(name: str) -> Variant:
+    """A column of the table about APIs: a model, and ``+`` an adapter of it."""
+    model, _, adapter = name.partition("+")
+    return Variant(name, {"model": model, **({"adapter": adapter} if adapter else {})})

@@ -1,0 +1,129 @@
+"""The public images that tables are made on: folders of the user's, or scikit-learn's digits."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pcevolve.errors import DataError, UsageError
+from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.modality.images.files import RejectedImageError, read_image
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve_shared import images
+
+TRAIN, TEST = "train", "test"
+DIGITS = "handwritten mark"
+"""Words for digits under labels that no provider understands, as in the demonstration."""
+NAMES = {3: "type A", 5: "type B", 8: "type C"}
+TRAINED = 90
+PAPERS_DATA = (
+    "COVIDx 256x256, 8,482 held out; Camelyon17 96x96, 85,054; KVASIR-f 256x256, 600; MVTec AD leather 256x256, 27; "
+    "pcevolve-bench datasets makes folders of them."
+)
+"""What Table 5 of the PCEvolve paper lists."""
+
+
+@dataclass(frozen=True)
+class BenchData:
+    """Images in two folders of class folders.
+
+    Attributes:
+        name: What tables call it.
+        words: Public words for what the images show.
+        train: Where the shots are drawn from.
+        test: Held-out images.
+    """
+
+    name: str
+    words: str
+    train: Path
+    test: Path
+
+
+def given(text: str) -> BenchData:
+    """Read ``WORDS=DIR``: a folder with ``train`` and ``test``, each with one subfolder of images per class.
+
+    Raises:
+        UsageError: There are no words.
+        DataError: A folder is missing, or the two have other classes.
+    """
+    words, found, folder = text.partition("=")
+    if not found or not words.strip() or not folder.strip():
+        raise UsageError(f"--data {text}: write WORDS=DIR, as in 'chest x-ray=./covidx'")
+    root = Path(folder.strip()).absolute()
+    if classes(root / TRAIN) != classes(root / TEST):
+        raise DataError(f"--data {text}: {TRAIN} and {TEST} must have the same class folders")
+    return BenchData(words.strip(), words.strip(), root / TRAIN, root / TEST)
+
+
+def digits(folder: Path) -> BenchData:
+    """Scikit-learn's handwritten 3, 5 and 8, written out once."""
+    root = folder / "digits"
+    if not root.is_dir():
+        from pcevolve.private.digits import load_digits  # scikit-learn takes seconds to load
+
+        partial = root.with_name("digits.part")
+        shutil.rmtree(partial, ignore_errors=True)
+        for part, of_part in zip((TRAIN, TEST), load_digits(TRAINED, NAMES, seed=0), strict=True):
+            _write(partial / part, of_part)
+        partial.rename(root)
+    return BenchData("digits", DIGITS, root / TRAIN, root / TEST)
+
+
+def described(data: Sequence[BenchData]) -> list[tuple[str, int, int, int]]:
+    """Name, number of classes, images in ``train`` and in ``test`` of each; what Table 5 of the paper says."""
+    return [(each.name, len(classes(each.train)), _images(each.train), _images(each.test)) for each in data]
+
+
+def data_table(data: Sequence[BenchData]) -> list[str]:
+    """What Table 5 of the PCEvolve paper says of data sets, as a Markdown table; the first image is measured."""
+    lines = [
+        "| data set | first image | to draw shots from | held out | words | labels |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each, (name, _, train, test) in zip(data, described(data), strict=True):
+        width, height = _first_image(each.train).size
+        labels = ", ".join(classes(each.train))
+        lines.append(f"| {name} | {width}x{height} | {train} | {test} | {each.words} | {labels} |")
+    return [*lines, ""]
+
+
+def classes(folder: Path) -> list[str]:
+    """Names of the class folders of ``train`` or ``test``.
+
+    Raises:
+        DataError: There is no such folder.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder; give one with {TRAIN} and {TEST}, each of class folders")
+    return sorted(each.name for each in folder.iterdir() if each.is_dir())
+
+
+def _first_image(folder: Path) -> DecodedImage:
+    """The first image of the first class.
+
+    Raises:
+        DataError: There is none, or it is damaged.
+    """
+    path = next((each for each in sorted(folder.rglob("*")) if each.is_file()), None)
+    if path is None:
+        raise DataError(f"{folder} has no image")
+    try:
+        return read_image(path)[0]
+    except RejectedImageError as error:
+        raise DataError(f"{path} {error}") from None
+
+
+def _images(folder: Path) -> int:
+    return sum(
+        1 for label in folder.iterdir() if label.is_dir() for each in label.iterdir() if each.is_file()
+    )
+
+
+def _write(folder: Path, data: PrivateDataset) -> None:
+    for label in data.labels:
+        (folder / label).mkdir(parents=True)
+    for place, (image, target) in enumerate(zip(data.items, data.targets, strict=True)):
+        (folder / data.labels[target] / f"{place:04d}.png").write_bytes(images.encode(image))

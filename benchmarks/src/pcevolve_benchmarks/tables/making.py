@@ -1,0 +1,216 @@
+"""From what somebody typed to a finished table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from pcevolve.errors import UsageError
+from pcevolve.methods import AUTO_DELTA, METHODS, Scope
+from pcevolve.privacy import Budget
+from pcevolve.public.figures import parse_epsilon
+from pcevolve_benchmarks.tables.catalogue import TABLES, table
+from pcevolve_benchmarks.tables.cells import columns_of, places
+from pcevolve_benchmarks.tables.data import PAPERS_DATA, BenchData, data_table, described, digits, given
+from pcevolve_benchmarks.tables.pages import as_json, written
+from pcevolve_benchmarks.tables.prompts import keep_prompts, with_prompts
+from pcevolve_benchmarks.tables.results import Judged, judged
+from pcevolve_benchmarks.tables.sheets import sheets
+from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, USUAL_EPSILON, Scale, Sizes
+from pcevolve_benchmarks.tables.table import Measure, Table
+from pcevolve_benchmarks.tables.work import Asked, Say, Told, filled
+from pcevolve_benchmarks.tables.workers import Cluster, Workers
+
+BUNDLED = ("bundled", "bundled+spectrum")
+"""Encoders that need no download."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of ``pcevolve-bench table``; see its help."""
+
+    name: str
+    size: Literal["smoke", "full", "paper"]
+    data: tuple[str, ...]
+    api: str | None
+    models: tuple[str, ...]
+    dialect: str
+    api_key_file: Path | None
+    encoders: tuple[str, ...]
+    judges: tuple[str, ...]
+    seeds: int | None
+    workers: Workers
+    out: Path
+    sizes: Sizes = field(default_factory=Sizes)
+    le_prompts: Path | None = None
+
+    @cached_property
+    def table(self) -> Table:
+        """The table that is wanted; its row LE has the prompts that were given.
+
+        Raises:
+            UsageError: There is no such table, it has no row LE, or there is no such file.
+        """
+        found = table(self.name)
+        return found if self.le_prompts is None else with_prompts(found, self.le_prompts)
+
+    @property
+    def scale(self) -> Scale:
+        """How large the runs are."""
+        scale = (
+            FULL.of_paper(self.table.original)
+            if self.size == "paper"
+            else SMOKE
+            if self.size == "smoke"
+            else FULL
+        )
+        scale = self.sizes.scaled(scale)
+        return scale if self.seeds is None else replace(scale, seeds=self.seeds)
+
+    @property
+    def selecting(self) -> tuple[str, ...]:
+        """The encoders that select: those that were named, or the paper's, or what is at hand."""
+        if self.encoders:
+            return self.encoders
+        if self.size == "paper":
+            return (self.table.original.encoder,)
+        return BUNDLED if self.table.by == "encoder" else BUNDLED[:1]
+
+    @property
+    def asked_judges(self) -> tuple[str, ...]:
+        """Who judges: those that were named, or a network from scratch and the encoder that selects."""
+        return self.judges or ("cnn", self.selecting[0])
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """Options of all runs, of which cells depend."""
+        found = {"model": self.models[0], "dialect": self.dialect, "encoder": self.selecting[0]}
+        if self.size == "paper":
+            found |= self.table.original.options
+        found |= self.sizes.selecting
+        return found if self.api is None else {**found, "api": self.api}
+
+    @property
+    def connection(self) -> dict[str, Any] | None:
+        """Options of how to reach the API, of which nothing depends; None for a server on this machine."""
+        if self.api is None:
+            return None
+        key = {} if self.api_key_file is None else {"api_key_file": self.api_key_file}
+        return {**key, **self.sizes.spending}
+
+
+@dataclass(frozen=True)
+class Made:
+    """A table as far as it could be made.
+
+    Attributes:
+        table: Which.
+        scale: How large.
+        tables: By judge.
+        page: Markdown.
+        faults: Runs that could not be carried out, a line each.
+    """
+
+    table: Table
+    scale: Scale
+    tables: tuple[Judged, ...]
+    page: Path
+    faults: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs: what the table is about under ``judges``, what else was measured under ``also``."""
+        first, *rest = self.table.measures or ("accuracy",)
+        return {
+            "table": self.table.name,
+            "scale": self.scale.name,
+            "seeds": self.scale.seeds,
+            "measure": first,
+            "judges": as_json(self._of(first)),
+            "also": {measure: as_json(self._of(measure)) for measure in rest},
+            "page": str(self.page),
+            "faults": list(self.faults),
+        }
+
+    def _of(self, measure: Measure) -> list[Judged]:
+        return [each for each in self.tables if each.measure == measure]
+
+
+def made(wanted: Wanted, told: Told, say: Say) -> Made:
+    """Carry out what is missing of a table, and write its page.
+
+    Raises:
+        UsageError: There is no such table, or options do not go together.
+        DataError: The images cannot be used.
+    """
+    asked = _asked(wanted)
+    faults = filled(asked, told, say)
+    tables = judged(asked.places, asked.store, asked.table.measures, asked.judges)
+    folder = asked.out / "tables" / asked.scale.name
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = sheets(asked, folder) if asked.table.sheets else []
+    facts = list(_facts(wanted, asked)) if asked.places else [f"The paper's own: {PAPERS_DATA}"]
+    below = [] if asked.places else data_table(asked.data)
+    page = written(folder, asked.table, tables, facts, pictures, below)
+    return Made(asked.table, asked.scale, tuple(tables), page, tuple(faults))
+
+
+def _asked(wanted: Wanted) -> Asked:
+    chosen, scale = wanted.table, wanted.scale
+    for option, given_values in (("model", wanted.models), ("encoder", wanted.selecting)):
+        if len(given_values) > 1 and chosen.by != option:
+            those = " and ".join(each.name for each in TABLES.values() if each.by == option)
+            raise UsageError(f"several {option}s are for {those}; give one --{option}")
+    data = tuple(given(text) for text in wanted.data) or (digits(wanted.out / "data"),)
+    if isinstance(wanted.workers, Cluster) and wanted.workers.address and wanted.api is None:
+        raise UsageError(
+            "--ray-address: its machines cannot reach a server on this one; say where one is with --api"
+        )
+    if wanted.le_prompts is not None:
+        keep_prompts(wanted.le_prompts, data, wanted.out)
+    if len({each.name for each in data}) < len(data):
+        raise UsageError("--data: two data sets have the same words, by which tables tell them apart")
+    columns = columns_of(chosen, scale, wanted.models, wanted.selecting)
+    return Asked(
+        table=chosen,
+        scale=scale,
+        places=tuple(places(chosen, data, scale, columns, wanted.common)),
+        data=data,
+        out=wanted.out,
+        judges=wanted.asked_judges,
+        connection=wanted.connection,
+        workers=wanted.workers,
+    )
+
+
+def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:
+    """Sentences about what was run, for the page."""
+    scale = asked.scale
+    yield f"Size `{scale.name}`, unless a column says otherwise: {scale.candidates} images and {scale.shots} private"
+    yield f"shots per class, ε = {wanted.sizes.epsilon or USUAL_EPSILON};"
+    yield f"{scale.seeds} seeds (draws of the shots, prompts' seeds and noise)."
+    yield from _iterations(wanted, asked)
+    if any(row.options.get("method") == "gcap" for row in asked.table.rows):
+        yield f"GCap's captions: {wanted.sizes.captioner or 'measured attributes, without a model'}."
+    yield f"The paper's own: {asked.table.original.spelled}."
+    yield f"Images by `{', '.join(wanted.models)}`, selected by `{', '.join(wanted.selecting)}`."
+    yield "Means, from three seeds on with 95 % intervals by Student's t; every judge trains three heads."
+    yield from (_about(data) for data in asked.data)
+
+
+def _iterations(wanted: Wanted, asked: Asked) -> Iterator[str]:
+    """How many rounds each method has: where nobody says, their own numbers differ, which is part of the comparison."""
+    scale, classes = asked.scale, max(count for _, count, *_ in described(asked.data))
+    budget = Budget(parse_epsilon(wanted.sizes.epsilon or USUAL_EPSILON), AUTO_DELTA)
+    scope = Scope("replace-one", 1, classes, scale.shots, scale.candidates)
+    names = dict.fromkeys(row.options["method"] for row in asked.table.rows if not row.yardstick)
+    rows = {name: METHODS[name] for name in names}
+    rounds = {name: each.iterations(scale.rounds_of(each), budget, scope) for name, each in rows.items()}
+    yield f"Iterations T: {', '.join(f'{name} {count}' for name, count in rounds.items())}."
+
+
+def _about(data: BenchData) -> str:
+    ((name, classes, train, test),) = described([data])
+    return f"{name}: {classes} classes (chance {1 / classes:.0%}), {train} images to draw shots from, {test} held out."

@@ -1,0 +1,86 @@
+"""What a table says: figures by row, column and judge, with intervals over the seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pcevolve.evaluation.intervals import Value
+from pcevolve_benchmarks.tables.cells import Place
+from pcevolve_benchmarks.tables.store import Figure, Store
+from pcevolve_benchmarks.tables.table import Measure
+
+BY_ITERATION: Mapping[Measure, str] = {"by iteration": "accuracy", "loss": "loss", "votes": "votes"}
+"""Measures that have a figure after each iteration T, and what these are called before ``@T``."""
+PAIRS: Mapping[Measure, tuple[tuple[str, str], ...]] = {
+    "mixed": (("accuracy", "alone"), ("mixed", "with the shots")),
+    "noise": (("votes cast", "votes"), ("noise cast", "noise")),
+}
+"""Measures of two figures, and what their columns are called."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a table says of one measure, by one judge.
+
+    Attributes:
+        measure: What is shown.
+        judge: Its name.
+        voted: Whether its encoder selected, in any of the rows.
+        rows: Names, in order.
+        columns: Names, in order.
+        values: By row and column; what is not known is not there.
+    """
+
+    measure: Measure
+    judge: str
+    voted: bool
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: dict[tuple[str, str], Value]
+
+
+def judged(
+    places: Sequence[Place], store: Store, measures: Sequence[Measure], judges: Sequence[str]
+) -> list[Judged]:
+    """The table by each measure and judge, of each measure by those first that did not vote."""
+    known = {place.cell.key: store.figures(place.cell.key) for place in places}
+    made = [_judged(places, known, measure, judge) for measure in measures for judge in judges]
+    return sorted(
+        (each for each in made if each.values), key=lambda each: (measures.index(each.measure), each.voted)
+    )
+
+
+def _judged(places: Sequence[Place], known: dict[str, list[Figure]], measure: Measure, judge: str) -> Judged:
+    found: dict[tuple[str, str], list[float]] = {}
+    voted = False
+    for place in places:
+        own = [
+            each
+            for each in known[place.cell.key]
+            if judge == each.judge or place.cell.yardstick == "classifier"
+        ]
+        voted = voted or any(each.voted for each in own if each.judge == judge)
+        for column, value in _values(place, own, measure):
+            found.setdefault((place.row, column), []).append(value)
+    rows = tuple(dict.fromkeys(place.row for place in places))
+    columns = tuple(dict.fromkeys(column for row in rows for (of, column) in found if of == row))
+    return Judged(
+        measure, judge, voted, rows, columns, {place: Value.of(each) for place, each in found.items()}
+    )
+
+
+def _values(place: Place, own: Sequence[Figure], measure: Measure) -> list[tuple[str, float]]:
+    """What a cell says of a measure, by column."""
+    by_name = {each.name: each.value for each in own}
+    if measure in BY_ITERATION:
+        wanted = BY_ITERATION[measure]
+        parts = ((name.partition("@"), value) for name, value in by_name.items())
+        return [
+            (f"{place.column}, {at}", value) for (name, found, at), value in parts if found and name == wanted
+        ]
+    if measure in PAIRS:
+        return [
+            (f"{place.column}, {said}", by_name[name]) for name, said in PAIRS[measure] if name in by_name
+        ]
+    return [(place.column, by_name[measure])] if measure in by_name else []

@@ -1,0 +1,133 @@
+"""How large the runs of a table are: the sizes of ``--smoke`` and ``--full``, a paper's own, and what a person says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.methods import Method
+from pcevolve.public import settings
+from pcevolve.public.options import Panel, Setting
+from pcevolve.run.settings import CaptionerModel, CaptionerName, Epsilon, MaxCost, Price
+from pcevolve_benchmarks.tables.table import Original
+
+USUAL_EPSILON = "10"
+PAPER = "paper"
+"""What the sizes of a paper's own runs are called."""
+ALL = 10**9
+"""More held-out images of a class than there are."""
+
+
+def ends_in_its_dataset(method: Method) -> bool:
+    """Whether the last round of a method is the dataset, so that it makes as many rounds as it is told."""
+    return method.varies and method.keep == "last" and not method.holds
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large the runs of a table are, where its rows and columns do not say.
+
+    Attributes:
+        name: What it is called.
+        candidates: Images per class, N.
+        shots: Private images per class, K.
+        rounds: Most rounds of methods whose last round is the dataset; None for their own.
+        seeds: Draws of shots, prompts' seeds and noise.
+        tested: Most held-out images of each class.
+        columns: Most columns of a table.
+    """
+
+    name: str
+    candidates: int
+    shots: int
+    rounds: int | None
+    seeds: int
+    tested: int
+    columns: int | None = None
+
+    def rounds_of(self, method: Method) -> int | None:
+        """Rounds that a method is told to make; None for its own number."""
+        return self.rounds if ends_in_its_dataset(method) else None
+
+    def of_paper(self, original: Original) -> Scale:
+        """The sizes of a paper's own runs, tested on all that is held out."""
+        return replace(
+            self,
+            name=PAPER,
+            candidates=original.candidates,
+            shots=original.shots,
+            rounds=original.rounds,
+            tested=ALL,
+        )
+
+
+SMOKE = Scale("smoke", candidates=10, shots=5, rounds=2, seeds=2, tested=60, columns=2)
+FULL = Scale("full", candidates=100, shots=10, rounds=None, seeds=3, tested=1000)
+
+
+class Sizes(BaseModel):
+    """What a person says about the runs of a table; columns that are about the same thing go before it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epsilon: Epsilon | None = None
+    delta: settings.Delta | None = None
+    candidates: settings.Candidates | None = None
+    subsample: settings.Subsample | None = None
+    iterations: Annotated[
+        settings.Iterations | None,
+        Field(
+            description="Iterations T of methods whose last generation is the dataset; their own if not given."
+        ),
+    ] = None
+    lookahead: settings.Lookahead | None = None
+    tested: (
+        Annotated[
+            int,
+            Field(
+                ge=1,
+                description="Most held-out images of each class; 60, 1000, or all, by the size, if not given.",
+            ),
+            Setting(Panel.DATA),
+        ]
+        | None
+    ) = None
+    captioner: CaptionerName | None = None
+    captioner_model: CaptionerModel | None = None
+    max_cost: Annotated[
+        MaxCost | None,
+        Field(
+            description="Most that one run of the table may cost; before it begins it says how many there are."
+        ),
+    ] = None
+    price: Price | None = None
+
+    def scaled(self, scale: Scale) -> Scale:
+        """A size with what is said in place of its own."""
+        said: dict[str, Any] = {
+            "candidates": self.candidates,
+            "shots": self.subsample,
+            "rounds": self.iterations,
+            "tested": self.tested,
+        }
+        return replace(scale, **{name: value for name, value in said.items() if value is not None})
+
+    @property
+    def selecting(self) -> dict[str, Any]:
+        """Options of every run that has them among its own, and of those that every run has."""
+        said = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "lookahead": self.lookahead,
+            "captioner": self.captioner,
+            "captioner_model": self.captioner_model,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+    @property
+    def spending(self) -> dict[str, Any]:
+        """Bounds on what a run may cost, of which no result depends."""
+        said = {"max_cost": self.max_cost, "price": self.price}
+        return {name: value for name, value in said.items() if value is not None}

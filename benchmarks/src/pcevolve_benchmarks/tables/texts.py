@@ -1,0 +1,168 @@
+"""Tables of texts: methods on real texts with one language model or several, beside the shots."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, cast
+
+from rich.console import Console
+
+from pcevolve.public.plan import PublicPlan
+from pcevolve.run.attack import attacked
+from pcevolve.run.checks import checked
+from pcevolve.run.evaluating import Question, evaluated
+from pcevolve.run.execution import execute
+from pcevolve.run.local_server import local_server
+from pcevolve.run.progress import Audience
+from pcevolve.run.settings import RunSettings
+from pcevolve_benchmarks.tables.text_page import BUNDLED_ID, Row, tables, writer_of
+from pcevolve_benchmarks.tables.text_studies import Study
+
+Told = Callable[[int, int], None]
+
+CANDIDATES: Final = 40
+BUNDLED: Final = "bundled"
+Wanted = tuple[str, int, str, str]
+"""World, seed, method, and who writes."""
+
+
+@dataclass(frozen=True)
+class TextBench:
+    """What is measured.
+
+    Attributes:
+        study: What it is about.
+        out: Folder of the rows and of the page.
+        small: Whether it is only to be seen that everything works.
+        seeds: Of each row; None for the study's own.
+        writers: Language models, each as ``pcevolve-server serve --model text:WRITER`` takes it.
+    """
+
+    study: Study
+    out: Path
+    small: bool = False
+    seeds: int | None = None
+    writers: tuple[str, ...] = (BUNDLED,)
+
+    def made(self, told: Told) -> list[Row]:
+        """Measure what is missing, keep each row, and write the page."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        kept = self.out / f"{self._stem}.jsonl"
+        rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+        wanted = list(self._wanted())
+        known = {_of(row) for row in rows}
+        missing = [each for each in wanted if each not in known]
+        done = len(wanted) - len(missing)
+        for writer in self.writers:
+            for row in self._measured_by(writer, [each for each in missing if each[3] == _served(writer)]):
+                rows.append(row)
+                with kept.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+                told(done := done + 1, len(wanted))
+        mine = [row for row in rows if _of(row) in set(wanted)]
+        (self.out / f"{self._stem}.md").write_text(tables(self.study, mine))
+        return mine
+
+    @property
+    def _stem(self) -> str:
+        """Of the files: small runs are no part of the whole table."""
+        return f"{self.study.name}-smoke" if self.small else self.study.name
+
+    def _wanted(self) -> Iterator[Wanted]:
+        worlds = list(self.study.worlds)[: 1 if self.small else None]
+        methods = self.study.small if self.small else list(self.study.methods)
+        seeds = range(self.seeds or (2 if self.small else self.study.seeds))
+        for writer, seed, world, name in product(self.writers, seeds, worlds, methods):
+            yield world, seed, name, _served(writer)
+
+    def _measured_by(self, writer: str, wanted: Sequence[Wanted]) -> Iterator[Row]:
+        """Rows of one language model, behind a server of its own."""
+        if wanted:
+            with local_server(self.out / "server.log", model=f"text:{writer}") as api:
+                for world, seed, name, served in wanted:
+                    yield self._measured(world, seed, name, served, api)
+
+    def _measured(self, world: str, seed: int, name: str, writer: str, api: str) -> Row:
+        """One run, and what judges say of it."""
+        folder = Path(tempfile.mkdtemp(prefix="pcevolve-text-"))
+        try:
+            data = self.study.data(world, folder)
+            settings = RunSettings.of(
+                {
+                    **self._options(folder, api, seed, writer),
+                    **self.study.options_of(name, folder),
+                    **self._sizes(),
+                }
+                | {"private": data["private"]}
+            )
+            started = time.monotonic()
+            outcome = execute(checked(settings), Audience(Console(quiet=True)))
+            seconds = time.monotonic() - started
+            found = evaluated(settings.out, Question(data["test"], data["private"], mix=True))
+        finally:
+            shutil.rmtree(folder)
+        next_word, judges = cast("tuple[dict[str, float], Any]", (found["next_word"], found["judges"]))
+        diversity = cast("dict[str, float]", found["distinct_pairs"])
+        row: Row = {
+            "world": world,
+            "seed": seed,
+            "method": name,
+            "writer": writer,
+            "requests": outcome.summary["requests"],
+            "seconds": round(seconds, 1),
+            "next word": next_word["dataset"],
+            "next word private": next_word["private"],
+            "distinct pairs": diversity["dataset"],
+            "distinct pairs private": diversity["private"],
+            "copied words": found["longest_copied_words"],
+            **_attack(outcome.plan),
+        }
+        for verdict in judges:
+            for what in ("dataset", "private", "both"):
+                row[f"{verdict['judge']} {what}"] = verdict[what]["accuracy"]["mean"]
+            if "distances" in verdict:
+                row["Fréchet distance"], row["MAUVE"] = verdict["distances"]["frechet"], verdict["mauve"]
+        return row
+
+    def _options(self, folder: Path, api: str, seed: int, writer: str) -> dict[str, Any]:
+        return {
+            "domain": "definition",
+            "dialect": "chat",
+            "model": writer,
+            "api": api,
+            "out": folder / "run",
+            "ledger": folder / "ledger.sqlite",
+            "candidates": CANDIDATES,
+            "tokens": 40,
+            "seed": seed,
+            "pad_selection": 0.0,
+            "yes": True,
+        }
+
+    def _sizes(self) -> dict[str, int]:
+        return {"candidates": 10, "initial": 40, "iterations": 1} if self.small else {}
+
+
+def _attack(plan: PublicPlan) -> Row:
+    """What the best attack on a declared secret finds out, where anything is promised of one."""
+    found = attacked(plan)
+    return {} if found is None else {"attack": asdict(found)}
+
+
+def _of(row: Row) -> Wanted:
+    return row["world"], row["seed"], row["method"], writer_of(row)
+
+
+def _served(writer: str) -> str:
+    """What a server calls a language model: a directory by its name alone."""
+    if writer == BUNDLED:
+        return BUNDLED_ID
+    path = Path(writer).expanduser()
+    return path.resolve().name if path.is_dir() else writer

@@ -1,0 +1,218 @@
+"""One run of a table and what judges say of it; carried out in a process of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from pcevolve.encoders import load_encoder
+from pcevolve.errors import DataError
+from pcevolve.evaluation.closeness import closeness
+from pcevolve.evaluation.dimension import intrinsic_dimension
+from pcevolve.evaluation.heads import Predict, Training
+from pcevolve.evaluation.judge import Judge
+from pcevolve.evaluation.protocol import PapersHead
+from pcevolve.run.checks import checked
+from pcevolve.run.classification import NearestMean
+from pcevolve.run.execution import Outcome, execute
+from pcevolve.run.folder import RunFolder
+from pcevolve.run.images import reading
+from pcevolve.run.images.judging import CNN
+from pcevolve.run.judges import judges_of
+from pcevolve.run.labelled import Labelled
+from pcevolve.run.progress import Audience
+from pcevolve.run.settings import RunSettings
+from pcevolve_benchmarks.tables.cells import Cell
+from pcevolve_benchmarks.tables.data import BenchData
+from pcevolve_benchmarks.tables.held_out import HeldOut, as_seen_by, held_out
+from pcevolve_benchmarks.tables.outcomes import noise_on_votes, populations, spread
+from pcevolve_benchmarks.tables.store import Figure
+from pcevolve_benchmarks.tables.table import RUNLESS, Measure
+
+HEADS = (0, 1, 2)
+"""Seeds of each judge's head."""
+NEAREST_MEAN = "nearest mean"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run, and the cells that it fills.
+
+    Attributes:
+        cells: They share the run; not empty.
+        data: The images.
+        root: Folder of the run.
+        connection: Options of how to reach the API that are no part of what the cells depend on.
+        judges: As ``pcevolve evaluate`` takes them.
+        measures: What is asked of each judge.
+    """
+
+    cells: tuple[Cell, ...]
+    data: BenchData
+    root: Path
+    connection: Mapping[str, Any]
+    judges: tuple[str, ...]
+    measures: frozenset[Measure]
+
+    @property
+    def settings(self) -> RunSettings:
+        """The options of the run; its ledger is its own, because the images are public."""
+        return RunSettings.of(
+            {
+                **self.cells[0].settings(),
+                **self.connection,
+                "private": str(self.data.train),
+                "out": self.root,
+                "ledger": RunFolder(self.root).private / "ledger.sqlite",
+                "pad_selection": 0.0,
+                "yes": True,
+            }
+        )
+
+
+Found = list[tuple[Cell, list[Figure]]]
+"""What was measured of each cell."""
+
+
+def carried_out(job: Job) -> Found:
+    """Make the run, or the rest of it, and ask the judges.
+
+    Raises:
+        ClientError: Why it could not be done.
+    """
+    ran = any(cell.yardstick not in RUNLESS for cell in job.cells)
+    outcome = _run(job) if ran else None
+    return [
+        (cell, list(_figures(job, cell, None if cell.yardstick in RUNLESS else outcome)))
+        for cell in job.cells
+    ]
+
+
+def _run(job: Job) -> Outcome:
+    folder = RunFolder(job.root)
+    settings = job.settings
+    if folder.finished:
+        settings = RunSettings.load(folder.config)
+    elif folder.config.exists() and RunSettings.load(folder.config).api != settings.api:
+        shutil.rmtree(job.root)  # begun with a server of this machine that is gone
+    return execute(checked(settings, resume=True), Audience(Console(quiet=True)))
+
+
+def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
+    """Everything that is measured of a cell."""
+    test = held_out(job.data, cell.tested)
+    if cell.yardstick == "classifier":
+        yield Figure(NEAREST_MEAN, True, "accuracy", _by_means(job.root, test))
+        return
+    if cell.yardstick == "untrained":
+        yield from _of_untrained(job, cell, test)
+        return
+    shots = Labelled.of(reading.of_run(job.settings).data)
+    labels = test.labels
+    dataset = shots if outcome is None else Labelled.released(job.root, labels)
+    voter = None if outcome is None or not outcome.components.method.compares else outcome.plan.encoder
+    for judge in judges_of(job.judges, voter, "auto"):
+        real = as_seen_by(judge.name, job.data, cell.tested)
+        seen = judge.look(dataset.images)
+        for name, value in _asked(job, judge, (seen, dataset.targets), real, test, shots, outcome):
+            yield Figure(judge.name, judge.voted, name, value)
+
+
+def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
+    """What heads are worth before they are trained: the papers' Init."""
+    for judge in judges_of(job.judges, None, "auto"):
+        real = as_seen_by(judge.name, job.data, cell.tested)
+        shapes = Training(real, test.targets, len(test.labels))
+        # Nothing is trained, so a seed of a cell shows in the first weights alone.
+        heads = [judge.untrained(shapes, len(HEADS) * cell.seed + seed) for seed in HEADS]
+        yield Figure(judge.name, False, "accuracy", _right(heads, real, test))
+
+
+Seen = tuple[NDArray[np.floating], NDArray[np.int64]]
+
+
+def _asked(
+    job: Job,
+    judge: Judge,
+    own: Seen,
+    real: NDArray[np.floating],
+    test: HeldOut,
+    shots: Labelled,
+    outcome: Outcome | None,
+) -> Iterator[tuple[str, float]]:
+    """What one judge says, by name."""
+    yield "accuracy", _accuracy(judge, own, real, test)
+    if "mixed" in job.measures and outcome is not None:
+        looked = judge.look(shots.images)
+        both = np.concatenate([looked, own[0]]), np.concatenate([shots.targets, own[1]])
+        yield "mixed", _accuracy(judge, both, real, test)
+    if "fid" in job.measures and judge.name != CNN:
+        yield from _distances(own[0], real)
+    if "dimension" in job.measures and judge.name != CNN:
+        yield "dimension", intrinsic_dimension(np.asarray(real if outcome is None else own[0], np.float64))
+    if "votes" in job.measures and outcome is not None:
+        yield from spread(outcome)
+    if "noise" in job.measures and outcome is not None:
+        yield from noise_on_votes(outcome, shots, test.labels)
+    if {"by iteration", "loss"} & job.measures and outcome is not None:
+        for iteration, each in enumerate(populations(outcome, test.labels)):
+            trained = _trained(judge, (judge.look(each.images), each.targets), test)
+            yield f"accuracy@{iteration}", _right(trained.heads, real, test)
+            if (loss := trained.loss) is not None:
+                yield f"loss@{iteration}", loss
+
+
+def _accuracy(judge: Judge, own: Seen, real: NDArray[np.floating], test: HeldOut) -> float:
+    """Accuracy of heads that are trained on some images, mean over their seeds."""
+    return _right(_trained(judge, own, test).heads, real, test)
+
+
+def _right(heads: Sequence[Predict], real: NDArray[np.floating], test: HeldOut) -> float:
+    return float(np.mean([np.mean(head(real) == test.targets) for head in heads]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trained:
+    """Heads of several seeds, and what they were trained on."""
+
+    training: Training
+    heads: Sequence[Predict]
+
+    @property
+    def loss(self) -> float | None:
+        """Cross-entropy on what they were trained on, mean over the seeds; None of networks from scratch."""
+        own = [head.loss(self.training) for head in self.heads if isinstance(head, PapersHead)]
+        return float(np.mean(own)) if own else None
+
+
+def _trained(judge: Judge, own: Seen, test: HeldOut) -> _Trained:
+    """Train a head for each seed.
+
+    Raises:
+        DataError: A class has no image that the judge can use.
+    """
+    features, targets = own
+    usable = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
+    training = Training(features[usable], targets[usable], len(test.labels))
+    if missing := set(range(len(test.labels))) - set(training.targets.tolist()):
+        raise DataError(f"judge {judge.name} can use no image of class {test.labels[min(missing)]!r}")
+    return _Trained(training, [judge.train(training, seed) for seed in HEADS])
+
+
+def _distances(made: NDArray[np.floating], real: NDArray[np.floating]) -> Iterator[tuple[str, float]]:
+    found = closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
+    yield "fid", found.fidelity.frechet
+    yield "kid", found.kid
+
+
+def _by_means(root: Path, test: HeldOut) -> float:
+    """Accuracy of a run's released class means, without any image of the run's."""
+    means = NearestMean.of(root, lambda plan: load_encoder(plan.encoder))
+    return float(np.mean(means.classes(test.images) == test.targets))

@@ -1,0 +1,185 @@
+"""Fills a table: finds out what is missing, has it carried out, and keeps what is found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pcevolve.errors import ClientError
+from pcevolve.methods import METHODS
+from pcevolve.run.images.judging import CNN
+from pcevolve.run.judges import judges_of
+from pcevolve.run.local_server import local_server
+from pcevolve_benchmarks.tables.cells import Cell, Place
+from pcevolve_benchmarks.tables.data import BenchData
+from pcevolve_benchmarks.tables.prompts import kept_in
+from pcevolve_benchmarks.tables.results import BY_ITERATION
+from pcevolve_benchmarks.tables.sizes import Scale
+from pcevolve_benchmarks.tables.store import Store
+from pcevolve_benchmarks.tables.table import Measure, Table
+from pcevolve_benchmarks.tables.trial import NEAREST_MEAN, Found, Job, carried_out
+from pcevolve_benchmarks.tables.workers import Cluster, Workers
+
+Told = Callable[[int, int], None]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A table that somebody wants.
+
+    Attributes:
+        table: Which.
+        scale: How large.
+        places: All of its cells.
+        data: On which images.
+        out: Folder of figures, runs and pages.
+        judges: As ``pcevolve evaluate`` takes them.
+        connection: Options of how to reach the API; None for one that is started on this machine.
+        workers: Who carries out the runs.
+    """
+
+    table: Table
+    scale: Scale
+    places: tuple[Place, ...]
+    data: tuple[BenchData, ...]
+    out: Path
+    judges: tuple[str, ...]
+    connection: Mapping[str, Any] | None
+    workers: Workers
+
+    @property
+    def store(self) -> Store:
+        """Where figures are kept."""
+        return Store(self.out / "figures.sqlite")
+
+    def root(self, cell: Cell) -> Path:
+        """Folder of a cell's run."""
+        return self.out / "runs" / cell.run
+
+
+def filled(asked: Asked, told: Told, say: Say) -> list[str]:
+    """Carry out what is missing of a table.
+
+    Args:
+        asked: The table.
+        told: Is told how many runs are done, and of how many; first that none is.
+        say: Is told a line of each run that begins.
+
+    Returns:
+        A line for each run that could not be carried out; the same command tries it again.
+
+    Raises:
+        ModelError: A judge or an encoder is not at hand; nothing was begun.
+        ProviderUnreachableError: There is no server.
+    """
+    missing = _missing(asked)
+    if not missing:
+        return []
+    _require_models(asked)
+    asked.out.mkdir(parents=True, exist_ok=True)
+    faults = []
+    told(0, len(missing))
+    with _connected(asked) as connection:
+        jobs = [_job(asked, cells, connection) for cells in missing]
+        begun = _saying(asked, len(jobs), say)
+        for done, (job, found) in enumerate(asked.workers.each_done(carried_out, jobs, begun), 1):
+            faults += _kept(asked.store, job, found)
+            told(done, len(jobs))
+    return faults
+
+
+def _saying(asked: Asked, total: int, say: Say) -> Callable[[Job], None]:
+    """Tells of each run that begins: its number, its row, its column and its seed."""
+    numbers = count(1)
+    places = {place.cell.run: place for place in reversed(asked.places)}
+
+    def begun(job: Job) -> None:
+        first = job.cells[0]
+        place = places[first.run]
+        say(f"run {next(numbers)} of {total}: {place.row}, {place.column}, seed {first.seed}")
+
+    return begun
+
+
+def _require_models(asked: Asked) -> None:
+    """Say that weights are not at hand before a server is started, and not once for each run."""
+    if isinstance(asked.workers, Cluster):
+        return  # its machines have weights of their own
+    options = (json.loads(place.cell.options) for place in asked.places)
+    encoders = dict.fromkeys(each["encoder"] for each in options if "encoder" in each)
+    judges_of([*asked.judges, *encoders], None, "auto")
+
+
+def _missing(asked: Asked) -> list[tuple[Cell, ...]]:
+    """Cells that are not measured yet, those of one run together, in the table's order."""
+    runs: dict[str, dict[str, Cell]] = {}
+    for place in asked.places:
+        if not _is_known(asked, place.cell):
+            runs.setdefault(place.cell.run, {})[place.cell.key] = place.cell
+    return [tuple(cells.values()) for cells in runs.values()]
+
+
+def _is_known(asked: Asked, cell: Cell) -> bool:
+    found = (
+        {(each.judge, each.name) for each in asked.store.figures(cell.key)} if asked.out.is_dir() else set()
+    )
+    if cell.yardstick == "classifier":
+        return (NEAREST_MEAN, "accuracy") in found
+    wanted = {
+        (judge, name)
+        for judge in asked.judges
+        for measure in asked.table.measures
+        for name in _names(measure, judge, cell)
+    }
+    return wanted <= found
+
+
+def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
+    """What a judge has to say of a cell before it is done."""
+    if measure in ("fid", "dimension") and judge != CNN and cell.yardstick != "untrained":
+        return {"accuracy", measure}
+    if measure == "votes":
+        counts = METHODS[cell.settings()["method"]].selector == "votes"
+        return {"accuracy", "votes@1"} if counts else {"accuracy"}
+    if measure == "mixed" and not cell.yardstick:
+        return {"accuracy", "mixed"}
+    if measure == "noise":
+        return {"accuracy", "votes cast", "noise cast"}
+    if measure in BY_ITERATION and not cell.yardstick and (measure != "loss" or judge != CNN):
+        return {"accuracy", f"{BY_ITERATION[measure]}@0"}
+    return {"accuracy"}
+
+
+def _job(asked: Asked, cells: Sequence[Cell], connection: Mapping[str, Any]) -> Job:
+    data = next(each for each in asked.data if each.name == cells[0].data)
+    measures = frozenset(asked.table.measures)
+    prompts = cells[0].settings().get("prompts")
+    own = {} if prompts is None else {"prompts": str(kept_in(asked.out, prompts))}
+    return Job(tuple(cells), data, asked.root(cells[0]), {**connection, **own}, asked.judges, measures)
+
+
+def _kept(store: Store, job: Job, found: Found | ClientError) -> list[str]:
+    """Keep what a job found; a line if it found nothing."""
+    if isinstance(found, ClientError):
+        said = job.cells[0].settings()
+        return [f"{said.get('method')} on {job.data.name}, seed {said['seed']}: {found}"]
+    for cell, figures in found:
+        facts = (cell.run, cell.data, cell.options, cell.seed, cell.yardstick)
+        store.keep(cell.key, facts, figures)
+    return []
+
+
+@contextmanager
+def _connected(asked: Asked) -> Iterator[Mapping[str, Any]]:
+    """How to reach the API: the user's, or one of this machine for as long as it takes."""
+    if asked.connection is not None:
+        yield asked.connection
+        return
+    with local_server(asked.out / "server.log") as address:
+        yield {"api": address, "first_contact": 120.0}

@@ -1,7 +1,0 @@
-"""Public datasets of the papers, as they are downloaded, made into folders that every command here reads.
-
-Each layout is one file and knows where labels, splits and patients stand; ``writing`` makes the folder. Images are
-linked or copied as they are; only those that lie in arrays are encoded. Nothing is downloaded.
-
-May import ``modality`` and ``public``. Imported by ``cli`` alone.
-"""

@@ -1,0 +1,397 @@
+"""Every layout on a generated tree: which image goes where, under which label, and of whom it is."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import pickle
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve.errors import ClientError, DataError, UsageError
+from pcevolve.private.listing import listed
+from pcevolve.private.units import read_units
+from pcevolve_benchmarks.datasets.catalogue import DATASETS, dataset
+from pcevolve_benchmarks.datasets.class_folders import KVASIR
+from pcevolve_benchmarks.datasets.items import Item
+from pcevolve_benchmarks.datasets.writing import Wanted, Written, write
+
+
+def picture(path: Path, tone: int = 0) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (8, 8), (tone % 256, tone // 256, 7)).save(path)
+    return path
+
+
+def covidx(root: Path) -> None:
+    for split, patients in (("train", "abc"), ("test", "de")):
+        lines = []
+        for place, patient in enumerate(patients):
+            for number, label in enumerate(("negative", "positive")):
+                name = picture(root / split / f"{patient}-{number}.png", tone=place).name
+                lines.append(f"{patient} {name} {label} rsna")
+        (root / f"{split}.txt").write_text("\n".join(lines) + "\n")
+
+
+def camelyon17(root: Path) -> None:
+    rows = [
+        ("004", "4", "0", "0"),
+        ("009", "4", "0", "0"),
+        ("020", "4", "1", "0"),
+        ("012", "4", "2", "0"),
+        ("015", "4", "0", "1"),
+    ]
+    with (root / "metadata.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["", "patient", "node", "x_coord", "y_coord", "tumor", "slide", "center", "split"])
+        for number, (patient, node, center, split) in enumerate(rows):
+            for tumor in (0, 1):
+                name = f"patch_patient_{patient}_node_{node}_x_{number}_y_{tumor}.png"
+                picture(root / "patches" / f"patient_{patient}_node_{node}" / name)
+                table.writerow([0, int(patient), node, number, tumor, tumor, 0, center, split])
+
+
+def kvasir(root: Path) -> None:
+    for label in KVASIR:
+        for number in range(5):
+            picture(root / label / f"{number}.jpg")
+
+
+def leather(root: Path) -> None:
+    for folder, count in (
+        ("train/good", 3),
+        ("test/good", 3),
+        ("test/cut", 6),
+        ("test/glue", 6),
+        ("test/fold", 6),
+    ):
+        for number in range(count):
+            picture(root / folder / f"{number:03d}.png")
+
+
+def cifar10(root: Path) -> None:
+    random = np.random.default_rng(0)
+    for name in (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"):
+        records = random.integers(0, 256, (20, 3073), dtype=np.uint8)
+        records[:, 0] = np.arange(20) % 10
+        records.tofile(root / name)
+
+
+def cifar10_python(root: Path) -> None:
+    random = np.random.default_rng(0)
+    for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
+        data = random.integers(0, 256, (20, 3072), dtype=np.uint8)
+        batch = {b"data": data, b"labels": [number % 10 for number in range(20)], b"batch_label": b"a batch"}
+        (root / name).write_bytes(pickle.dumps(batch, protocol=2))
+
+
+def mnist(root: Path) -> None:
+    random = np.random.default_rng(0)
+    for prefix, count, packed in (("train", 6, True), ("t10k", 4, False)):
+        pixels = random.integers(0, 256, (count, 28, 28), dtype=np.uint8)
+        parts = {
+            "images-idx3-ubyte": struct.pack(">HBBIII", 0, 8, 3, count, 28, 28) + pixels.tobytes(),
+            "labels-idx1-ubyte": struct.pack(">HBBI", 0, 8, 1, count) + bytes(k % 2 for k in range(count)),
+        }
+        for part, data in parts.items():
+            name = f"{prefix}-{part}{'.gz' if packed else ''}"
+            (root / name).write_bytes(gzip.compress(data) if packed else data)
+
+
+def hugging_face(root: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    for split, count in (("train", 4), ("test", 2)):
+        folder = root / split
+        folder.mkdir()
+        data = picture(folder / "one.png").read_bytes()
+        table = arrow.table(
+            {
+                "image": [{"bytes": data, "path": "x.png"}] * count,
+                "label": [number % 2 for number in range(count)],
+            }
+        )
+        path = str(folder / "data-00000-of-00001.arrow")
+        with arrow.OSFile(path, "wb") as sink, arrow.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        features = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": ["ham", "spam"]}}
+        (folder / "dataset_info.json").write_text(json.dumps({"features": features}))
+
+
+def made(name: str, tree: Callable[[Path], None], tmp_path: Path, **options: object) -> Written:
+    source = tmp_path / "source"
+    source.mkdir()
+    tree(source)
+    return write(dataset(name), source, tmp_path / "out", Wanted(**options), lambda done, of: None)
+
+
+def images(written: Written, part: str) -> dict[str, list[str]]:
+    return {
+        folder.name: sorted(each.name for each in folder.iterdir())
+        for folder in sorted((written.out / part).iterdir())
+    }
+
+
+def test_covidx_has_its_own_split_and_patients_are_units(tmp_path: Path):
+    written = made("covidx", covidx, tmp_path)
+    assert images(written, "train") == {
+        "COVID-19 pneumonia": ["a-1.png", "b-1.png", "c-1.png"],
+        "no finding": ["a-0.png", "b-0.png", "c-0.png"],
+    }
+    assert written.counts == {"train": 6, "test": 4}
+    units = read_units(written.units, listed(written.out / "train", None).names)
+    assert units.kind == "patient"
+    assert len(set(units.of.values())) == 3
+
+
+def test_camelyon17_trains_on_three_hospitals_and_is_tested_on_another(tmp_path: Path):
+    written = made("camelyon17", camelyon17, tmp_path)
+    assert written.counts == {"train": 4, "test": 2}
+    assert images(written, "test")["no tumor"] == ["patch_patient_012_node_4_x_3_y_0.png"]
+    assert images(written, "test")["breast cancer with a tumor tissue"] == [
+        "patch_patient_012_node_4_x_3_y_1.png"
+    ]
+    units = read_units(written.units, listed(written.out / "train", None).names)
+    assert set(units.of.values()) == {"004", "009"}
+
+
+def test_kvasir_is_split_by_the_seed_and_no_image_is_in_both_parts(tmp_path: Path):
+    written = made("kvasir-f", kvasir, tmp_path, held_out=2)
+    train, test = images(written, "train"), images(written, "test")
+    assert train.keys() == test.keys() == set(KVASIR)
+    for label in KVASIR:
+        assert (len(train[label]), len(test[label])) == (3, 2)
+        assert not set(train[label]) & set(test[label])
+    assert written.units is None
+
+
+def test_leather_takes_two_defects_and_the_good_ones_of_both_folders(tmp_path: Path):
+    written = made("mvtec-leather", leather, tmp_path, held_out=2)
+    assert written.labels == ("cut defect", "droplet defect", "no defect")
+    assert written.counts == {"train": 12, "test": 6}
+
+
+def test_cifar_10_is_read_byte_by_byte(tmp_path: Path):
+    written = made("cifar-10", cifar10, tmp_path)
+    assert written.counts == {"train": 100, "test": 20}
+    record = np.fromfile(tmp_path / "source" / "test_batch.bin", dtype=np.uint8)[:3073]
+    shown = np.asarray(Image.open(written.out / "test" / "airplane" / "test_batch-00000.png"))
+    assert np.array_equal(shown.transpose(2, 0, 1).reshape(-1), record[1:])
+
+
+def test_cifar_10_as_torchvision_keeps_it_is_read_without_running_anything(tmp_path: Path):
+    written = made("cifar-10", cifar10_python, tmp_path)
+    assert written.counts == {"train": 100, "test": 20}
+    batch = pickle.loads((tmp_path / "source" / "test_batch").read_bytes(), encoding="bytes")
+    shown = np.asarray(Image.open(written.out / "test" / "airplane" / "test_batch-00000.png"))
+    assert np.array_equal(shown.transpose(2, 0, 1).reshape(-1), batch[b"data"][0])
+
+
+class Evil:
+    """Runs something when it is unpickled as usual."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self):
+        return (Path.touch, (self.marker,))
+
+
+def test_a_pickle_that_would_run_something_is_refused_before_it_does(tmp_path: Path):
+    cifar10_python(tmp_path)
+    marker = tmp_path / "ran"
+    evil = pickle.dumps({"data": Evil(marker), "labels": []})
+    (tmp_path / "data_batch_1").write_bytes(evil)
+    with pytest.raises(DataError, match="no pickle of arrays alone: it names"):
+        dataset("cifar-10").read(tmp_path)
+    assert not marker.exists()
+    pickle.loads(evil)
+    assert marker.exists(), "read as usual it runs"
+
+
+def test_mnist_is_read_packed_or_not_and_damage_is_said(tmp_path: Path):
+    written = made("mnist", mnist, tmp_path, labels=("even", "odd"))
+    assert images(written, "train")["odd"] == ["000001.png", "000003.png", "000005.png"]
+    assert written.counts == {"train": 6, "test": 4}
+    path = tmp_path / "source" / "t10k-images-idx3-ubyte"
+    shown = np.asarray(Image.open(written.out / "test" / "even" / "000000.png"))
+    assert np.array_equal(shown.reshape(-1), np.frombuffer(path.read_bytes()[16:], np.uint8)[: 28 * 28])
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DataError, match="no whole idx file"):
+        dataset("mnist").read(tmp_path / "source")
+
+
+def test_any_category_of_mvtec_has_its_good_images_and_each_defect(tmp_path: Path):
+    written = made("mvtec", leather, tmp_path, held_out=2)
+    assert written.labels == ("cut", "fold", "glue", "no defect")
+    assert written.counts == {"train": 16, "test": 8}
+
+
+def test_what_the_datasets_package_itself_saved_is_read(tmp_path: Path):
+    package = pytest.importorskip("datasets")
+    features = package.Features(
+        {"image": package.Image(), "label": package.ClassLabel(names=["ham", "spam"])}
+    )
+    tones = [Image.new("RGB", (8, 8), (40 * number, 0, 0)) for number in range(6)]
+    parts = {
+        part: package.Dataset.from_dict({"image": own, "label": [k % 2 for k in range(len(own))]}, features)
+        for part, own in (("train", tones[:4]), ("test", tones[4:]))
+    }
+    package.DatasetDict(parts).save_to_disk(tmp_path / "saved")
+    written = write(
+        dataset("hugging-face"), tmp_path / "saved", tmp_path / "out", Wanted(), lambda done, of: None
+    )
+    assert written.counts == {"train": 4, "test": 2}
+    shown = Image.open(next((written.out / "test" / "spam").iterdir()))
+    assert shown.getpixel((0, 0)) == (200, 0, 0)
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (28, 28, 3)])
+def test_medmnist_is_read_without_pickles_and_its_classes_can_be_named(
+    tmp_path: Path, shape: tuple[int, ...]
+):
+    pixels = np.random.default_rng(0).integers(0, 256, (6, *shape), dtype=np.uint8)
+    arrays = {"images": pixels, "labels": np.array([[0], [1], [0], [1], [0], [1]])}
+    path = tmp_path / "blood.npz"
+    np.savez(
+        path, **{f"{split}_{name}": each for split in ("train", "test") for name, each in arrays.items()}
+    )
+    wanted = Wanted(labels=("basophil", "eosinophil"))
+    written = write(dataset("medmnist"), path, tmp_path / "out", wanted, lambda done, of: None)
+    assert images(written, "train")["eosinophil"] == ["000001.png", "000003.png", "000005.png"]
+    assert np.array_equal(
+        np.asarray(Image.open(written.out / "train" / "basophil" / "000000.png")), pixels[0]
+    )
+
+
+def test_what_hugging_face_saved_is_read_with_its_names(tmp_path: Path):
+    written = made("hugging-face", hugging_face, tmp_path)
+    assert images(written, "train") == {
+        "ham": ["000000.png", "000002.png"],
+        "spam": ["000001.png", "000003.png"],
+    }
+    assert written.counts == {"train": 4, "test": 2}
+
+
+def test_a_folder_with_a_split_keeps_it_and_one_without_gets_one(tmp_path: Path):
+    def split(root: Path) -> None:
+        for part in ("train", "val"):
+            for label in "ab":
+                picture(root / part / label / "0.png")
+
+    assert made("folder", split, tmp_path).counts == {"train": 2, "test": 2}
+    (tmp_path / "whole").mkdir()
+    written = made("folder", kvasir, tmp_path / "whole", held_out=1)
+    assert written.counts == {"train": 12, "test": 3}
+
+
+def test_files_stay_as_they_are_and_are_linked_where_that_can_be(tmp_path: Path):
+    written = made("kvasir-f", kvasir, tmp_path, held_out=2)
+    for path in written.out.rglob("*.jpg"):
+        original = tmp_path / "source" / path.parent.name / path.name.removeprefix(f"{path.parent.name}-")
+        assert path.read_bytes() == original.read_bytes()
+        assert path.stat().st_ino == original.stat().st_ino
+
+
+def test_at_most_so_many_are_drawn_and_the_seed_says_which(tmp_path: Path):
+    found = []
+    for place, seed in enumerate((0, 0, 1)):
+        (tmp_path / str(place)).mkdir()
+        found.append(
+            images(made("kvasir-f", kvasir, tmp_path / str(place), held_out=1, most=2, seed=seed), "train")
+        )
+    assert found[0] == found[1] != found[2]
+    assert {len(names) for names in found[0].values()} == {2}
+
+
+def broken_list(root: Path) -> None:
+    covidx(root)
+    (root / "train.txt").write_text("patient one.png pneumonia rsna\n")
+
+
+def missing_file(root: Path) -> None:
+    covidx(root)
+    (root / "train" / "a-0.png").unlink()
+
+
+def no_column(root: Path) -> None:
+    (root / "metadata.csv").write_text("patient,tumor\n1,0\n")
+
+
+def not_text(root: Path) -> None:
+    covidx(root)
+    (root / "train.txt").write_bytes(b"\xff\xfe\x00")
+
+
+def not_json(root: Path) -> None:
+    hugging_face(root)
+    (root / "train" / "dataset_info.json").write_text("{")
+
+
+def other_class(root: Path) -> None:
+    camelyon17(root)
+    listing = root / "metadata.csv"
+    listing.write_text(re.sub(r"(?m)^((?:\d+,){5})\d", r"\g<1>7", listing.read_text()))
+
+
+def torn(root: Path) -> None:
+    cifar10(root)
+    (root / "test_batch.bin").write_bytes(b"\x00" * 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "tree", "options", "said"),
+    [
+        ("covidx", lambda root: None, {}, "train.txt is missing"),
+        ("covidx", broken_list, {}, "train.txt, line 1"),
+        ("covidx", missing_file, {}, "a-0.png is missing"),
+        ("covidx", covidx, {"held_out": 3}, "has a split of its own"),
+        ("camelyon17", no_column, {}, "has no column center"),
+        ("kvasir-f", lambda root: None, {}, "esophagitis is missing"),
+        ("kvasir-f", kvasir, {"held_out": 5}, "5 are to be held out"),
+        ("kvasir-f", kvasir, {"held_out": 2, "labels": ("a", "b")}, "names 2 classes, and there are 3"),
+        ("kvasir-f", kvasir, {"held_out": 2, "labels": ("a", "b", "../c")}, "--labels"),
+        ("covidx", not_text, {}, "not covidx as it was downloaded .UnicodeDecodeError"),
+        ("hugging-face", not_json, {}, "not hugging-face as it was downloaded .JSONDecodeError"),
+        ("camelyon17", other_class, {}, "not camelyon17 as it was downloaded .KeyError: '7'"),
+        ("cifar-10", torn, {}, "not of whole records"),
+        ("folder", lambda root: None, {}, "no class folders with images"),
+        ("hugging-face", lambda root: None, {}, "dataset_info.json is missing"),
+        ("medmnist", lambda root: None, {}, "not a file such as"),
+    ],
+)
+def test_what_is_not_as_it_should_be_is_said_and_nothing_is_left_behind(
+    tmp_path: Path, name: str, tree: Callable[[Path], None], options: dict, said: str
+):
+    with pytest.raises(ClientError, match=said):
+        made(name, tree, tmp_path, **options)
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]
+
+
+def test_a_folder_that_is_there_is_not_touched(tmp_path: Path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(UsageError, match="exists already"):
+        made("kvasir-f", kvasir, tmp_path)
+
+
+def test_pickles_in_an_archive_are_not_opened(tmp_path: Path):
+    path = tmp_path / "evil.npz"
+    np.savez(path, train_images=np.array([{}], dtype=object), train_labels=np.zeros(1))
+    with pytest.raises(DataError, match="not a file such as"):
+        dataset("medmnist").read(path)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_every_dataset_says_where_it_comes_from_and_under_which_terms(name: str):
+    known = dataset(name)
+    assert all((known.title, known.layout, known.where, known.terms, known.sizes))
+
+
+def test_items_say_nothing_of_themselves():
+    assert repr(Item("train", "a", "b.png", Path("patient-7.png"), "patient 7")) == "Item"

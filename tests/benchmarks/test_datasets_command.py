@@ -1,0 +1,77 @@
+"""``pcevolve-bench datasets``: the list, where one comes from, and folders with the commands that come next."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from pcevolve_benchmarks.cli.main import app, main
+from pcevolve_benchmarks.datasets.catalogue import DATASETS
+
+
+def shown(*arguments: object) -> str:
+    result = CliRunner().invoke(app, ["datasets", *map(str, arguments)], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def cats(tmp_path: Path) -> Path:
+    for name in ("cookie", "doudou"):
+        (tmp_path / "cats" / name).mkdir(parents=True)
+        for number in range(4):
+            Image.new("RGB", (8, 8), (10 * number, 0, 0)).save(tmp_path / "cats" / name / f"{number}.png")
+    return tmp_path / "cats"
+
+
+def test_without_a_name_all_are_listed():
+    assert all(name in shown() for name in DATASETS)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_name_alone_tells_where_it_comes_from_and_what_it_has_to_look_like(name: str):
+    page = " ".join(shown(name).split())
+    assert DATASETS[name].where in page
+    assert "terms" in page
+
+
+def test_folders_are_made_and_the_commands_that_come_next_are_told(cats: Path, tmp_path: Path):
+    page = shown("cats", "--from", cats, "--out", tmp_path / "out", "--held-out", 1)
+    assert "6 images in train, 2 in test" in page
+    (run,) = [line for line in page.splitlines() if line.startswith("pcevolve run ")]
+    words = shlex.split(run)
+    assert words[words.index("--private") + 1] == str(tmp_path / "out" / "train")
+    assert words[words.index("--domain") + 1] == "ragdoll cat"
+    assert words[words.index("--subsample") + 1] == "3", "no more than can be drawn"
+    assert f"--data 'ragdoll cat={tmp_path / 'out'}'" in page
+
+
+def test_all_images_are_for_training_where_none_is_held_out(cats: Path, tmp_path: Path):
+    page = shown("cats", "--from", cats, "--out", tmp_path / "out", "--held-out", 0)
+    assert "8 images in train, 0 in test" in page
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["train"]
+    assert "--test" not in page
+    assert "pcevolve-bench table" not in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["dogs"], 2, "there is no dataset 'dogs': choose one of covidx"),
+        (["cats", "--from", "x"], 2, "--from says where the dataset lies and --out where its folders go"),
+        (["cats", "--from", "nowhere", "--out", "out"], 3, "nowhere"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    arguments: list[str], code: int, said: str, tmp_path: Path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["datasets", *arguments])
+    assert ended.value.code == code
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,165 @@
+"""``pcevolve-bench table``: a table of real runs against a real server, that goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pcevolve import audit
+from support.processes import Client
+from support.served import wait_until
+
+SMALLER = ("--candidates", "3", "--iterations", "1", "--seeds", "1")
+SMALL = ("--smoke", *SMALLER, "--judge", "bundled", "--processes", "2")
+
+
+def asked(bench: Client, *arguments: object) -> dict:
+    done = bench("table", *arguments)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_table_of_real_runs_that_is_killed_goes_on_where_it_was(bench: Client, tmp_path: Path):
+    """One test, because the runs take half a minute."""
+    out = tmp_path / "out"
+    kept = killed(bench, out, tmp_path / "log")
+    made = asked(bench, "figure6", *SMALL, "--out", out)
+    assert made["faults"] == []
+    assert measured(out) >= kept >= 1
+    rows = made["judges"]["bundled"]["rows"]
+    assert {
+        "random",
+        "B (t2i)",
+        "private shots (no guarantee)",
+        "PE",
+        "PCEvolve",
+        "dp-means (ours)",
+    } == rows.keys()
+    assert all(0 <= row["digits"]["mean"] <= 1 for row in rows.values())
+    assert rows["private shots (no guarantee)"]["digits"]["mean"] > 0.8
+    runs = sorted((out / "runs").iterdir())
+    assert len(runs) == 5
+    assert all(audit(run).holds for run in runs)
+    assert (out / "tables" / "smoke" / "figure6-digits.png").read_bytes()[:4] == b"\x89PNG"
+
+    log = (out / "server.log").read_bytes()
+    assert asked(bench, "figure6", *SMALL, "--out", out) == made
+    assert (out / "server.log").read_bytes() == log, "a server was started for nothing"
+
+    with closing(sqlite3.connect(out / "figures.sqlite")) as connection, connection:
+        connection.execute(
+            "DELETE FROM figures WHERE cell = (SELECT cell FROM cells WHERE options LIKE '%\"pe\"%')"
+        )
+    assert asked(bench, "figure6", *SMALL, "--out", out)["judges"] == made["judges"]
+    assert sorted((out / "runs").iterdir()) == runs
+
+    done = bench("table", "figure6", *SMALL, "--out", out, "--api", "http://127.0.0.1:9")
+    assert done.returncode == 1
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len(found["faults"]) == 5
+    assert found["judges"]["bundled"]["rows"]["private shots (no guarantee)"]
+
+
+def killed(bench: Client, out: Path, log: Path) -> int:
+    """Kill a bench when its first run is measured; none of its processes stays. How many cells it has measured."""
+    with log.open("wb") as said:
+        begun = psutil.Popen(
+            bench.installed("table", "figure6", *SMALL, "--out", out),
+            env=bench.environment(),
+            stdout=said,
+            stderr=said,
+        )
+    wait_until(lambda: measured(out) >= 1, 400)
+    started = begun.children(recursive=True)
+    assert len(started) >= 3, "workers and a server"
+    begun.kill()
+    _, alive = psutil.wait_procs([begun, *started], timeout=60)
+    assert not alive
+    return measured(out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("table9",), "there is no table 'table9': pcevolve-bench table --list names them"),
+        (("table1", "--smoke", "--full"), "--smoke, --full and --paper are sizes"),
+        (("table1", "--data", "x=y"), "say --public-data if they are public"),
+        (("table1", "--model", "a", "--model", "b"), "several models are for table2"),
+        (
+            ("table1", "--encoder", "a", "--encoder", "b"),
+            "several encoders are for figure8 and pe-encoder; give one --encoder",
+        ),
+        (("table1", "--candidates", "0"), "--candidates: Input should be greater than or equal to 1"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_made(
+    bench: Client, tmp_path: Path, arguments: tuple[str, ...], said: str
+):
+    refused = bench("table", *arguments, "--out", tmp_path / "out")
+    assert refused.returncode == 2
+    assert said in " ".join(refused.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_weights_that_are_not_at_hand_are_said_once_and_before_a_server_is_started(
+    bench: Client, tmp_path: Path
+):
+    for option in ("--judge", "--encoder"):
+        refused = bench("table", "table1", "--smoke", option, "resnet18", "--out", tmp_path / "out")
+        assert refused.returncode != 0
+        said = " ".join(refused.stderr.split())
+        assert said.count("are not on this machine") == 1
+        assert "(a judge: --judge resnet18=PATH)" in said
+        assert not (tmp_path / "out" / "server.log").exists()
+
+
+def test_the_list_names_every_table(bench: Client):
+    shown = bench("table", "--list")
+    assert shown.returncode == 0
+    assert all(name in shown.stdout for name in ("table1", "figure8", "pe-lookahead"))
+
+
+def measured(out: Path) -> int:
+    """Cells that are in the database."""
+    if not (out / "figures.sqlite").is_file():
+        return 0
+    with closing(sqlite3.connect(out / "figures.sqlite", timeout=60)) as connection:
+        begun = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'cells'").fetchone()[0]
+        return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0]) if begun else 0
+
+
+@pytest.mark.parametrize("option", ["--api", "--encoder", "--candidates", "--dialect"])
+def test_a_bench_of_texts_refuses_what_it_would_not_look_at(bench: Client, tmp_path: Path, option: str):
+    done = bench("table", "text", "--smoke", option, "5", "--out", tmp_path / "bench")
+    assert done.returncode == 2
+    assert f"{option} means nothing to the table 'text'" in done.stderr
+    assert not (tmp_path / "bench").exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "own"), [("text", "secpe"), ("text-secrets", "secpe, r/p = 10")], ids=["methods", "secrets"]
+)
+def test_a_bench_of_texts_ends_in_a_line_of_json_and_goes_on_where_it_was(
+    bench: Client, tmp_path: Path, table: str, own: str
+):
+    words = ("table", table, "--smoke", "--seeds", 1, "--out", tmp_path / "bench")
+    done = bench(*words)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert {"random", own, own.replace("secpe", "aug-pe"), "shots"} <= set(found)
+    folder = tmp_path / "bench" / table
+    assert f"| {own} | 1 |" in (folder / f"{table}-smoke.md").read_text()
+    kept = (folder / f"{table}-smoke.jsonl").read_bytes()
+    assert bench(*words).stdout == done.stdout
+    assert (folder / f"{table}-smoke.jsonl").read_bytes() == kept
+
+
+def test_a_bench_that_there_is_not_is_refused(bench: Client):
+    done = bench("table", "text-nothing")
+    assert done.returncode == 2
+    assert "there is no table 'text-nothing'" in done.stderr
