@@ -31,6 +31,8 @@ import pcevolve
 from pcevolve.dp.accountants import epsilon
 from pcevolve.errors import ClientError
 from pcevolve.privacy import Event
+from pcevolve_benchmarks import runner
+from pcevolve_benchmarks.baselines import catalogue
 
 SIDE = 32
 SEED, NOISE_SEED = 11, 5
@@ -72,11 +74,11 @@ BASELINES: dict[str, dict[str, Any]] = {
     name: {"method": name}
     for name in ("pcevolve-pf", "pcevolve-g", "pcevolve-h", "pcevolve-exp", "pcevolve-gm", "le")
 } | {
-    "rf": {"method": "rf", "not_private": True},
-    "gcap": {"method": "gcap", "not_private": True},
+    "rf": {"method": "rf"},
+    "gcap": {"method": "gcap"},
     "dpimg": {"method": "dpimg", "size": 64},
 }
-"""Methods of the papers' tables that are no method of the client."""
+"""Methods of the papers' tables that are no method of the client: they run without a gate."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Case:
     Attributes:
         name: In the file of digests.
         kind: ``images`` or ``texts``.
-        options: Of ``pcevolve.evolve``.
+        options: Of ``pcevolve.evolve``, or of a baseline.
     """
 
     name: str
@@ -219,6 +221,21 @@ def digest_of(run: Path) -> dict[str, str]:
     }
 
 
+def digest_of_baseline(run: Path) -> dict[str, str]:
+    """The same parts of a run without a gate: what it chose, what it did to the images, and its dataset."""
+    rounds = json.loads((run / "run.json").read_text())["rounds"]
+    files = sorted((path.parent.name, hashlib.sha256(path.read_bytes()).hexdigest())
+                   for path in (run / "images").rglob("*.*"))  # fmt: skip
+    return {
+        "chosen": _hash(
+            [{name: each[name] for name in ("iteration", "choices", "values")} for each in rounds]
+        ),
+        "events": _hash([each["accesses"] for each in rounds]),
+        "images": _hash(files),
+        "files": str(len(files)),
+    }
+
+
 def _hash(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -235,14 +252,27 @@ def digests(address: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
         try:
             if "secrets" in case.options:
                 case.options["secrets"] = str(secrets)
-            pcevolve.evolve(
-                private=private[case.kind], domain="leather texture", provider=provider, out=out, quiet=True,
-                epsilon=10, shots=4, candidates=4, batch=2, seed=SEED, insecure_noise_seed=NOISE_SEED, yes=True,
-                ledger=folder / f"ledger{number}.sqlite", pad_selection=0.0, patience=2, **case.options,
-            )  # fmt: skip
+            common: dict[str, Any] = {
+                "domain": "leather texture", "epsilon": 10, "shots": 4, "candidates": 4, "batch": 2, "seed": SEED,
+                "insecure_noise_seed": NOISE_SEED, "pad_selection": 0.0, "patience": 2, **case.options,
+            }  # fmt: skip
+            if case.options["method"] in catalogue.BASELINES:
+                where = {"private": str(private[case.kind]), **provider.settings}
+                runner.run({**common, **where, "epsilon": "10"}, out)
+                yield case.name, digest_of_baseline(out)
+                continue
+            pcevolve.evolve(private=private[case.kind], provider=provider, out=out, quiet=True, yes=True,
+                            ledger=folder / f"ledger{number}.sqlite", **common)  # fmt: skip
             yield case.name, digest_of(out)
         except ClientError as error:
             yield case.name, {"refused": f"{type(error).__name__}: {error}"}
+
+
+def differ(before: dict[str, str], after: dict[str, str]) -> bool:
+    """Whether two digests differ in what both have; of two refusals it is enough that they are refusals."""
+    if "refused" in before or "refused" in after:
+        return before.keys() != after.keys()
+    return any(before[part] != after[part] for part in before.keys() & after.keys())
 
 
 def main() -> int:
@@ -257,7 +287,7 @@ def main() -> int:
         found = dict(digests(f"http://127.0.0.1:{server.server_port}", Path(folder)))
     asked.out.write_text(json.dumps(found, indent=1))
     before = json.loads(asked.compare.read_text()) if asked.compare else found
-    unlike = [name for name in before if name in found and before[name] != found[name]]
+    unlike = [name for name in before if name in found and differ(before[name], found[name])]
     gone = sorted(before.keys() - found.keys())
     print(
         f"{len(found)} runs, {len(unlike)} differ, {len(gone)} are not there any more",

@@ -26,7 +26,7 @@ class Dying:
 
     def each_done(self, work, jobs, begun):
         for job in jobs:
-            self.settings[job.settings.method] = job.settings
+            self.settings[job.options["method"]] = job.settings
             yield job, EngineError("it died")
 
 

@@ -10,16 +10,18 @@ import typer
 from pcevolve import __version__
 from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.main import carry_out
+from pcevolve_benchmarks.cli.baseline import baseline
 from pcevolve_benchmarks.cli.datasets import datasets
 from pcevolve_benchmarks.cli.table import table
 
-SUMMARY = """Make the tables of the papers, on public research data.
+SUMMARY = """Make the tables of the papers, and run what they compare with, on public research data.
 
 To see that everything works: pcevolve-bench table table1 --smoke takes minutes and needs nothing but this machine.
 Tables of the papers' sizes take hours, and an image API worth measuring (--api). The papers' datasets are not
 downloaded: pcevolve-bench datasets says where each comes from and makes folders of it.
 
-Nothing here is for private data: dozens of runs on the same images promise nothing together."""
+Nothing here is for private data: dozens of runs on the same images promise nothing together, and baselines run without
+a gate: whatever they hand to the API leaves."""
 
 app = typer.Typer(
     name="pcevolve-bench",
@@ -30,6 +32,7 @@ app = typer.Typer(
     context_settings=HELP,
 )
 app.command("table", cls=CommandWithPanels)(table)
+app.command("baseline", cls=CommandWithPanels)(baseline)
 app.command("datasets", cls=CommandWithPanels)(datasets)
 
 

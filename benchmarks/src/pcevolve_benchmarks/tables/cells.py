@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
-from pcevolve.methods import METHODS
 from pcevolve_benchmarks.tables.data import BenchData
-from pcevolve_benchmarks.tables.sizes import PAPER, Scale, ends_in_its_dataset
+from pcevolve_benchmarks.tables.sizes import PAPER, Facts, Scale
 from pcevolve_benchmarks.tables.table import Table, Variant, Yardstick
 
 OF_SELECTION = frozenset({"delta", "encoder", "epsilon", "lookahead", "relation", "subsample"})
@@ -116,27 +115,27 @@ def _options(
         return {"domain": words, "method": "t2i"}
     if row.yardstick == "shots":
         return {"domain": words, "method": "t2i", "subsample": column.options.get("subsample", scale.shots)}
-    method = METHODS[row.options["method"]]
-    foreign = {name for each in METHODS.values() for name in each.own} - method.own
-    unpaid = PAYING if method.selector is None or method.not_private else frozenset()
+    method = Facts.of(row.options["method"])
+    foreign = method.foreign
+    unpaid = frozenset() if method.paid else PAYING
     base = {
         **{name: value for name, value in common.items() if name not in foreign | unpaid},
         "domain": words,
         "candidates": scale.candidates,
         "subsample": scale.shots,
     }
-    passed_over = foreign | unpaid | (OF_SELECTION if method.selector is None else frozenset())
+    passed_over = foreign | unpaid | (frozenset() if method.looks else OF_SELECTION)
     options = {
         **base,
         **row.options,
         **{name: value for name, value in column.options.items() if name not in passed_over},
     }
-    if ends_in_its_dataset(method):
+    if method.ends_in_its_dataset:
         rounds = column.options.get("iterations", scale.rounds)
         options |= {} if rounds is None else {"iterations": rounds}
     elif "iterations" in column.options:
         options.pop("iterations", None)  # a column of rounds concerns those whose last round is the dataset
-    if method.keep == "selected" or method.holds:
+    if not method.ends_in_its_dataset:
         options.pop("lookahead", None)  # there are no variations to look at
     return options
 

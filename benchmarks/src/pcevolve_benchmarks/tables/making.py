@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pcevolve.errors import UsageError
-from pcevolve.methods import AUTO_DELTA, METHODS, Scope
+from pcevolve.methods import AUTO_DELTA, Scope
 from pcevolve.privacy import Budget
 from pcevolve.public.figures import parse_epsilon
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
@@ -19,7 +19,7 @@ from pcevolve_benchmarks.tables.pages import as_json, written
 from pcevolve_benchmarks.tables.prompts import keep_prompts, with_prompts
 from pcevolve_benchmarks.tables.results import Judged, judged
 from pcevolve_benchmarks.tables.sheets import sheets
-from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, USUAL_EPSILON, Scale, Sizes
+from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, USUAL_EPSILON, Facts, Scale, Sizes
 from pcevolve_benchmarks.tables.table import Measure, Table
 from pcevolve_benchmarks.tables.work import Asked, Say, Told, filled
 from pcevolve_benchmarks.tables.workers import Cluster, Workers
@@ -206,8 +206,7 @@ def _iterations(wanted: Wanted, asked: Asked) -> Iterator[str]:
     budget = Budget(parse_epsilon(wanted.sizes.epsilon or USUAL_EPSILON), AUTO_DELTA)
     scope = Scope("replace-one", 1, classes, scale.shots, scale.candidates)
     names = dict.fromkeys(row.options["method"] for row in asked.table.rows if not row.yardstick)
-    rows = {name: METHODS[name] for name in names}
-    rounds = {name: each.iterations(scale.rounds_of(each), budget, scope) for name, each in rows.items()}
+    rounds = {name: Facts.of(name).iterations(scale.rounds, budget, scope) for name in names}
     yield f"Iterations T: {', '.join(f'{name} {count}' for name, count in rounds.items())}."
 
 

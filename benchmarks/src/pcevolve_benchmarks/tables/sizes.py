@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.methods import Method
+from pcevolve.methods import METHODS, Scope
+from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.options import Panel, Setting
-from pcevolve.run.settings import CaptionerModel, CaptionerName, Epsilon, MaxCost, Price
+from pcevolve.run.settings import Epsilon, MaxCost, Price
+from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.tables.table import Original
 
 USUAL_EPSILON = "10"
@@ -20,9 +22,45 @@ ALL = 10**9
 """More held-out images of a class than there are."""
 
 
-def ends_in_its_dataset(method: Method) -> bool:
-    """Whether the last round of a method is the dataset, so that it makes as many rounds as it is told."""
-    return method.varies and method.keep == "last" and not method.holds
+@dataclass(frozen=True)
+class Facts:
+    """What a table has to know of a row's method: the client's, or a baseline.
+
+    Attributes:
+        base: The client's method that it is, or whose plan it has.
+        foreign: Options that mean nothing to it.
+        looks: Whether private images have a say.
+        paid: Whether they have it under noise, for an ε.
+        ends_in_its_dataset: Whether its last round is the dataset, so that it makes as many rounds as it is told.
+        counts: Whether it counts votes.
+    """
+
+    base: str
+    foreign: frozenset[str]
+    looks: bool
+    paid: bool
+    ends_in_its_dataset: bool
+    counts: bool = False
+
+    @classmethod
+    def of(cls, name: str) -> Facts:
+        """The facts of a method or a baseline, by its name."""
+        baseline = BASELINES.get(name)
+        method = METHODS[name if baseline is None else baseline.base]
+        everybodys = frozenset[str]().union(
+            *(each.own for each in METHODS.values()), *(each.own for each in BASELINES.values())
+        )
+        foreign = everybodys - method.own - (frozenset() if baseline is None else baseline.own)
+        if baseline is not None:
+            return cls(method.name, foreign, baseline.looks, baseline.paid, baseline.evolves)
+        looks = method.selector is not None
+        ends = method.varies and method.keep == "last"
+        return cls(name, foreign, looks, looks, ends, method.selector == "votes")
+
+    def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
+        """T: what is wanted, or the method's own."""
+        told = wanted if self.ends_in_its_dataset else None
+        return METHODS[self.base].iterations(told, budget, scope)
 
 
 @dataclass(frozen=True)
@@ -46,10 +84,6 @@ class Scale:
     seeds: int
     tested: int
     columns: int | None = None
-
-    def rounds_of(self, method: Method) -> int | None:
-        """Rounds that a method is told to make; None for its own number."""
-        return self.rounds if ends_in_its_dataset(method) else None
 
     def of_paper(self, original: Original) -> Scale:
         """The sizes of a paper's own runs, tested on all that is held out."""
@@ -94,8 +128,14 @@ class Sizes(BaseModel):
         ]
         | None
     ) = None
-    captioner: CaptionerName | None = None
-    captioner_model: CaptionerModel | None = None
+    captioner: Annotated[
+        str | None,
+        Field(
+            description="Who captions images for GCap: attributes (measured, without a model), or an image-to-text "
+            "model by directory or hub's id."
+        ),
+        Setting(Panel.DATA),
+    ] = None
     max_cost: Annotated[
         MaxCost | None,
         Field(
@@ -122,7 +162,6 @@ class Sizes(BaseModel):
             "delta": self.delta,
             "lookahead": self.lookahead,
             "captioner": self.captioner,
-            "captioner_model": self.captioner_model,
         }
         return {name: value for name, value in said.items() if value is not None}
 

@@ -14,7 +14,7 @@ Measure: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class Variant:
-    """A row or a column: what it is called, and the options of ``pcevolve run`` that make it.
+    """A row or a column: what it is called, and the options of ``pcevolve run``, or of a baseline, that make it.
 
     Attributes:
         name: For people.
@@ -78,8 +78,8 @@ PE_PAPER = Original(
 
 
 B = Variant("B (t2i)", {"method": "t2i"})
-RF = Variant("RF (not private)", {"method": "rf", "not_private": True})
-GCAP = Variant("GCap (not private)", {"method": "gcap", "not_private": True})
+RF = Variant("RF (not private)", {"method": "rf"})
+GCAP = Variant("GCap (not private)", {"method": "gcap"})
 DPIMG = Variant("DPImg", {"method": "dpimg"})
 LE = Variant("LE (grammar)", {"method": "le"})
 RANDOM = Variant("random", {"method": "random"})

@@ -29,6 +29,8 @@ from pcevolve.run.judges import judges_of
 from pcevolve.run.labelled import Labelled
 from pcevolve.run.progress import Audience
 from pcevolve.run.settings import RunSettings
+from pcevolve_benchmarks.baselines.catalogue import BASELINES
+from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.tables.cells import Cell
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.held_out import HeldOut, as_seen_by, held_out
@@ -62,19 +64,28 @@ class Job:
     measures: frozenset[Measure]
 
     @property
-    def settings(self) -> RunSettings:
+    def is_baseline(self) -> bool:
+        """Whether the run is a baseline's, without a gate."""
+        return self.options["method"] in BASELINES
+
+    @property
+    def options(self) -> dict[str, Any]:
         """The options of the run; its ledger is its own, because the images are public."""
-        return RunSettings.of(
-            {
-                **self.cells[0].settings(),
-                **self.connection,
-                "private": str(self.data.train),
-                "out": self.root,
-                "ledger": RunFolder(self.root).private / "ledger.sqlite",
-                "pad_selection": 0.0,
-                "yes": True,
-            }
-        )
+        return {
+            **self.cells[0].settings(),
+            **self.connection,
+            "private": str(self.data.train),
+            "ledger": RunFolder(self.root).private / "ledger.sqlite",
+            "pad_selection": 0.0,
+            "yes": True,
+        }
+
+    @property
+    def settings(self) -> RunSettings:
+        """The options of the run as the client has them."""
+        if self.is_baseline:
+            return settings_of(self.options, self.root)
+        return RunSettings.of({**self.options, "out": self.root})
 
 
 Found = list[tuple[Cell, list[Figure]]]
@@ -95,7 +106,9 @@ def carried_out(job: Job) -> Found:
     ]
 
 
-def _run(job: Job) -> Outcome:
+def _run(job: Job) -> Outcome | Result:
+    if job.is_baseline:
+        return run(job.options, job.root)
     folder = RunFolder(job.root)
     settings = job.settings
     if folder.finished:
@@ -105,7 +118,7 @@ def _run(job: Job) -> Outcome:
     return execute(checked(settings, resume=True), Audience(Console(quiet=True)))
 
 
-def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
+def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator[Figure]:
     """Everything that is measured of a cell."""
     test = held_out(job.data, cell.tested)
     if cell.yardstick == "classifier":
@@ -116,13 +129,24 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | None) -> Iterator[Figure]:
         return
     shots = Labelled.of(reading.of_run(job.settings).data)
     labels = test.labels
-    dataset = shots if outcome is None else Labelled.released(job.root, labels)
-    voter = None if outcome is None or not outcome.components.method.compares else outcome.plan.encoder
+    dataset, voter = _dataset(outcome, shots, labels)
     for judge in judges_of(job.judges, voter, "auto"):
         real = as_seen_by(judge.name, job.data, cell.tested)
         seen = judge.look(dataset.images)
         for name, value in _asked(job, judge, (seen, dataset.targets), real, test, shots, outcome):
             yield Figure(judge.name, judge.voted, name, value)
+
+
+def _dataset(
+    outcome: Outcome | Result | None, shots: Labelled, labels: Sequence[str]
+) -> tuple[Labelled, str | None]:
+    """What is judged, and the encoder that selected it, if one did."""
+    if outcome is None:
+        return shots, None
+    if isinstance(outcome, Result):
+        return outcome.dataset(labels), outcome.voter
+    compared = outcome.components.method.compares
+    return Labelled.released(outcome.folder.root, labels), outcome.plan.encoder if compared else None
 
 
 def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
@@ -145,7 +169,7 @@ def _asked(
     real: NDArray[np.floating],
     test: HeldOut,
     shots: Labelled,
-    outcome: Outcome | None,
+    outcome: Outcome | Result | None,
 ) -> Iterator[tuple[str, float]]:
     """What one judge says, by name."""
     yield "accuracy", _accuracy(judge, own, real, test)
@@ -157,11 +181,13 @@ def _asked(
         yield from _distances(own[0], real)
     if "dimension" in job.measures and judge.name != CNN:
         yield "dimension", intrinsic_dimension(np.asarray(real if outcome is None else own[0], np.float64))
-    if "votes" in job.measures and outcome is not None:
+    if not isinstance(outcome, Outcome):
+        return
+    if "votes" in job.measures:
         yield from spread(outcome)
-    if "noise" in job.measures and outcome is not None:
+    if "noise" in job.measures:
         yield from noise_on_votes(outcome, shots, test.labels)
-    if {"by iteration", "loss"} & job.measures and outcome is not None:
+    if {"by iteration", "loss"} & job.measures:
         for iteration, each in enumerate(populations(outcome, test.labels)):
             trained = _trained(judge, (judge.look(each.images), each.targets), test)
             yield f"accuracy@{iteration}", _right(trained.heads, real, test)

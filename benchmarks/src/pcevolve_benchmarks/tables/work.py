@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import ClientError
-from pcevolve.methods import METHODS
 from pcevolve.run.images.judging import CNN
 from pcevolve.run.judges import judges_of
 from pcevolve.run.local_server import local_server
@@ -19,7 +18,7 @@ from pcevolve_benchmarks.tables.cells import Cell, Place
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.prompts import kept_in
 from pcevolve_benchmarks.tables.results import BY_ITERATION
-from pcevolve_benchmarks.tables.sizes import Scale
+from pcevolve_benchmarks.tables.sizes import Facts, Scale
 from pcevolve_benchmarks.tables.store import Store
 from pcevolve_benchmarks.tables.table import Measure, Table
 from pcevolve_benchmarks.tables.trial import NEAREST_MEAN, Found, Job, carried_out
@@ -145,8 +144,7 @@ def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
     if measure in ("fid", "dimension") and judge != CNN and cell.yardstick != "untrained":
         return {"accuracy", measure}
     if measure == "votes":
-        counts = METHODS[cell.settings()["method"]].selector == "votes"
-        return {"accuracy", "votes@1"} if counts else {"accuracy"}
+        return {"accuracy", "votes@1"} if Facts.of(cell.settings()["method"]).counts else {"accuracy"}
     if measure == "mixed" and not cell.yardstick:
         return {"accuracy", "mixed"}
     if measure == "noise":

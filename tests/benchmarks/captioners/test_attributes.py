@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.captioners.attributes import BRIGHTNESS, CONTRAST, HUES, MIDDLE, TEXTURE, Attributes
+from pcevolve_benchmarks.captioners.attributes import BRIGHTNESS, CONTRAST, HUES, MIDDLE, TEXTURE, Attributes
 from support.runs import rng
 
 WORDS = {word for scale in (BRIGHTNESS, CONTRAST, TEXTURE, MIDDLE) for _, word in scale}

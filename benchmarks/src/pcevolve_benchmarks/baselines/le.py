@@ -1,0 +1,29 @@
+"""LE: text-to-image by a prompt for each image, as a language model would write it (PCEvolve, section 5.1)."""
+
+from __future__ import annotations
+
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.wordings import MOST
+from pcevolve.run.prompting import prompts_for
+from pcevolve_benchmarks.baselines.session import Baseline, replanned
+
+
+def _planned(plan: PublicPlan) -> PublicPlan:
+    """A prompt of the grammar for each image, where nobody gives any."""
+    if plan.prompts:
+        return plan
+    return replanned(plan, prompts=prompts_for(None, min(plan.initial, MOST), plan.domain, plan.labels))
+
+
+BASELINE = Baseline(
+    name="le",
+    summary="text-to-image by a prompt of its own for each image (--prompts): private data never looked at",
+    protects="everything: nothing depends on the private data",
+    base="t2i",
+    accesses=lambda budget, scope: (),
+    carry_out=lambda session: session.unseen(),
+    looks=False,
+    paid=False,
+    compares=False,
+    planned=_planned,
+)

@@ -1,0 +1,204 @@
+"""PCEvolve by other mechanisms and with other utilities: permute-and-flip, Gaussian noise (GM), and the ablations.
+
+Copied from what the client has for PCEvolve itself, where nothing but the published utility is left. Every utility
+lies in [0, 1], so its sensitivity is 1 under both neighbour relations.
+
+Source: PCEvolve (Zhang et al., ICML 2025), section 4.1, section 5.2 and Table 3; McKenna & Sheldon 2020.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.dp.calibration import smallest_noise_multiplier
+from pcevolve.dp.mechanisms import FloatArray, Noise, clamped
+from pcevolve.errors import DataError, UsageError
+from pcevolve.methods import METHODS, Scope
+from pcevolve.privacy import Budget, Event
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
+from pcevolve.selectors.distances import distances
+from pcevolve.selectors.drawn import Drawn
+from pcevolve.selectors.scene import IntArray, deviation
+from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, of_events
+
+Utility = Callable[[FloatArray, int, float], FloatArray]
+"""From distances, float64 ``(candidates, classes)`` to the class centres, the own class's column, and τ, to float64
+``(candidates,)`` in [0, 1]."""
+
+
+def passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
+    """Contrastive filter: whether the own centre is strictly the nearest, bool ``(candidates,)`` (equation 1)."""
+    others = np.delete(distance, own, axis=1).min(axis=1, initial=np.inf)
+    return np.asarray(np.isfinite(distance).all(axis=1) & (distance[:, own] < others))
+
+
+def similarity(near: FloatArray, tau: float) -> FloatArray:
+    """Similarity calibrator (equation 3); 1 where all distances are equal."""
+    spread = np.ptp(near) if len(near) else 0.0
+    return np.exp(-tau * (near - near.min()) / spread) if spread > 0 else np.ones(len(near))
+
+
+def calibrated(distance: FloatArray, own: int, tau: float) -> FloatArray:
+    """``u = h∘g``, as published."""
+    return _where(passing(distance, own), distance[:, own], lambda near: similarity(near, tau))
+
+
+def filtered(distance: FloatArray, own: int, tau: float) -> FloatArray:
+    """Ablation ``u = g``: 1 for candidates that pass, 0 for the others."""
+    return passing(distance, own).astype(np.float64)
+
+
+def unfiltered(distance: FloatArray, own: int, tau: float) -> FloatArray:
+    """Ablation ``u = h``: calibrated over all candidates."""
+    return _where(np.isfinite(distance[:, own]), distance[:, own], lambda near: similarity(near, tau))
+
+
+def uncalibrated(distance: FloatArray, own: int, tau: float) -> FloatArray:
+    """Ablation ``u = h'∘g`` with ``h' = exp(-d)``, equation 2: 0 for candidates that do not pass."""
+    return _where(passing(distance, own), distance[:, own], lambda near: np.exp(-near))
+
+
+@dataclass(frozen=True)
+class Form(Drawn):
+    """One draw for each class and round, by a utility and a mechanism.
+
+    Attributes:
+        utility: Scores the candidates.
+    """
+
+    utility: Utility = calibrated
+
+    def measure(
+        self, private: PrivateEmbeddings, scene: Scene, events: Accesses, noise: Noise
+    ) -> Measurement:
+        """Draw a candidate of each class; the round's one access says by which mechanism.
+
+        Returns:
+            ``chosen``: int64 ``(classes,)``, indices into each class's pool.
+
+        Raises:
+            DataError: A class has no image, so it has no centre.
+        """
+        (access,) = events
+        drawn = [
+            entrants[self._drawn(access, f"{scene.key}/{label}", scores, noise)]
+            for label, (entrants, scores) in zip(scene.labels, self._scores(private, scene), strict=True)
+        ]
+        return {"chosen": np.array(drawn, dtype=np.int64)}
+
+    def _drawn(self, access: Access, key: str, scores: FloatArray, noise: Noise) -> int:
+        if access.mechanism == "gaussian":
+            event = Event("gaussian", access.parameter)
+            return int(np.argmax(noise.gaussian(key, scores, deviation(event, math.sqrt(len(scores))))))
+        rate = Event("exponential", access.parameter).value / 2
+        draw = noise.permute_and_flip if access.mechanism == "permute-and-flip" else noise.exponential
+        return draw(key, scores, rate)
+
+    def _scores(self, private: PrivateEmbeddings, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
+        centres = _centres(private, scene)
+        scored = []
+        for target, pool in enumerate(scene.pools):
+            entrants = scene.entrants(target)
+            utility = self.utility(distances(pool[entrants], centres), target, scene.tau)
+            scored.append((entrants, clamped(utility)))
+        return scored
+
+
+def _where(
+    chosen: NDArray[np.bool_], near: FloatArray, score: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    utility = np.zeros(len(near))
+    utility[chosen] = score(near[chosen])
+    return utility
+
+
+def _centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
+    """Mean embedding of each class, float64 ``(classes, d)``; a unit counts once, however many images it has."""
+    rows = [private.targets == target for target in range(len(scene.labels))]
+    for row, label in zip(rows, scene.labels, strict=True):
+        if not row.any():
+            raise DataError(f"class '{label}' has no images, so it has no centre")
+    shares = private.shares
+    return np.stack([np.average(private.embeddings[row], axis=0, weights=shares[row]) for row in rows])
+
+
+def _exponential(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
+    return of_events(METHODS["pcevolve"].events(budget, scope))
+
+
+def _permute_and_flip(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
+    """The same pure ε of each draw."""
+    return tuple(
+        tuple(Access("permute-and-flip", each.parameter, each.count) for each in accesses)
+        for accesses in _exponential(budget, scope)
+    )
+
+
+def _gaussian(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
+    """The smallest noise multiplier that fits all iterations x classes draws.
+
+    Raises:
+        UsageError: δ is 0.
+    """
+    if scope.iterations == 0:
+        return ()
+    if budget.delta == 0:
+        raise UsageError("Gaussian noise needs --delta, for example --delta 1e-5")
+    multiplier = smallest_noise_multiplier(budget, scope.classes * scope.iterations)
+    return ((Access("gaussian", str(multiplier), scope.classes),),) * scope.iterations
+
+
+PURE = (
+    "pure epsilon-DP where it is paid for: every draw has a utility in [0, 1] and costs "
+    "epsilon/(iterations x classes)"
+)
+
+
+def _form(name: str, summary: str, utility: Utility) -> Baseline:
+    return Baseline(
+        name,
+        summary,
+        PURE,
+        "pcevolve",
+        _exponential,
+        lambda session: session.chosen_by(Form(utility)),
+        evolves=True,
+    )
+
+
+BASELINES = (
+    Baseline(
+        "pcevolve-pf",
+        "PCEvolve by permute-and-flip, which is never worse than the exponential mechanism at the same epsilon",
+        PURE,
+        "pcevolve",
+        _permute_and_flip,
+        lambda session: session.chosen_by(Form()),
+        evolves=True,
+    ),
+    _form("pcevolve-g", "PCEvolve without the similarity calibrator: utility g, the filter alone", filtered),
+    _form(
+        "pcevolve-h", "PCEvolve without the contrastive filter: utility h, the calibrator alone", unfiltered
+    ),
+    _form(
+        "pcevolve-exp",
+        "PCEvolve with the plain similarity exp(-d) of its equation 2 in place of the calibrator",
+        uncalibrated,
+    ),
+    Baseline(
+        "pcevolve-gm",
+        "PCEvolve with Gaussian noise on the utility in place of the exponential mechanism",
+        "(epsilon, delta)-DP where it is paid for: a vector of N utilities in [0, 1] has an L2 sensitivity of at "
+        "most the square root of N, and all iterations x classes draws compose",
+        "pcevolve",
+        _gaussian,
+        lambda session: session.chosen_by(Form()),
+        evolves=True,
+        delta=1e-5,
+    ),
+)

@@ -1,0 +1,247 @@
+"""What a baseline is, and what it is handed: a plan, public data, a provider without a gate, and noise.
+
+Whoever chooses here pays nobody: the loop is the client's, its judge has no ledger and leaves no receipt that a gate
+would take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, TypeAlias, cast
+
+from pcevolve.dp.mechanisms import Noise
+from pcevolve.evolution import Ask, Evolved, Pool, Population, evolve
+from pcevolve.methods import Scope
+from pcevolve.privacy import Budget, Event
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Choice, Query, Receipt
+from pcevolve.run.components import Components
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors.choosing import Chooser, choice
+from pcevolve.selectors.scene import IntArray, joined_scenes
+
+Options: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a round does to the images, in the words of the client's events and of what has no event there.
+
+    Attributes:
+        mechanism: ``unprotected`` and ``secret-noise`` beside the client's own.
+        parameter: Exact fraction; see the client's ``Event``.
+        count: Times in a row.
+    """
+
+    mechanism: str
+    parameter: str = "0"
+    count: int = 1
+
+
+Accesses: TypeAlias = tuple[Access, ...]
+
+
+def of_events(rounds: Iterable[Iterable[Event]]) -> tuple[Accesses, ...]:
+    """The client's events of each round as accesses."""
+    return tuple(tuple(Access(**asdict(event)) for event in events) for events in rounds)
+
+
+class Choosing(Protocol):
+    """A way to choose candidates."""
+
+    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Any, noise: Noise) -> Measurement:  # noqa: ANN401
+        """Look at the images; ``events`` are the accesses of the round."""
+        ...
+
+    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+        """Choose by what was measured: of each class ``scene.wanted`` indices into its pool."""
+        ...
+
+
+class Sender(Protocol):
+    """Asks the provider, without a gate."""
+
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        """What calls bring, in their order; see the client's ``Generator``."""
+        ...
+
+    def made(self, call: Call, image: bytes | None, parent: str | None) -> tuple[Candidate, ...]:
+        """What a call brings that varies these bytes, or none."""
+        ...
+
+    def with_plan(self, plan: PublicPlan) -> Sender:
+        """The same provider, asked with the words of another plan."""
+        ...
+
+    def received(self, digest: str) -> bytes:
+        """What the provider had sent, by digest."""
+        ...
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round chose, for the file of the run."""
+
+    iteration: int
+    choices: tuple[Choice, ...]
+    accesses: Accesses
+    values: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a baseline made: the dataset, the populations on the way, and what each round chose."""
+
+    dataset: Population
+    populations: tuple[Population, ...]
+    rounds: tuple[Round, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Session:
+    """What a baseline is handed.
+
+    Attributes:
+        components: The client's parts of a run: data, encoder, noise, budget. Nothing here pays from a ledger.
+        plan: Every call.
+        sender: Asks the provider.
+        accesses: Of each round, by iteration.
+        options: Of the baseline alone, such as a captioner.
+    """
+
+    components: Components
+    plan: PublicPlan
+    sender: Sender
+    accesses: Mapping[int, Accesses]
+    options: Options = field(default_factory=dict)
+
+    def chosen_by(self, selector: Choosing, private: PrivateEmbeddings | None = None) -> Made:
+        """Run the client's loop with a selector, and nobody who pays.
+
+        Args:
+            selector: Chooses in each round.
+            private: What it looks at; the images as they are, if not given.
+        """
+        chooser = Chooser(
+            self.plan,
+            self.components.encoder,
+            self.sender.received,
+            cast("Selector", selector),  # the chooser shows it scenes, and asks nothing else of it
+        )
+        seen = private or self.components.views.embeddings(None)
+        judge = OpenJudge(self.plan, chooser, selector, seen, self.components.noise, self.accesses)
+        return self._evolved(judge)
+
+    def unseen(self) -> Made:
+        """Run the client's loop where nothing is ever chosen."""
+        return self._evolved(_NobodyAsked())
+
+    def _evolved(self, judge: OpenJudge | _NobodyAsked) -> Made:
+        found: Evolved = evolve(self.plan, self.sender, judge, _Quiet())
+        rounds = tuple(
+            Round(each.iteration, each.choices, self.accesses.get(each.iteration, ()), each.values)
+            for each in found.receipts
+        )
+        return Made(found.dataset, found.populations, rounds)
+
+
+@dataclass(frozen=True)
+class OpenJudge:
+    """Chooses by a selector, on public data, and pays nobody.
+
+    A round without accesses of its own follows from what an earlier one had measured.
+    """
+
+    plan: PublicPlan
+    chooser: Chooser
+    selector: Choosing
+    private: PrivateEmbeddings
+    noise: Noise
+    accesses: Mapping[int, Accesses]
+    _measured: list[Measurement] = field(default_factory=list)
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Do nothing: nobody times what follows."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Choose candidates of every class; the receipt is for the loop alone, and no gate would take it."""
+        scene = joined_scenes(self.chooser.scenes(query.iteration, pool, (None,)))
+        due = self.accesses.get(query.iteration, ())
+        if any(each.mechanism != "post-processing" for each in due):
+            self._measured.append(self.selector.measure(self.private, scene, due, self.noise))
+        picked = self.selector.pick(self._measured[-1], scene)
+        choices = tuple(
+            choice(label, pool.candidates, indices)
+            for label, indices in zip(self.plan.labels, picked, strict=True)
+        )
+        return Receipt(query.run_id, query.iteration, choices, (), self.plan.relation)
+
+
+class _NobodyAsked:
+    """The judge of a plan that releases nothing."""
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Do nothing."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Refuse: the plan has no release.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError("this baseline's plan releases nothing")
+
+
+class _Quiet:
+    """A watcher that tells nobody."""
+
+    def generated(self, call: Call) -> None:
+        """A call was answered."""
+
+    def released(self, receipt: Receipt) -> None:
+        """A round has chosen."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One baseline.
+
+    Attributes:
+        name: What ``pcevolve-bench baseline`` calls it.
+        summary: What it is.
+        protects: What it protects, in words, where it runs as its paper says; often nothing.
+        base: The client's method whose plan and usual options it has.
+        accesses: What each round does to the images, for a budget and public sizes.
+        carry_out: Makes the dataset.
+        looks: Whether private images have a say.
+        paid: Whether they have it under noise, for an ε.
+        compares: Whether it compares them with the provider's by an encoder.
+        evolves: Whether it makes as many rounds as it is told.
+        delta: Usual δ.
+        usual: Options of the client's run that it needs, by the options that were given.
+        own: Options that mean something to it alone.
+        planned: Its plan, made of the client's.
+    """
+
+    name: str
+    summary: str
+    protects: str
+    base: str
+    accesses: Callable[[Budget, Scope], tuple[Accesses, ...]]
+    carry_out: Callable[[Session], Made]
+    looks: bool = True
+    paid: bool = True
+    compares: bool = True
+    evolves: bool = False
+    delta: float = 0.0
+    usual: Callable[[Options], Options] = lambda given: {}
+    own: frozenset[str] = frozenset()
+    planned: Callable[[PublicPlan], PublicPlan] = lambda plan: plan
+
+
+def replanned(plan: PublicPlan, **changes: object) -> PublicPlan:
+    """A plan with other fields, checked like any."""
+    fields = {name: getattr(plan, name) for name in type(plan).model_fields}
+    return type(plan)(**{**fields, **changes})

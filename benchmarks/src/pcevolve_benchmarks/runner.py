@@ -1,0 +1,251 @@
+"""Runs a baseline on public research data. It has no gate, no ledger and no record: never give it private data.
+
+Whatever a baseline hands to the provider leaves, captions and pixels of the images themselves among it, nothing is
+counted against a budget, and nobody can check afterwards what was sent. The client's own methods do not run here.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from pcevolve.egress.retry import Busy, Patience, require_final
+from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transport
+from pcevolve.errors import ProviderRefusedError, UsageError
+from pcevolve.evolution import Ask
+from pcevolve.modality.media import medium
+from pcevolve.modality.medium import UnreadableError
+from pcevolve.providers.dialect import ModelSize, WireRequest
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Prototype, PublicEcho
+from pcevolve.run.checks import checked
+from pcevolve.run.components import Components, Generator
+from pcevolve.run.labelled import Labelled
+from pcevolve.run.planning import resolved_plan
+from pcevolve.run.settings import RunSettings
+from pcevolve_benchmarks.baselines.catalogue import baseline
+from pcevolve_benchmarks.baselines.session import Baseline, Made, Options, Session
+from pcevolve_shared import images
+
+NO_GATE: Final = "no gate, no ledger, no record: for public research data only"
+RUN: Final = "run.json"
+DATASET: Final = "images"
+FALLBACK_SIZE: Final = ModelSize(512, 512)
+"""Of images, where the API does not say which size its model makes."""
+_RUN_ID: Final = "0" * 32
+"""Nothing is on record, so no two runs have to be told apart."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run of a baseline, as it lies in its folder.
+
+    Attributes:
+        root: The folder: ``run.json`` and the dataset in ``images``, a folder for each class.
+        facts: What is in ``run.json``.
+    """
+
+    root: Path
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, root: Path) -> Result | None:
+        """Read a finished run; None where there is none."""
+        path = root / RUN
+        return cls(root, json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+    @property
+    def voter(self) -> str | None:
+        """The encoder that selected, if one did."""
+        found = self.facts["encoder"]
+        return None if found is None else str(found)
+
+    def dataset(self, labels: Sequence[str]) -> Labelled:
+        """Its images with their classes, in the order of the labels."""
+        kind = medium(self.facts["kind"])
+        files = [sorted((self.root / DATASET / label).glob(f"*{kind.suffix}")) for label in labels]
+        targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
+        return Labelled([kind.reopened(path.read_bytes()) for each in files for path in each], targets)
+
+
+def settings_of(options: Options, out: Path) -> RunSettings:
+    """The client's options of a run that has a baseline's plan.
+
+    Args:
+        options: As for ``pcevolve run``, with a baseline's name for ``method``, and its own.
+        out: Folder of the run.
+
+    Raises:
+        UsageError: There is no such baseline, or options do not go together.
+    """
+    chosen = baseline(str(options["method"]))
+    given = {name: value for name, value in options.items() if name not in chosen.own and value is not None}
+    delta = {} if "delta" in given else {"delta": chosen.delta}
+    return RunSettings.of({**given, **delta, **chosen.usual(given), "method": chosen.base, "out": out})
+
+
+def run(options: Options, out: Path, generator: Generator | None = None) -> Result:
+    """Make a baseline's dataset out of PUBLIC images; one that is in the folder is not made again.
+
+    Args:
+        options: See ``settings_of``.
+        out: Folder of the run; one that was cut off is made anew, for there is no record to go on from.
+        generator: Makes the images in this process; an API does if not given.
+
+    Raises:
+        ClientError: Why it could not be made.
+    """
+    known = Result.load(out)
+    if known is not None:
+        return known
+    chosen = baseline(str(options["method"]))
+    partial = out.with_name(f"{out.name}.part")
+    shutil.rmtree(partial, ignore_errors=True)
+    settings = settings_of(options, partial)
+    components = Components.of(checked(settings, generator=generator))
+    partial.mkdir(parents=True)
+    with closing(components.transport()) as transport, components.engine.running(partial / "scratch"):
+        session = _session(chosen, components, transport, options)
+        made = chosen.carry_out(session)
+    _write(partial, chosen, session, made)
+    shutil.rmtree(partial / "scratch", ignore_errors=True)
+    if out.is_dir() and not any(out.iterdir()):
+        out.rmdir()
+    partial.rename(out)
+    found = Result.load(out)
+    assert found is not None
+    return found
+
+
+def _session(chosen: Baseline, components: Components, transport: Transport, options: Options) -> Session:
+    """Ask the provider who it is, and make the plan."""
+    settings, dialect = components.settings, components.dialect
+    direct = Direct(components, transport)
+    greeting = direct.answered(dialect.hello()).body
+    plan = resolved_plan(
+        components,
+        _RUN_ID,
+        dialect.native_size(settings.model, greeting) or FALLBACK_SIZE,
+        library=dialect.library(settings.model, greeting),
+        advice=dialect.advice(settings.model, greeting),
+    )
+    if plan.appearance != "as-is":
+        raise UsageError("--appearance: baselines take images as they are: leave it out")
+    plan = chosen.planned(plan)
+    accesses = dict(enumerate(chosen.accesses(components.limits.run, components.scope), 1))
+    own = {name: options[name] for name in chosen.own if options.get(name) is not None}
+    return Session(components, plan, direct.with_plan(plan), accesses, own)
+
+
+def _write(folder: Path, chosen: Baseline, session: Session, made: Made) -> None:
+    """The dataset, each image decoded and encoded anew, and what was chosen on the way; the facts come last."""
+    plan = session.plan
+    kind = medium(plan.modality.kind)
+    for label, of_class in made.dataset.items():
+        (folder / DATASET / label).mkdir(parents=True, exist_ok=True)
+        for each in of_class:
+            try:
+                data = kind.released(session.sender.received(each.digest), None)
+            except UnreadableError:
+                continue
+            (folder / DATASET / label / f"{each.id}{kind.suffix}").write_bytes(data)
+    settings = session.components.settings
+    facts = {
+        "baseline": chosen.name,
+        "about": NO_GATE,
+        "protects": chosen.protects,
+        "kind": plan.modality.kind,
+        "encoder": plan.encoder if chosen.compares else None,
+        "seed": settings.seed,
+        "noise_seed": settings.insecure_noise_seed,
+        "epsilon": plan.epsilon,
+        "delta": plan.delta,
+        "plan": plan.model_dump(mode="json"),
+        "rounds": [asdict(each) for each in made.rounds],
+    }
+    (folder / RUN).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True, repr=False)
+class Direct:
+    """A ``Sender`` that hands whatever it is given to the provider, one request after the other.
+
+    Attributes:
+        components: Know the dialect, the address and the key.
+        transport: To the provider.
+        plan: Whose words are sent; none before the provider was greeted.
+    """
+
+    components: Components
+    transport: Transport
+    plan: PublicPlan | None = None
+    _received: dict[str, bytes] = field(default_factory=dict)
+
+    def with_plan(self, plan: PublicPlan) -> Direct:
+        """The same provider, asked with the words of a plan."""
+        return replace(self, plan=plan)
+
+    def received(self, digest: str) -> bytes:
+        """What the provider had sent, by digest."""
+        return self._received[digest]
+
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        """What calls bring, in their order."""
+        for call, source in asks:
+            if isinstance(source, Prototype | PublicEcho):
+                candidate = source.candidate
+                yield self.made(call, self._received[candidate.digest], candidate.id)
+            else:
+                yield self.made(call, None, None)
+
+    def made(self, call: Call, image: bytes | None, parent: str | None) -> tuple[Candidate, ...]:
+        """What a call brings that varies these bytes, or none.
+
+        Raises:
+            ProviderError: No usable answer.
+        """
+        assert self.plan is not None
+        dialect = self.components.dialect
+        body = self.answered(dialect.encode(self.plan, call, image)).body
+        if dialect.links(call, body):
+            raise UsageError(f"dialect '{dialect.name}' answers with links, which baselines do not follow")
+        made = dialect.decode(call, body)
+        named = tuple(
+            Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
+            for index, data in enumerate(made)
+        )
+        self._received.update((each.digest, data) for each, data in zip(named, made, strict=True))
+        return named
+
+    def answered(self, request: WireRequest) -> Incoming:
+        """Send a request, again as long as the options have patience.
+
+        Raises:
+            ProviderError: No usable answer.
+        """
+        settings = self.components.settings
+        outgoing = self.components.address.outgoing(request)
+
+        def attempt() -> Incoming:
+            try:
+                answer = self.transport.send(outgoing)
+            except ConnectionTroubleError as error:
+                raise Busy(error.reason, None) from error
+            if answer.status == HTTPStatus.OK:
+                return answer
+            fault = self.components.dialect.fault(answer.status, answer.body)
+            reason = require_final(answer.status, fault, answer.header("Retry-After"))
+            raise ProviderRefusedError(f"the API refused: {reason}")
+
+        return Patience(
+            settings.patience, settings.first_contact, advice="when it is back, run this again"
+        ).until_answered(attempt)
