@@ -13,9 +13,10 @@ import pytest
 from leaks.forgeries.corpus import FAMILIES, FORGERIES, first_of
 from leaks.forgeries.forging import Forgery, edited, refused
 from leaks.forgeries.honest import KINDS, Honest, faults, remembered
+from leaks.forgeries.papers import OTHER, VIEWS
 from leaks.forgeries.pixels import altered, moved_by, of_class, pixels_of
 from leaks.given import Count
-from pcevolve.auditing import audit
+from pcevolve.auditing import Audit, audit
 from pcevolve.cli.main import main
 from pcevolve.modality.media import medium
 from support.forge import reissue
@@ -48,6 +49,33 @@ def test_it_does_not_pass(forgery: Forgery, honest: Honest, folder: Path, count:
     found, told = refused(forgery, honest.copy(forgery.kind, folder))
     count(forgery.family, found)
     assert found, told
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_forged_view_is_named_and_the_audit_s_own_pages_show_what_is_so(
+    name: str, honest: Honest, folder: Path, count: Count
+):
+    root = honest.copy("control", folder)
+    true = pages_of(root)
+    act, called = VIEWS[name]
+    act(root)
+    named = called in Audit.of(root, lambda plan: remembered()).unverified
+    count("forged views", named and pages_of(root) == true)
+    assert named
+    assert pages_of(root) == true
+
+
+def pages_of(root: Path) -> dict[str, bytes]:
+    """What an audit renders itself; it is taken away again."""
+    pages = Audit.of(root, lambda plan: remembered()).write_pages().parent
+    return {path.name: path.read_bytes() for path in pages.iterdir()}
+
+
+@pytest.mark.parametrize("forgery", [each for each in FORGERIES if each.name.startswith("card: ")], ids=str)
+def test_no_forged_card_passes(forgery: Forgery, honest: Honest, folder: Path, audited: AuditCommand):
+    root = honest.copy(forgery.kind, folder)
+    forgery.act(root)
+    assert audited(root)[0] == (11 if forgery.fault.endswith(OTHER) else 1)
 
 
 def test_there_are_at_least_three_hundred_different_forgeries():
@@ -95,15 +123,18 @@ def test_the_command_does_not_wait_for_a_pipe(
     assert "is a pipe" in out + said
 
 
-def test_the_command_writes_its_page_over_no_file_but_its_own(
+def test_the_command_writes_its_pages_over_no_file_but_its_own(
     honest: Honest, folder: Path, audited: AuditCommand
 ):
     root, precious = honest.copy("control", folder), folder / "precious"
-    precious.write_text("mine")
-    for name in ("wire.html", ".wire.html.partial"):
+    precious.mkdir()
+    for name in ("wire.html", "README.md", "summary.json", "mine"):
+        (precious / name).write_text("mine")
+    for name in ("audit", ".audit.fresh", "..audit.fresh.partial"):
         (root / name).symlink_to(precious)
     assert audited(root, "--html")[0] == 1
-    assert precious.read_text() == "mine"
+    assert {path.read_text() for path in precious.iterdir()} == {"mine"}
+    assert len(list(precious.iterdir())) == 4
 
 
 def test_the_command_prints_no_control_characters_of_a_forger(

@@ -60,7 +60,7 @@ def test_noised_private_images_leave_as_they_were_released_and_nothing_else_of_t
     assert client("extend", run, "--more", "1").returncode == 0
     assert client("audit", run, "--html").returncode == 0
     card, report, wire = (
-        (run / name).read_text() for name in ("release/README.md", "report.html", "wire.html")
+        (run / name).read_text() for name in ("release/README.md", "report.html", "audit/wire.html")
     )
     assert "noised private images were sent, the released ones and no others" in " ".join(card.split())
     assert "none was sent" not in card
@@ -152,7 +152,7 @@ def test_captions_of_private_images_are_prompts_of_a_run_that_bears_the_mark(cli
     assert client("audit", run, "--html").returncode == 1
     assert client("audit", run, "--allow-insecure").returncode == 0
     card, report, wire = (
-        (run / name).read_text() for name in ("release/README.md", "report.html", "wire.html")
+        (run / name).read_text() for name in ("release/README.md", "report.html", "audit/wire.html")
     )
     assert all("to the captioner" in " ".join(page.split()) for page in (card, report, wire))
     assert "A deep cut." in wire
@@ -288,7 +288,7 @@ def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: P
     assert "Prompts of the dataset&#39;s images: " in report or "Prompts of the dataset's images: " in report
     assert "Which of the prompts had made the chosen images was." in report
     assert client("audit", run, "--html").returncode == 0
-    assert "No image: the prompt by which the provider had made" in (run / "wire.html").read_text()
+    assert "No image: the prompt by which the provider had made" in (run / "audit" / "wire.html").read_text()
 
 
 def _prompt_of(candidate: str, plan: dict, asked: dict[str, dict]) -> str:

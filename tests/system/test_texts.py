@@ -100,7 +100,7 @@ def test_a_run_with_texts_sends_no_private_word_and_holds(client: Client, privat
     assert "No private text is in here" in card
     assert json.loads(client("audit", out, "--json").stdout)["holds"]
     assert client("audit", out, "--html").returncode == 0
-    page = (out / "wire.html").read_text()
+    page = (out / "audit" / "wire.html").read_text()
     assert "Texts sent back" in page
     assert "image-to-image" not in page
 

@@ -37,7 +37,7 @@ def folder_written_durably(path: Path) -> Iterator[Path]:
         path: The folder that is to be; where one lies there already it must be empty.
     """
     partial = _partial(path)
-    shutil.rmtree(partial, ignore_errors=True)
+    _remove(partial)
     partial.mkdir(parents=True)
     yield partial
     for folder, _, names in os.walk(partial):
@@ -58,10 +58,10 @@ def folder_replaced_durably(path: Path) -> Iterator[Path]:
         path: The folder; what is in it is removed.
     """
     fresh = path.with_name(f".{path.name}.fresh")
-    shutil.rmtree(fresh, ignore_errors=True)
+    _remove(fresh)
     with folder_written_durably(fresh) as partial:
         yield partial
-    shutil.rmtree(path, ignore_errors=True)
+    _remove(path)
     fresh.replace(path)
     sync_folder(path.parent)
 
@@ -69,6 +69,14 @@ def folder_replaced_durably(path: Path) -> Iterator[Path]:
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
     _sync(folder)
+
+
+def _remove(path: Path) -> None:
+    """Make room: a folder goes with what is in it, and of a link or pipe that somebody put there its name alone."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcevolve.auditing import audit
+from pcevolve.auditing import Audit, audit
 from pcevolve.auditing.checks import _leftovers
 from pcevolve.pages.preview import write_preview
 from pcevolve.public.fields import Extension
@@ -376,26 +376,42 @@ def test_more_extensions_than_a_run_may_have_are_a_fault_and_no_crash(copy: Path
     assert "'extended' stands where request y001/c000/n000000 is due" in " ".join(faults(copy))
 
 
-def test_the_page_of_the_first_images_of_an_unfinished_run_is_made_again_too(tmp_path: Path):
+def test_the_page_of_the_first_images_is_a_view_and_no_link(tmp_path: Path):
     run = SmallRun.open(tmp_path, small_plan(in_turns=True))
     for call in run.plan.opening:
         run.gate.create(call)
     run.close()
     page = write_preview(RunReader.strict(tmp_path))
-    assert faults(tmp_path) == []
     page.write_bytes(page.read_bytes().replace(b"Is this your domain?", b"This is your domain!"))
-    (fault,) = faults(tmp_path)
-    assert fault.startswith("preview.html is not what this version makes of the record")
+    assert faults(tmp_path) == []
+    assert "preview.html" in Audit.of(tmp_path).unverified
     page.unlink()
     page.symlink_to("elsewhere.html")
     assert faults(tmp_path) == ["preview.html is a link"]
 
 
-def test_a_page_of_first_images_that_nobody_asked_for_is_noticed(copy: Path):
-    log = copy / "transcript" / "log.jsonl"
-    lines = log.read_bytes().splitlines(keepends=True)
-    planned = next(place for place, line in enumerate(lines) if b'"kind":"planned"' in line)
-    log.write_bytes(b"".join(lines[:planned]))
-    remove(copy, *MADE)
-    (copy / "preview.html").write_text("your domain")
-    assert "preview.html shows what no plan on record has asked for" in faults(copy)
+def test_what_was_not_verified_is_named_file_by_file(copy: Path):
+    assert Audit.of(copy).unverified == ["private/", "report.html", "summary.json"]
+    with (copy / "release" / "README.md").open("a") as card:
+        card.write("In other words.\n")
+    assert Audit.of(copy).unverified == ["private/", "report.html", "summary.json", "release/README.md"]
+    (copy / "transcript" / "log.jsonl").write_text("")
+    assert Audit.of(copy).unverified == ["private/", "release/", "report.html", "summary.json", "transcript/"]
+
+
+def test_an_audit_renders_what_it_verified_and_nothing_of_a_broken_run_but_what_left(copy: Path):
+    honest = {name: (copy / path).read_bytes() for name, path in OWN.items()}
+    for path in ("report.html", "summary.json"):
+        (copy / path).write_text("epsilon = 0.1")
+    pages = Audit.of(copy).write_pages().parent
+    assert {path.name for path in pages.iterdir()} == {*OWN, "wire.html"}
+    for name in ("README.md", "summary.json"):
+        assert (pages / name).read_bytes() == honest[name]
+    # It lies beside the page that the owner's leads into audit/ for.
+    assert (pages / "report.html").read_bytes() == honest["report.html"].replace(b"audit/wire", b"wire")
+    next((copy / "release" / "cut").iterdir()).write_bytes(png(7))
+    assert [path.name for path in Audit.of(copy).write_pages().parent.iterdir()] == ["wire.html"]
+    assert Audit.of(copy).summary is None
+
+
+OWN = {"README.md": "release/README.md", "report.html": "report.html", "summary.json": "summary.json"}

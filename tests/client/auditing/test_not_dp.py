@@ -106,7 +106,7 @@ def test_wherever_an_epsilon_would_stand_it_says_what_is_protected(made: Path):
     result = pcevolve.load(made)
     for page in (
         rendered_live(RunReader.lenient(made), Standing()).decode(), result._repr_html_(), repr(result),
-        (made / "report.html").read_text(), Audit.of(made).write_wire_page().read_text(),
+        (made / "report.html").read_text(), Audit.of(made).write_pages().read_text(),
         (made / "release" / "README.md").read_text(),
     ):  # fmt: skip
         assert NOT_DP in page

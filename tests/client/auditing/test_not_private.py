@@ -70,7 +70,7 @@ def test_all_that_may_be_shared_says_so_for_good(run: Path):
     report = (run / "report.html").read_text()
     assert f"they are {MARK}" in report
     assert "There was no noise" in report
-    assert MARK in Audit.of(run).write_wire_page().read_text()
+    assert MARK in Audit.of(run).write_pages().read_text()
 
 
 def test_what_left_is_prompts_alone(run: Path):

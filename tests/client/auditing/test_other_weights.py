@@ -63,8 +63,7 @@ def test_json_says_so_too(foreign: Path, capsys):
 
 
 def test_the_page_does_not_say_that_all_holds(foreign: Path):
-    page = Audit.of(foreign).write_wire_page().read_text()
-    (foreign / "wire.html").unlink()
+    page = Audit.of(foreign).write_pages().read_text()
     assert "NOT ALL CHECKED" in page
     assert "BROKEN" not in page
     assert "checks hold" not in page

@@ -35,7 +35,7 @@ def test_an_honest_run_holds(run: Path, capsys):
 
 def test_a_page_is_written_on_request_and_json_stays_alone_on_stdout(run: Path, capsys):
     assert audit(run, "--html", "--json") == 0
-    assert (run / "wire.html").read_text().startswith("<!doctype html>")
+    assert (run / "audit" / "wire.html").read_text().startswith("<!doctype html>")
     printed = capsys.readouterr()
     assert json.loads(printed.out)["holds"] is True
     assert "wire.html" in printed.err
@@ -45,7 +45,7 @@ def test_a_broken_run_still_gets_its_page_and_exit_code_1(run: Path, capsys):
     log = run / "transcript" / "log.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"wire_bytes":', b'"wire_bytes": ', 1))
     assert audit(run, "--html") == 1
-    assert "BROKEN" in (run / "wire.html").read_text()
+    assert "BROKEN" in (run / "audit" / "wire.html").read_text()
     assert "NO, transcript line" in capsys.readouterr().err
 
 
@@ -66,3 +66,28 @@ def test_a_capture_cannot_be_compared_with_a_record_that_is_broken(run: Path, tm
 def test_a_folder_that_is_no_run_is_one_line_and_exit_code_2(tmp_path: Path, capsys):
     assert audit(tmp_path / "nope", "--html") == 2
     assert "nope is not the folder of a run: it has no transcript" in capsys.readouterr().err
+
+
+def test_a_card_in_other_words_is_not_checked_and_has_a_code_of_its_own(run: Path, capsys):
+    card = run / "release" / "README.md"
+    card.write_text(card.read_text().replace("## Guarantee", "## What is promised"))
+    assert audit(run, "--html") == 11
+    assert "NOT CHECKED, release/README.md: not this version's words" in capsys.readouterr().err
+    assert "## Guarantee" in (run / "audit" / "README.md").read_text()
+
+
+def test_json_names_what_was_not_verified_and_has_the_figures(run: Path, capsys):
+    (run / "summary.json").write_text("{}")
+    audit(run, "--json")
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["unverified"] == ["private/", "report.html", "summary.json"]
+    assert (printed["summary"]["epsilon_spent"], printed["summary"]["classes"]) == (0.0, 2)
+
+
+def test_the_page_about_a_run_is_written_anew(run: Path, capsys):
+    page = (run / "report.html").read_bytes()
+    (run / "report.html").write_text("as another version made it")
+    with pytest.raises(SystemExit):
+        main(["report", str(run)])
+    assert (run / "report.html").read_bytes() == page
+    assert capsys.readouterr().out.split() == [str(run / "report.html")]

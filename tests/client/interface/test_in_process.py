@@ -20,7 +20,7 @@ LOUD = "NO BOUNDARY"
 PAGES = (
     "preview.html",
     "report.html",
-    "wire.html",
+    "audit/wire.html",
     "summary.json",
     "release/README.md",
     "release/manifest.json",

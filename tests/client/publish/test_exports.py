@@ -185,7 +185,6 @@ def _appended(path: Path) -> None:
 CHANGES = {
     "parquet": lambda run: _appended(run / "release-parquet" / "data" / "train-00000-of-00001.parquet"),
     "tar": lambda run: _appended(run / "release-webdataset" / "data" / "train-00000.tar"),
-    "card": lambda run: _appended(run / "release-webdataset" / "README.md"),
     "another file": lambda run: (run / "release-parquet" / "note.txt").write_text("patient 17"),
     "a file in data": lambda run: (run / "release-webdataset" / "data" / "more.tar").write_bytes(
         b"patient 17"
@@ -223,11 +222,23 @@ def test_what_can_be_compared_of_an_export_by_another_writer_is(run):
     path = folder / "data" / "train-00000-of-00001.parquet"
     own = exports._writer(path).encode()
     path.write_bytes(path.read_bytes().replace(b"version " + own, b"version 9" + own[1:]))
-    _appended(folder / "README.md")
     (folder / "note.txt").write_text("patient 17")
+    assert faults(run) == ["release-parquet/note.txt is not part of the dataset"]
+
+
+def test_a_card_beside_another_form_is_judged_as_that_of_the_release(run):
+    export_run(run, EXPORTS)
+    tar, parquet = (run / "release-webdataset" / "README.md", run / "release-parquet" / "README.md")
+    _appended(tar)
+    (finding,) = (each for each in audit(run) if each.claim == "the cards say what the record gives")
+    assert (finding.checked, finding.faults, finding.unchecked[:29]) == (
+        3,
+        (),
+        "release-webdataset/README.md:",
+    )
+    parquet.write_text(parquet.read_text() + "\nepsilon <= 0.01\n")
     assert faults(run) == [
-        "release-parquet/README.md is not what the release gives",
-        "release-parquet/note.txt is not part of the dataset",
+        "release-parquet/README.md states epsilon '0.01', which is no figure of the manifest"
     ]
 
 

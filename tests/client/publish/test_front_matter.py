@@ -8,9 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve.errors import spelled_out
+from pcevolve.methods import method
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.library import Library, Licence
-from pcevolve.publish.front_matter import front_matter
+from pcevolve.public.plan import PublicPlan
+from pcevolve.publish.front_matter import front_matter, stated_facts
+from pcevolve.publish.promises import guarantee
+from pcevolve.transcript.layout import Form
 from support.runs import small_plan
 
 
@@ -21,18 +25,46 @@ def read(text: str) -> dict:
     return known
 
 
+def top(plan: PublicPlan, images: int, form: Form | None) -> str:
+    return front_matter(plan, guarantee(plan, method(plan.method), ()), images, form)
+
+
+PROMISE = {"method": "random", "epsilon": 0.0, "delta": 0.0, "relation": "replace-one", "unit": "image"}
+
+
 def test_it_has_licence_size_tags_and_title():
-    assert read(front_matter(small_plan(licence="cc-by-4.0"), 12, None)) == {
+    assert read(top(small_plan(licence="cc-by-4.0"), 12, None)) == {
         "license": "cc-by-4.0",
         "pretty_name": "Synthetic dataset: leather texture",
         "size_categories": ["n<1K"],
         "task_categories": ["image-classification"],
         "tags": ["pcevolve", "synthetic", "differential-privacy"],
+        "pcevolve": PROMISE,
     }
 
 
-def test_an_earlier_version_s_run_has_none():
-    assert front_matter(small_plan(), 12, None) == ""
+def test_the_facts_of_a_card_are_read_as_they_were_written():
+    assert stated_facts(f"{top(small_plan(), 12, None)}# A title") == PROMISE
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        "",
+        "pcevolve: {}",
+        "---\npcevolve: {}\n",
+        "---\nlicense: x\n---\npcevolve: {}\n",
+        "---\npcevolve: []\n---\n",
+        "---\npcevolve: {x}\n---\n",
+        "---\npcevolve: {}\npcevolve: {}\n---\n",
+        '---\n"pcevolve" : {}\npcevolve: {}\n---\n',
+        '---\npcevolve: {"epsilon": 1, "epsilon": 2}\n---\n',
+        f"---\npcevolve: {'[' * 100_000}\n---\n",
+    ],
+    ids=range(10),
+)
+def test_what_can_be_read_in_two_ways_or_not_at_all_is_no_fact(card):
+    assert stated_facts(card) is None
 
 
 @pytest.mark.parametrize(
@@ -40,7 +72,7 @@ def test_an_earlier_version_s_run_has_none():
     [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (10_000, "10K<n<100K"), (10_000_000, "10M<n<100M")],
 )
 def test_the_size_is_the_category_that_holds_it(images, category):
-    assert read(front_matter(small_plan(licence="mit"), images, None))["size_categories"] == [category]
+    assert read(top(small_plan(licence="mit"), images, None))["size_categories"] == [category]
 
 
 @pytest.mark.parametrize(
@@ -57,18 +89,19 @@ def test_the_size_is_the_category_that_holds_it(images, category):
     ids=["insecure", "in process", "library"],
 )
 def test_what_must_not_be_overlooked_is_a_tag(changes, tag, without):
-    tags = read(front_matter(small_plan(licence="mit", **changes), 1, None))["tags"]
+    tags = read(top(small_plan(licence="mit", **changes), 1, None))["tags"]
     assert tag in tags
     assert without not in tags
 
 
 def test_a_form_in_files_says_where_they_are():
-    known = read(front_matter(small_plan(licence="mit"), 1, "parquet"))
+    known = read(top(small_plan(licence="mit"), 1, "parquet"))
     assert known["configs"] == [{"config_name": "default", "data_files": "data/*.parquet"}]
 
 
 @given(domain=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50))
 def test_whatever_the_domain_is_called_it_stays_a_title(domain):
-    known = read(front_matter(small_plan(licence="mit", domain=domain), 1, None))
+    known = read(top(small_plan(licence="mit", domain=domain), 1, None))
     assert known["pretty_name"] == f"Synthetic dataset: {spelled_out(domain)}"
-    assert len(known) == 5
+    assert len(known) == 6
+    assert known["pcevolve"]["method"] == "random"

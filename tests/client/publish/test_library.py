@@ -124,7 +124,7 @@ def test_no_request_depends_on_it():
 
 def test_the_card_calls_no_real_image_synthetic_and_quotes_the_licence(run: Path):
     card = (run / "release" / "README.md").read_text()
-    assert card.startswith("# Dataset of public images: leather texture\n")
+    assert "\n---\n\n# Dataset of public images: leather texture\n" in card
     assert (
         "**They are not synthetic**: the provider says that they are real public ones, of a library of 7,331"
         in card
@@ -140,7 +140,7 @@ def test_the_card_calls_no_real_image_synthetic_and_quotes_the_licence(run: Path
 def test_nothing_that_the_provider_says_is_markup_in_the_card(run: Path):
     card = (run / "release" / "README.md").read_text()
     assert "\x1b" not in card
-    for line in card.splitlines():
+    for line in card.partition("\n---\n")[2].splitlines():
         if "<" in line and not line.startswith("    "):
             spans = line.split("`")
             assert len(spans) % 2 == 1, line

@@ -231,7 +231,7 @@ FORGERIES: list[Forgery] = of_family(
             "^summary.json is a link",
         ),
         ("the report behind a link", "control", moved_behind_a_link("report.html"), "^report.html is a link"),
-        ("a wire page behind a link", "control", linked("wire.html", "report.html"), "^wire.html is a link"),
+        ("the audit's pages behind a link", "control", linked("audit", "private"), "^audit is a link"),
         (
             "options behind a link",
             "control",
@@ -265,7 +265,7 @@ FORGERIES: list[Forgery] = of_family(
         ),
         ("a pipe for the summary", "control", instead("summary.json", os.mkfifo), "^summary.json is a pipe"),
         ("a pipe for the report", "control", instead("report.html", os.mkfifo), "^report.html is a pipe"),
-        ("a pipe for the wire page", "control", instead("wire.html", os.mkfifo), "^wire.html is a pipe"),
+        ("a pipe for the audit's pages", "control", instead("audit", os.mkfifo), "^audit is a pipe"),
         (
             "a socket in the release",
             "control",

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from leaks.forgeries.honest import faults
+from leaks.forgeries.honest import doubts
 from pcevolve.auditing.populations import Populations
 from pcevolve.errors import ClientError
 from pcevolve.publish import Release, publish
@@ -23,7 +23,8 @@ Act = Callable[[Path], object]
 Events = list[Event]
 SECRET = b"patient 17: positive"
 NAMED = re.compile(
-    r"\bline \d+|\brelease/|\btranscript/|receipt for iteration \d|\.(html|json|toml)\b|^'.+' belongs|^\w+ is a link"
+    r"\bline \d+|\brelease/|\btranscript/|receipt for iteration \d|\.(html|json|toml)\b|^'.+' belongs|"
+    r"^\w+ is a (link|pipe)"
 )
 """A fault that says where to look: a line, a file, or a receipt by its round."""
 
@@ -51,9 +52,9 @@ class Forgery:
 
 
 def refused(forgery: Forgery, root: Path) -> tuple[bool, list[str]]:
-    """Alter a copy, and audit it: whether the expected fault is told, with its place, and all that is told."""
+    """Alter a copy, and audit it: whether the expected fault or doubt is told, with its place, and all that is told."""
     forgery.act(root)
-    told = faults(root)
+    told = doubts(root)
     return any(re.search(forgery.fault, each) and NAMED.search(each) for each in told), told
 
 

@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pcevolve.auditing import audit, wire_page_finding
+from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import Encoder, frame_digest
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.public.fields import Extension
 from pcevolve.public.plan import PublicPlan
-from pcevolve.transcript import RunReader
 from support.extended import extended_run
 from support.paid import encoder, paid_run
 from support.provider import FakeProvider, linking
@@ -113,9 +112,17 @@ def remembered() -> Encoder:
 
 def faults(root: Path) -> list[str]:
     """What the audit says against a run."""
+    return [fault for finding in audit(root, lambda name: remembered()) for fault in finding.faults]
+
+
+def doubts(root: Path) -> list[str]:
+    """What the audit says against a run, and of what it says that it was NOT CHECKED."""
     findings = audit(root, lambda name: remembered())
-    page = wire_page_finding(RunReader.lenient(root), findings)
-    return [fault for finding in (*findings, *page) for fault in finding.faults]
+    return [
+        each
+        for finding in findings
+        for each in (*finding.faults, *([f"NOT CHECKED: {finding.unchecked}"] if finding.unchecked else []))
+    ]
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
 """Re-checks a finished run from its transcript, without the private data and without the ledger.
 
-It may import what is public, ``transcript``, and what made the run's public side, which it makes again and compares:
-``publish``, ``pages``, ``selectors``, ``encoders``. It does not take the gate's word: ``replay``, ``populations`` and
+It may import what is public, ``transcript``, and what made the run's public side, which it makes again, data to compare
+them, and pages to show what it verified: ``publish``, ``pages``,
+``selectors``, ``encoders``. It does not take the gate's word: ``replay``, ``populations`` and
 ``grammar`` say a second time what ``egress``, ``rules`` and ``evolve`` do. May be imported by ``cli`` alone.
 """
 
 from __future__ import annotations
 
 from pcevolve.auditing.checks import audit
-from pcevolve.auditing.pages import wire_page_finding
 from pcevolve.auditing.selection import encoder_of
 from pcevolve.auditing.whole import Audit
 from pcevolve.public.finding import Finding
 
-__all__ = ["Audit", "Finding", "audit", "encoder_of", "wire_page_finding"]
+__all__ = ["Audit", "Finding", "audit", "encoder_of"]

@@ -9,9 +9,9 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TypeAlias
 
+from pcevolve.auditing.cards import card_finding
 from pcevolve.auditing.exports import export_findings
 from pcevolve.auditing.grammar import grammar_faults
-from pcevolve.auditing.pages import page_faults, preview_faults
 from pcevolve.auditing.populations import Populations
 from pcevolve.auditing.rebuilt import MOST_ROUNDED, RebuiltRelease
 from pcevolve.auditing.receipts import receipt_faults
@@ -27,8 +27,18 @@ from pcevolve.publish import NO_BOUNDARY
 from pcevolve.selectors.usability import Usability
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import cut
-from pcevolve.transcript.files import file_faults, irregular_files, kind_of
-from pcevolve.transcript.layout import BODIES, EXPORTS, LOG, RELEASE, REPORT, SUMMARY, TRANSCRIPT
+from pcevolve.transcript.files import KIND_NAMES, file_faults, irregular_files, kind_of
+from pcevolve.transcript.layout import (
+    AUDIT,
+    BODIES,
+    EXPORTS,
+    KINDS,
+    LOG,
+    RELEASE,
+    REPORT,
+    SUMMARY,
+    TRANSCRIPT,
+)
 from pcevolve.transcript.records import GREETING_SLOT, Answered, Sent
 
 Check: TypeAlias = Callable[[RunReader], Iterable[str]]
@@ -42,16 +52,20 @@ def audit(root: Path, load: LoadEncoder = encoder_of) -> list[Finding]:
         root: The run's folder.
         load: Finds the encoder that a plan names.
     """
-    return checked(RunReader.lenient(root), load)
+    return checked(RunReader.lenient(root), load)[0]
 
 
-def checked(run: RunReader, load: LoadEncoder) -> list[Finding]:
-    """Check a run whose record has been read, as far as it can be; see ``audit``."""
+def checked(run: RunReader, load: LoadEncoder) -> tuple[list[Finding], RebuiltRelease | None]:
+    """Check a run whose record has been read, as far as it can be; see ``audit``.
+
+    Returns:
+        The findings, and the release as the record gives it; None where the run is unfinished or cannot be read.
+    """
     odd = [fault for name in (TRANSCRIPT, RELEASE) for fault in irregular_files(run.layout.root, name)]
     if odd:
-        return [Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))]
+        return [Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))], None
     if run.why_not_whole is not None:
-        return [Finding("the chain of records is unbroken", (run.why_not_whole,), 0)]
+        return [Finding("the chain of records is unbroken", (run.why_not_whole,), 0)], None
     findings = [Finding("the chain of records is unbroken", (), len(run.entries)), _end(run)]
     findings += [
         Finding(claim, _collected(check(run)), count, pending=pending)
@@ -61,8 +75,9 @@ def checked(run: RunReader, load: LoadEncoder) -> list[Finding]:
     findings += _choices(run.settled, load)
     published = run.published
     if published.plan is not None and published.finished and _made_of_it(run):
-        return [*findings, *_rebuilt(RebuiltRelease(published, published.plan))]
-    return [*findings, *_preview(published)]
+        released = RebuiltRelease(published, published.plan)
+        return [*findings, *_rebuilt(released), _beside(run, finished=True)], released
+    return [*findings, _beside(run, finished=False)], None
 
 
 def _boundary(run: RunReader) -> list[Finding]:
@@ -147,28 +162,38 @@ def _made_of_it(run: RunReader) -> list[str]:
     return [name for name in names if kind_of(run.layout.root / name) is not None]
 
 
-def _preview(run: RunReader) -> list[Finding]:
-    """The one page that a run writes before it releases anything, where there is one."""
-    if kind_of(run.layout.preview) is None:
-        return []
-    faults = _collected(preview_faults(run))
-    return [Finding("the page of the first images is what the record gives, byte for byte", faults, 1)]
-
-
 def _rebuilt(released: RebuiltRelease) -> list[Finding]:
-    """What may be shared beside the transcript: made again from it, and compared."""
+    """What may be shared beside the transcript: its data are made again from it and compared, and its cards judged."""
     faults = _collected(released.faults())
     slack = (
         f" (but for {MOST_ROUNDED} value that rounding may have moved by one level: room for {released.capacity} bits)"
         if released.capacity
         else ""
     )
-    pages = _collected(page_faults(released))
-    return [
-        Finding(f"the release is what the record gives, byte for byte{slack}", faults, len(released.files)),
-        Finding("so are summary and report, and nothing else lies beside them", pages, 1),
-        *export_findings(released),
-    ]
+    claim = f"the release is what the record gives, byte for byte{slack}"
+    made = Finding(claim, faults, len(released.files))
+    try:
+        return [made, *export_findings(released), card_finding(released)]
+    except (ClientError, ArithmeticError, LookupError, TypeError, ValueError):
+        # Nothing follows from such a record, which the faults of the release tell.
+        return [made]
+
+
+def _beside(run: RunReader, finished: bool) -> Finding:
+    """Whether what lies in the run's folder belongs there; what it says is not looked into.
+
+    A run under way may leave what a crash cut off, so only names that a run has are looked at in its folder.
+    """
+    faults = []
+    there = sorted(run.layout.root.iterdir())
+    for path in there:
+        kind = kind_of(path)
+        if path.name not in KINDS:
+            faults += [f"{path.name!a} belongs to no run"] if finished else []
+        elif kind != KINDS[path.name]:
+            faults.append(f"{path.name} is {KIND_NAMES.get(kind or 0, 'no plain file')}")
+    count = sum(path.name != AUDIT for path in there)  # the same before and after an audit wrote its pages
+    return Finding("nothing else lies in the run's folder", tuple(faults), count)
 
 
 def _collected(found: Iterable[str]) -> tuple[str, ...]:

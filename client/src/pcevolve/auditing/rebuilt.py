@@ -1,4 +1,4 @@
-"""Rebuilds the release folder from the record: every image, manifest, card and classifier, byte for byte.
+"""Rebuilds the data of the release from the record: every image, the manifest and the classifier, byte for byte.
 
 One thing may differ, and only where images were given a released appearance: that is float64 arithmetic, in which
 processors may differ by the last bit, and a value that lies within it of the middle between two levels is rounded to
@@ -19,7 +19,7 @@ from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Medium, UnreadableError
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import Release, card, classifier, released_image, released_paths
+from pcevolve.publish import Release, classifier, released_image, released_paths
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import MOST_BYTES
 from pcevolve.transcript.files import file_faults
@@ -61,7 +61,6 @@ class RebuiltRelease:
             where = ", ".join(f"release/{path}" for path in self.off[:5])
             yield f"{where}: {self.rounded} values are one level off, and rounding explains {MOST_ROUNDED}"
         yield from self._same_text(MANIFEST, self.manifest().encode())
-        yield from self._same_text(CARD, card(release, len(self.files)).encode())
         due = {each.path for each in self.files} | {MANIFEST, CARD}
         means = classifier(self.plan, release.receipts, self.run.bodies.file)
         if means is not None:
@@ -124,7 +123,7 @@ class RebuiltRelease:
             self.off.append(path)
 
     def _same_text(self, name: str, expected: bytes) -> Iterator[str]:
-        """Whether manifest, card or classifier, if it is there, is the expected one to the last byte."""
+        """Whether manifest or classifier, if it is there, is the expected one to the last byte."""
         found = self._read(name)
         if found is not None and found != expected:
             yield f"release/{name} is not what the record gives{_differing(found, expected)}"

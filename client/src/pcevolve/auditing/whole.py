@@ -1,18 +1,31 @@
-"""A whole audit of one run, as the command makes it: the record is read once, and everything is asked of that."""
+"""A whole audit of one run, as the command makes it: the record is read once, and everything is asked of that.
+
+What it verified it renders itself, so that nobody has to believe the pages that lie in the run's folder.
+"""
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pcevolve.auditing.capture import reconcile
+from pcevolve.auditing.cards import CLAIM, other_cards
 from pcevolve.auditing.checks import checked
-from pcevolve.auditing.pages import wire_page_finding
+from pcevolve.auditing.exports import export_claim
+from pcevolve.auditing.rebuilt import RebuiltRelease
 from pcevolve.auditing.selection import LoadEncoder, encoder_of
-from pcevolve.pages.wire import write_viewer
+from pcevolve.durable import folder_replaced_durably
+from pcevolve.pages.report import FinishedRun, render
+from pcevolve.pages.wire import rendered_viewer
 from pcevolve.public.finding import Finding
-from pcevolve.publish import marks
+from pcevolve.publish import card, marks
+from pcevolve.publish.summary import encoded, summary
 from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.transcript.files import kind_of
+from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, REPORT, SUMMARY, TRANSCRIPT, WIRE_PAGE
 
 
 @dataclass
@@ -22,25 +35,27 @@ class Audit:
     Attributes:
         run: What could be read of its record.
         findings: Each claim, and whether it holds.
+        released: The release as the record gives it; None where the run is unfinished or cannot be read.
     """
 
     run: RunReader
     findings: list[Finding]
+    released: RebuiltRelease | None = None
 
     @classmethod
     def of(cls, root: Path, load: LoadEncoder = encoder_of, capture: Path | None = None) -> Audit:
         """Check a run, and compare it with an independent capture of its traffic if there is one.
 
         Raises:
-            UsageError: The path is not a run's folder.
+            UsageError: The path is not a run's folder, or another version made the run.
             TranscriptError: The capture cannot be read, or is damaged.
         """
         RunLayout(root).require_transcript()
         run = RunReader.lenient(root)
-        findings = checked(run, load)
+        findings, released = checked(run, load)
         if capture is not None:
             findings += _reconciled(run, capture)
-        return cls(run, findings)
+        return cls(run, findings, released)
 
     @property
     def marks(self) -> list[str]:
@@ -75,13 +90,71 @@ class Audit:
         """Whether a claim was looked at and does not hold."""
         return any(each.faults for each in self.findings)
 
-    def write_wire_page(self) -> Path:
-        """Write ``wire.html`` from the record and these findings, and return where."""
-        return write_viewer(self.run, self.findings, self.run.layout.wire_page)
+    @property
+    def in_other_words(self) -> bool:
+        """Whether nothing was left unchecked but the words of cards."""
+        return {each.claim for each in self.findings if each.unchecked} == {CLAIM}
 
-    def check_wire_page(self) -> None:
-        """Add a finding about the ``wire.html`` that is there, if one is."""
-        self.findings += wire_page_finding(self.run, self.findings)
+    @cached_property
+    def summary(self) -> dict[str, Any] | None:
+        """The figures of the run; None unless all that they follow from was verified."""
+        if self.released is None or self.broken:
+            return None
+        return summary(self.released.run, self.released.plan, len(self.released.files))
+
+    @property
+    def unverified(self) -> list[str]:
+        """Every file and folder of the run that was not verified, a folder with a slash at its end."""
+        root = self.run.layout.root
+        verified = self._verified()
+        there = [path for path in sorted(root.iterdir()) if path.name not in verified]
+        names = [f"{path.name}/" if kind_of(path) == stat.S_IFDIR else path.name for path in there]
+        cards = self.released is not None and any(
+            each.claim == CLAIM and not each.holds for each in self.findings
+        )
+        return [
+            *names,
+            *([each.path for each in other_cards(self.released)] if cards and self.released else []),
+        ]
+
+    def _verified(self) -> set[str]:
+        """The folders that were compared with the record, file by file; what is wrong with them the findings tell."""
+        if not self.run.whole:
+            return set()
+        if self.released is None:
+            return {TRANSCRIPT}
+        compared = {each.claim for each in self.findings if not each.unchecked}
+        return {TRANSCRIPT, RELEASE} | {
+            name for form, name in EXPORTS.items() if export_claim(form) in compared
+        }
+
+    def write_pages(self) -> Path:
+        """Write what this audit renders itself into the run's ``audit/``, in the place of an earlier one's pages.
+
+        That is the page about all that left, with the verdict; and, where nothing is broken and the run is finished,
+        card, report and summary.
+
+        Returns:
+            The page about all that left.
+        """
+        folder = self.run.layout.audit
+        with folder_replaced_durably(folder) as partial:
+            for name, data in self._pages().items():
+                (partial / name).write_bytes(data)
+        return folder / WIRE_PAGE
+
+    def _pages(self) -> dict[str, bytes]:
+        """Content by name."""
+        pages = {WIRE_PAGE: rendered_viewer(self.run, self.findings)}
+        if self.released is None or self.summary is None:
+            return pages
+        run, plan = self.released.run, self.released.plan
+        report = render(FinishedRun(run, plan, self.released.manifest()), ())
+        return pages | {
+            CARD: card(self.released.release, len(self.released.files)).encode(),
+            REPORT: report.encode(),
+            SUMMARY: encoded(self.summary),
+        }
 
 
 def _reconciled(run: RunReader, capture: Path) -> list[Finding]:

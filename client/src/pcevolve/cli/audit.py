@@ -18,6 +18,19 @@ if TYPE_CHECKING:
 
 UNFINISHED = 9
 """Exit code of an audit in which nothing is broken, of a run that has not come to its end."""
+OTHER_WORDS = 11
+"""Exit code of an audit in which all else holds, of a run whose card is not in this version's words."""
+VIEW = "a view, which no audit compares: --html renders the audit's own"
+UNVERIFIED = {
+    "config.toml": "options, with paths of the owner's machine",
+    ".lock": "held by a run under way",
+    "private/": "the owner's alone, and not looked into",
+    "audit/": "pages of an audit",
+    "summary.json": VIEW,
+    "report.html": VIEW,
+    "preview.html": "the first images, for the owner to look at before anything is spent",
+}
+"""What lies in a run's folder and does not follow from its record, or is a view of it."""
 
 
 def audit(
@@ -28,7 +41,11 @@ def audit(
     ] = None,
     html: Annotated[
         bool,
-        typer.Option("--html", help="Also write RUN/wire.html: everything that left, to scroll through."),
+        typer.Option(
+            "--html",
+            help="Also write this audit's own pages into RUN/audit: wire.html, with everything that left; and, where "
+            "nothing is broken, card, report and summary.",
+        ),
     ] = False,
     allow_insecure: Annotated[
         bool,
@@ -42,10 +59,12 @@ def audit(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check from the record alone that nothing left without a reason, and that all that may be shared follows from it.
+    """Check from the record alone that nothing left without a reason, and that the dataset follows from it.
 
     Exit code 1 if anything does not hold, or if the run is INSECURE or NOT PRIVATE; 9 if nothing is broken, but the run
-    is UNFINISHED; 8 if nothing is broken, but the encoder that judged is not at hand, so that choices were not checked.
+    is UNFINISHED; 8 if nothing is broken, but the encoder that judged is not at hand, so that choices were not checked;
+    11 if all else holds, but the dataset's card is in another version's words, which were NOT CHECKED; 2 if another
+    version made the run.
     """
     require_run(folder)
     from pcevolve.auditing import Audit, encoder_of
@@ -54,9 +73,7 @@ def audit(
     with error_console().status("making everything again from the record ..."):
         audited = Audit.of(folder, lambda plan: encoder_of(plan, encoder_weights), capture)
     if html:
-        typer.echo(f"page: {audited.write_wire_page()}", err=True)
-    else:
-        audited.check_wire_page()
+        typer.echo(f"page: {audited.write_pages()}", err=True)
     _verdict(folder, audited, audited.secure or allow_insecure, as_json)
 
 
@@ -65,12 +82,15 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool) -> None
     holds = all(each.holds for each in audited.findings) and allowed
     if as_json:
         findings = [asdict(each) for each in audited.findings]
-        typer.echo(json.dumps({"marks": audited.marks, "holds": holds, "findings": findings}, indent=1))
+        facts = {"findings": findings, "unverified": audited.unverified, "summary": audited.summary}
+        typer.echo(json.dumps({"marks": audited.marks, "holds": holds, **facts}, indent=1))
     else:
         for mark in audited.marks:
             typer.echo(mark)
         rows = [(each.claim, str(each.checked), each.verdict) for each in audited.findings]
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
+        rest = [(name, UNVERIFIED.get(name, "")) for name in audited.unverified]
+        print_table("Not verified", ("in the run's folder", "what it is"), rest)
     for each in audited.findings:
         for fault in each.faults[:20]:
             typer.echo(f"{each.claim}: NO, {printable(fault)}", err=True)
@@ -93,4 +113,6 @@ def _exit_code(audited: Audit, allowed: bool) -> int:
     """Of an audit in which not all holds: others where nothing is broken, but something is missing."""
     if audited.broken or not allowed:
         return 1
-    return UNFINISHED if audited.unfinished else ModelError.exit_code
+    if audited.unfinished:
+        return UNFINISHED
+    return OTHER_WORDS if audited.in_other_words else ModelError.exit_code

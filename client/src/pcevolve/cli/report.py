@@ -1,4 +1,4 @@
-"""``pcevolve report``: the pages about a finished run."""
+"""``pcevolve report``: the page about a finished run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from pcevolve.cli.options import RunFolder, require_run
 
 
 def report(folder: RunFolder) -> None:
-    """Write the pages about a finished run anew.
-
-    These are the report, and its preview if it has one.
-    """
+    """Write the page about a finished run anew, as this version words it."""
     require_run(folder)
-    from pcevolve.pages.anew import pages_anew
+    from pcevolve.pages.report import rewritten_report
 
-    for page in pages_anew(folder):
-        typer.echo(page)
+    typer.echo(rewritten_report(folder))

@@ -42,11 +42,15 @@ class AuditResult:
         findings: Each claim, and what speaks against it.
         marks: What speaks against the run's privacy as such.
         holds: Whether all claims hold, and the run's noise protects somebody.
+        unverified: Every file and folder of the run that was not verified, a folder with a slash at its end.
+        summary: Figures of the run, as they follow from what was verified; None unless all of that holds.
     """
 
     findings: tuple[Finding, ...]
     marks: tuple[str, ...]
     holds: bool
+    unverified: tuple[str, ...] = ()
+    summary: dict[str, Any] | None = None
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -75,19 +79,23 @@ def audit(
         run: The run's folder.
         capture: What an independent recorder between client and API saw.
         encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
-        html: Also write ``wire.html`` into the run's folder.
+        html: Also write the audit's own pages into ``audit/`` in the run's folder.
 
     Returns:
         The findings; false if one does not hold, or was not checked.
 
     Raises:
-        UsageError: It is not the folder of a run.
+        UsageError: It is not the folder of a run, or another version made it.
         TranscriptError: The capture cannot be read.
     """
     load = partial(encoder_of, weights=encoder_weights)
     audited = Audit.of(Path(run), load, None if capture is None else Path(capture))
     if html:
-        audited.write_wire_page()
-    else:
-        audited.check_wire_page()
-    return AuditResult(tuple(audited.findings), tuple(audited.marks), audited.holds)
+        audited.write_pages()
+    return AuditResult(
+        tuple(audited.findings),
+        tuple(audited.marks),
+        audited.holds,
+        tuple(audited.unverified),
+        audited.summary,
+    )

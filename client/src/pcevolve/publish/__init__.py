@@ -10,6 +10,7 @@ from pcevolve.publish.card import card
 from pcevolve.publish.classifier import classifier
 from pcevolve.publish.dataset import publish
 from pcevolve.publish.exports import export, exported, require_writer, shard_names
+from pcevolve.publish.front_matter import facts, stated_facts
 from pcevolve.publish.promises import (
     NO_BOUNDARY,
     ON_TRUST,
@@ -33,6 +34,7 @@ __all__ = [
     "classifier",
     "export",
     "exported",
+    "facts",
     "folder_promise",
     "in_all",
     "marks",
@@ -44,5 +46,6 @@ __all__ = [
     "require_writer",
     "seen_from_folder",
     "shard_names",
+    "stated_facts",
     "write_summary",
 ]

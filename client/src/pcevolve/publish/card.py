@@ -31,7 +31,7 @@ def card(release: Release, images_released: int, form: Form | None = None) -> st
     loaded = medium(plan.modality.kind).loaders[form]
     assumed = "\n".join(f"- {each}" for each in assumptions(plan))
     return (
-        f"{front_matter(plan, images_released, form)}"
+        f"{front_matter(plan, release.guarantee, images_released, form)}"
         f"# {title(plan)}\n\n{warning}{_what(plan, images_released)}\n\n"
         f"The dataset is {how_made(plan, release.receipts)}.\n\n"
         f"{_usefulness(release.assessment, plan.modality.kind)}"

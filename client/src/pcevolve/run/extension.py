@@ -7,6 +7,7 @@ a run is resumed, and goes on where the record ends.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -308,8 +309,9 @@ def _told(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str, str
 
 def _remove_pages(folder: RunFolder) -> None:
     """Remove pages that would tell of the run as it was; they are made anew in the end."""
-    for page in (folder.report, folder.summary, folder.wire_page):
+    for page in (folder.report, folder.summary):
         page.unlink(missing_ok=True)
+    shutil.rmtree(folder.audit, ignore_errors=True)
 
 
 def _published(asked: Asked, evolved: Evolved) -> dict[str, Any]:

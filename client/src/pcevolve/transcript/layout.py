@@ -31,6 +31,7 @@ PREVIEW: Final = "preview.html"
 WIRE_PAGE: Final = "wire.html"
 CONFIG: Final = "config.toml"
 LOCK: Final = ".lock"
+AUDIT: Final = "audit"
 
 Form: TypeAlias = Literal["parquet", "webdataset"]
 """How a released dataset may lie beside its images, for programs that load it so."""
@@ -47,7 +48,7 @@ KINDS: Final = {
     SUMMARY: stat.S_IFREG,
     REPORT: stat.S_IFREG,
     PREVIEW: stat.S_IFREG,
-    WIRE_PAGE: stat.S_IFREG,
+    AUDIT: stat.S_IFDIR,
 }
 """All that may lie directly in a run's folder, and whether it is a file or a folder."""
 
@@ -133,23 +134,28 @@ class RunLayout:
 
     @property
     def summary(self) -> Path:
-        """Figures of the run, for programs: a function of the transcript."""
+        """Figures of the run, for programs: a view of the transcript."""
         return self.root / SUMMARY
 
     @property
     def report(self) -> Path:
-        """Pictures and figures of the run, for people: a function of the transcript."""
+        """Pictures and figures of the run, for people: a view of the transcript."""
         return self.root / REPORT
 
     @property
     def preview(self) -> Path:
-        """What the provider sent first, to look at before anything is spent: a function of the transcript."""
+        """What the provider sent first, to look at before anything is spent: a view of the transcript."""
         return self.root / PREVIEW
 
     @property
+    def audit(self) -> Path:
+        """The pages that the last audit rendered from what it verified; no audit reads them."""
+        return self.root / AUDIT
+
+    @property
     def wire_page(self) -> Path:
-        """Everything that left, to scroll through: a function of the transcript and of an audit's findings."""
-        return self.root / WIRE_PAGE
+        """Everything that left, to scroll through, with an audit's findings."""
+        return self.audit / WIRE_PAGE
 
     @property
     def config(self) -> Path:

@@ -71,7 +71,7 @@ def test_the_page_fetches_and_runs_nothing(finished: Make):
     for tag, attributes in shown.elements:
         assert tag not in {"script", "iframe", "object", "embed", "link", "base", "form"}
         assert not [name for name in attributes if name.startswith("on") or name in {"style", "srcset"}]
-        assert attributes.get("href") in (None, "#assumed", "wire.html")
+        assert attributes.get("href") in (None, "#assumed", "audit/wire.html")
         assert attributes.get("src") is None or attributes["src"].startswith("data:image/jpeg;base64,")
     policy = next(each["content"] for each in shown.all("meta") if "http-equiv" in each)
     assert policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
@@ -117,7 +117,7 @@ def test_the_owners_own_page_leads_to_the_wire_page_of_its_run(finished: Make):
     root = finished()
     own = write_report(RunReader.strict(root), POINTS, root / "private" / "report.html")
     (link,) = [each["href"] for each in Page(own).all("a") if each["href"] != "#assumed"]
-    assert (own.parent / link).resolve() == (root / "wire.html").resolve()
+    assert (own.parent / link).resolve() == (root / "audit" / "wire.html").resolve()
 
 
 def test_a_control_promises_that_nothing_depends_on_the_private_data(finished: Make):

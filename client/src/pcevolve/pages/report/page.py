@@ -91,7 +91,7 @@ def render(
     Args:
         run: What it is about.
         accuracy: As for ``write_report``.
-        wire_page: Where the page about all that left will lie, seen from this one.
+        wire_page: Where the page about all that left lies, seen from this one.
         others: As for ``write_report``.
     """
     style = inline(base_style(), own_file(__package__, "page.css"))
