@@ -40,7 +40,7 @@ def test_its_choices_are_told_as_not_checked_and_count_as_none(foreign: Path):
 
 def test_all_else_about_it_is_checked_and_holds(foreign: Path):
     others = [each for each in audit(foreign) if not each.claim.startswith(CHOICES)]
-    assert len(others) == 9
+    assert len(others) == 10
     assert all(each.holds and each.checked for each in others)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,12 +97,21 @@ def test_its_audit_never_holds_and_finds_nothing_else(evolved, capsys):
         assert "a boundary stood between the private images and the generator: NO" in printed.err
 
 
-@pytest.mark.parametrize("page", ["summary.json", "release/README.md", "report.html"])
-def test_who_takes_the_mark_off_a_page_is_found_out(evolved, page):
+def test_who_takes_the_mark_off_a_card_is_found_out(evolved):
+    result = evolved(provider=Noise(), method="t2i")
+    card = result.folder / "release" / "README.md"
+    card.write_text(card.read_text().replace(LOUD, "BOUNDARY"))
+    assert any("README.md: not this version's words" in fault for fault in result.audit().faults)
+
+
+@pytest.mark.parametrize("page", ["summary.json", "report.html"])
+def test_a_page_without_the_mark_is_called_not_verified_and_the_audits_own_has_it(evolved, page):
     result = evolved(provider=Noise(), method="t2i")
     path = result.folder / page
     path.write_text(path.read_text().replace(LOUD, "BOUNDARY"))
-    assert any(Path(page).name in fault for fault in result.audit().faults)
+    found = result.audit(html=True)
+    assert page in found.unverified
+    assert LOUD in " ".join(found.marks)
 
 
 def test_an_address_cannot_be_mistaken_for_a_generator_nor_a_generator_for_an_address(

@@ -44,8 +44,7 @@ COMMANDS = {
     ),
     "audit": (
         "pcevolve.cli.audit:audit",
-        "Check from the record alone that nothing left without a reason, and that all that may be shared follows from "
-        "it.",
+        "Check from the record alone that nothing left without a reason, and that the dataset follows from it.",
     ),
     "audit-dp": (
         "pcevolve.cli.audit_dp:audit_dp",

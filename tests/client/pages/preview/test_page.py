@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcevolve.auditing import audit
 from pcevolve.pages import compiled
 from pcevolve.pages.preview import opening_images, write_preview
 from pcevolve.transcript import RunReader
@@ -48,17 +47,6 @@ def test_what_is_no_image_is_said_to_be_none(tmp_path: Path):
 def test_a_plan_of_an_earlier_version_has_no_opening(tmp_path: Path):
     record = opened(tmp_path, in_turns=False)
     assert opening_images(record, record.require_plan()) == dict.fromkeys(LABELS, ())
-
-
-def test_the_audit_compares_it_with_the_record(tmp_path: Path):
-    run = SmallRun.open(tmp_path, small_plan(in_turns=True))
-    run.finish()
-    run.close()
-    page = write_preview(RunReader.strict(tmp_path))
-    assert not [each.faults for each in audit(tmp_path) if each.faults]
-    page.write_bytes(page.read_bytes().replace(b"Is this your domain?", b"This is your domain!"))
-    (faults,) = [each.faults for each in audit(tmp_path) if each.faults]
-    assert faults[0].startswith("preview.html is not what this version makes of the record")
 
 
 def test_a_template_is_compiled_once():
