@@ -80,7 +80,10 @@ COMMANDS = {
         "pcevolve.cli.prompts:prompts",
         "Write several prompts for each class, for pcevolve run --prompts: by a grammar, or by a language model.",
     ),
-    "report": ("pcevolve.cli.report:report", "Write the pages about a finished run anew."),
+    "report": (
+        "pcevolve.cli.report:report",
+        "Write the page about a finished run anew, as this version words it.",
+    ),
 }
 """Where each command is, and what it does: the first sentence of its own help."""
 
