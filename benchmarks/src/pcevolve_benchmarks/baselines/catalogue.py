@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcevolve.errors import UsageError
-from pcevolve_benchmarks.baselines import dpimg, gcap, le, pcevolve_forms, rf
+from pcevolve_benchmarks.baselines import dpimg, gcap, le, pcevolve_forms, rf, secpe_as_noted
 from pcevolve_benchmarks.baselines.session import Baseline
 
 BASELINES: dict[str, Baseline] = {
@@ -14,6 +14,7 @@ BASELINES: dict[str, Baseline] = {
         le.BASELINE,
         dpimg.BASELINE,
         *pcevolve_forms.BASELINES,
+        secpe_as_noted.BASELINE,
     )
 }
 

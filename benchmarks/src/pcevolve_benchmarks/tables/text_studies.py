@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pcevolve.methods import method
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.terms import load_terms
 from pcevolve.run.run_data import SPLIT_SEED
 from pcevolve.run.secrecy import equal_epsilon
+from pcevolve_benchmarks.tables.sizes import Facts
 
 Options = Mapping[str, object]
 
@@ -73,7 +73,7 @@ class Study:
     def options_of(self, name: str, folder: Path) -> dict[str, Any]:
         """Options of a row's runs, without those that all have."""
         given = {**self.options, **self.methods[name], "shots": self.shots}
-        if "secrets" not in method(str(given["method"])).own:
+        if "secrets" in Facts.of(str(given["method"])).foreign:
             return given
         if given.get("secret_columns"):
             return given
@@ -118,7 +118,6 @@ STUDIES: Final[Mapping[str, Study]] = {
                 "secpe": {"method": "secpe", "iterations": 4, "initial": 160, "secret_size": 30},
                 "secpe, as noted": {
                     "method": "secpe-as-noted",
-                    "not_dp": True,
                     "iterations": 4,
                     "initial": 160,
                     "secret_size": 30,

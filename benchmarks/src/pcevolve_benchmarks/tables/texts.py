@@ -14,14 +14,20 @@ from typing import Any, Final, cast
 
 from rich.console import Console
 
+from pcevolve.errors import UsageError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.run.attack import attacked
 from pcevolve.run.checks import checked
-from pcevolve.run.evaluating import Question, evaluated
+from pcevolve.run.evaluating import Evaluation, Question, evaluated
 from pcevolve.run.execution import execute
+from pcevolve.run.judges import judges_of
+from pcevolve.run.labelled import Labelled
 from pcevolve.run.local_server import local_server
 from pcevolve.run.progress import Audience
 from pcevolve.run.settings import RunSettings
+from pcevolve.run.texts import reading
+from pcevolve_benchmarks.baselines.catalogue import BASELINES
+from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.tables.text_page import BUNDLED_ID, Row, tables, writer_of
 from pcevolve_benchmarks.tables.text_studies import Study
 
@@ -94,18 +100,16 @@ class TextBench:
         folder = Path(tempfile.mkdtemp(prefix="pcevolve-text-"))
         try:
             data = self.study.data(world, folder)
-            settings = RunSettings.of(
-                {
-                    **self._options(folder, api, seed, writer),
-                    **self.study.options_of(name, folder),
-                    **self._sizes(),
-                }
-                | {"private": data["private"]}
-            )
+            options = {
+                **self._options(folder, api, seed, writer),
+                **self.study.options_of(name, folder),
+                **self._sizes(),
+                "private": data["private"],
+            }
             started = time.monotonic()
-            outcome = execute(checked(settings), Audience(Console(quiet=True)))
+            requests, attack = _carried_out(options, folder / "run")
             seconds = time.monotonic() - started
-            found = evaluated(settings.out, Question(data["test"], data["private"], mix=True))
+            found = _evaluated(options, folder / "run", data)
         finally:
             shutil.rmtree(folder)
         next_word, judges = cast("tuple[dict[str, float], Any]", (found["next_word"], found["judges"]))
@@ -115,14 +119,14 @@ class TextBench:
             "seed": seed,
             "method": name,
             "writer": writer,
-            "requests": outcome.summary["requests"],
+            "requests": requests,
             "seconds": round(seconds, 1),
             "next word": next_word["dataset"],
             "next word private": next_word["private"],
             "distinct pairs": diversity["dataset"],
             "distinct pairs private": diversity["private"],
             "copied words": found["longest_copied_words"],
-            **_attack(outcome.plan),
+            **attack,
         }
         for verdict in judges:
             for what in ("dataset", "private", "both"):
@@ -137,7 +141,6 @@ class TextBench:
             "dialect": "chat",
             "model": writer,
             "api": api,
-            "out": folder / "run",
             "ledger": folder / "ledger.sqlite",
             "candidates": CANDIDATES,
             "tokens": 40,
@@ -148,6 +151,28 @@ class TextBench:
 
     def _sizes(self) -> dict[str, int]:
         return {"candidates": 10, "initial": 40, "iterations": 1} if self.small else {}
+
+
+def _carried_out(options: dict[str, Any], out: Path) -> tuple[int | None, Row]:
+    """Make a run: how many requests it took, where somebody counts them, and what an attack on a secret finds out."""
+    if options["method"] in BASELINES:
+        run(options, out)
+        return None, {}
+    outcome = execute(checked(RunSettings.of({**options, "out": out})), Audience(Console(quiet=True)))
+    return outcome.summary["requests"], _attack(outcome.plan)
+
+
+def _evaluated(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict[str, object]:
+    """What judges say of a run's dataset, alone and together with the private texts."""
+    made = Result.load(out)
+    if made is None:
+        return evaluated(out, Question(data["test"], data["private"], mix=True))
+    read = reading.of_run(settings_of(options, out))
+    if read.test is None:
+        raise UsageError("a table of texts needs held-out ones")
+    labels, judges = read.data.labels, judges_of((), made.voter, "auto", "text")
+    both = (Labelled.of(read.test), Labelled.of(read.data))
+    return Evaluation(out, labels, made.dataset(labels), judges, *both, mix=True, kind="text").judged()
 
 
 def _attack(plan: PublicPlan) -> Row:

@@ -81,7 +81,10 @@ def evaluated(root: Path, question: Question, told: Told = nobody) -> dict[str, 
     private = None if question.private is None else _owners(question.private, plan, "--private", folder)
     looks = method(plan.method).compares
     judges = judges_of(question.judges, plan.encoder if looks else None, question.device, kind)
-    return Evaluation(root, plan.labels, judges, test, private, control, question.mix, told, kind).measured()
+    dataset = Labelled.released(root, plan.labels)
+    return Evaluation(
+        root, plan.labels, dataset, judges, test, private, control, question.mix, told, kind
+    ).measured()
 
 
 def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Labelled:
@@ -113,6 +116,7 @@ class Evaluation:
     Attributes:
         root: The run.
         labels: Its classes.
+        dataset: What it released.
         judges: One or more.
         test: Held-out images.
         private: Private images, for what compares with them.
@@ -124,6 +128,7 @@ class Evaluation:
 
     root: Path
     labels: tuple[str, ...]
+    dataset: Labelled
     judges: Sequence[Judge]
     test: Labelled
     private: Labelled | None = None
@@ -134,6 +139,21 @@ class Evaluation:
 
     def measured(self) -> dict[str, object]:
         """Measure, keep it in ``private/``, and return it.
+
+        Raises:
+            DataError: A class has no usable image.
+        """
+        found: dict[str, object] = {
+            "run": self.root.name,
+            "subject": subject(self.test.digest, filter(None, (self.root, self.control))),
+            "control": "labels shuffled" if self.control is None else self.control.name,
+            **self.judged(),
+        }
+        keep(self.root, found)
+        return found
+
+    def judged(self) -> dict[str, object]:
+        """Measure, and keep nothing but pictures of confusions.
 
         Raises:
             DataError: A class has no usable image.
@@ -156,10 +176,7 @@ class Evaluation:
             rows.append(
                 {"judge": judge.name, "voted": judge.voted, **told, **self._beside(judge, seen, real)}
             )
-        found: dict[str, object] = {
-            "run": self.root.name,
-            "subject": subject(self.test.digest, filter(None, (self.root, self.control))),
-            "control": "labels shuffled" if self.control is None else self.control.name,
+        return {
             "classes": list(self.labels),
             "chance": 1 / len(self.labels),
             f"test_{self.kind}s": len(self.test.images),
@@ -167,8 +184,6 @@ class Evaluation:
             **self._classifier(),
             "judges": rows,
         }
-        keep(self.root, found)
-        return found
 
     @property
     def _parts(self) -> Parts:
@@ -195,7 +210,7 @@ class Evaluation:
 
     def _sets(self) -> Iterable[tuple[str, Labelled]]:
         """What classifiers are trained on, by name; ``shuffled`` stands in for ``random`` where there is no control."""
-        dataset = Labelled.released(self.root, self.labels)
+        dataset = self.dataset
         yield "dataset", dataset
         if self.control is None:
             yield SHUFFLED, dataset.shuffled(0)
@@ -244,7 +259,7 @@ class Evaluation:
     def _memorised(self, made: Features, private: Features, real: Features) -> dict[str, object]:
         usable = np.flatnonzero(_usable(made))
         result = memorisation(_embeddings(made), _embeddings(private), _embeddings(real))
-        names = Labelled.released(self.root, self.labels).names
+        names = self.dataset.names
         return {
             "closer_to_private": result.closer,
             "median_ratio": result.ratio,
