@@ -1,10 +1,10 @@
 """The page with what a provider sent first, for a person to look at before anything is spent.
 
-May import what ``pages`` may. May be imported by ``audit`` and ``run``.
+May import what ``pages`` may. May be imported by ``run``.
 """
 
 from __future__ import annotations
 
-from pcevolve.pages.preview.page import opening_images, rendered_preview, write_preview
+from pcevolve.pages.preview.page import opening_images, write_preview
 
-__all__ = ["opening_images", "rendered_preview", "write_preview"]
+__all__ = ["opening_images", "write_preview"]

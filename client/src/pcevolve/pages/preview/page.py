@@ -30,23 +30,13 @@ class Sheet:
 
 
 def write_preview(run: RunReader) -> Path:
-    """Write ``preview.html`` of a run whose first images are on record, and return where.
+    """Write ``preview.html`` of a run whose first images are on record, and return where; every string is escaped.
 
     Raises:
         UsageError: The run has no plan yet.
         TranscriptError: A stored image is missing or was changed.
     """
-    page = run.layout.preview
-    write_durably(page, rendered_preview(run, run.require_plan()))
-    return page
-
-
-def rendered_preview(run: RunReader, plan: PublicPlan) -> bytes:
-    """The page's HTML; every string from the run is escaped.
-
-    Raises:
-        TranscriptError: A stored image is missing or was changed.
-    """
+    plan = run.require_plan()
     images = opening_images(run, plan)
     sheets = [
         Sheet(
@@ -63,7 +53,8 @@ def rendered_preview(run: RunReader, plan: PublicPlan) -> bytes:
         "host": urlsplit(plan.api).netloc,
         "sheets": sheets,
     }
-    return compiled(__package__, plan.modality.kind).render(content).encode()
+    write_durably(run.layout.preview, compiled(__package__, plan.modality.kind).render(content).encode())
+    return run.layout.preview
 
 
 def opening_images(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]:
