@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,8 @@ import yaml
 from benchmarks.split import SETS
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.calibration import smallest_noise_multiplier
-from pcevolve.dp.secrecy import most_success, secret_budget
-from pcevolve.dp.sensitivity import slots_sensitivity
 from pcevolve.dp.tradeoff import most_true_positives
-from pcevolve.methods import Scope, method
+from pcevolve.methods import Scope
 from pcevolve.privacy import Budget, Event
 
 ROOT = Path(__file__).parents[1]
@@ -225,12 +222,6 @@ def of_two() -> float:
     return epsilon([gaussian(10).on_group(2)], 1e-5)
 
 
-def dpimg_deviation() -> float:
-    """Standard deviation of the noise on pixels in [0, 1] of 64 x 64."""
-    (event,) = method("dpimg").accesses(Budget(Fraction(10), 1e-5), SCOPE)[1]
-    return float(event.value) * slots_sensitivity(64 * 64 * 3, "replace-one")
-
-
 @pytest.mark.parametrize(
     ("page", "said", "computed", "literal"),
     [
@@ -249,14 +240,6 @@ def dpimg_deviation() -> float:
             lambda: 100 * most_true_positives([Event("exponential", "1/4", 40)], 0.05),
             24.514,
         ),
-        (
-            "decisions/0051-as-noted.md",
-            "a guess that may be right in 10 p of cases is right in 23 p",
-            lambda: most_success(sqrt(2) * secret_budget(1e-4, 1e-3), 1e-4) / 1e-4,
-            23.290,
-        ),
-        ("methods.md", "that is about 80 times the distance from black to white", dpimg_deviation, 78.366),
-        ("decisions/0048-noised-images-and-the-mark.md", "about 80 times the range", dpimg_deviation, 78.366),
     ],
 )
 def test_a_figure_of_a_guarantee_in_prose_is_what_is_computed(

@@ -19,7 +19,7 @@ from PIL import Image
 from pcevolve.evolution import Ask
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Captioned, Noised
+from pcevolve.public.release import Candidate
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.loading import load
 from pcevolve_server.generator import Generator, Recipe, Task
@@ -69,7 +69,6 @@ class LocalGenerator:
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         """Name candidates; they are made once somebody looks."""
         for call, source in asks:
-            assert not isinstance(source, Noised | Captioned)  # noised by ``noised``, captioned by none
             if source is None or not self.plan.varies_prompts:
                 yield self._named(call, None if source is None else source.candidate)
             else:

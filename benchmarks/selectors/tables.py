@@ -100,7 +100,7 @@ the others took no part, and they count. A dash: not measured with that judge. M
 `noise-free` the same method without its noise; the last two protect nobody. `nearest-mean` (the released
 means as a classifier, by the encoder that they were made with) and `random-phase` (images of random phases under a
 released spectrum) ask no generator at all. `dpimg` is the PCEvolve paper's baseline of that name: variations of the
-private images under noise on their pixels, less of it than a run needs (decision 48). "Best tenth" is the share
+private images under noise on their pixels, less of it than a run would need. "Best tenth" is the share
 of the first round's prototypes that are among the tenth of the first pool which lies closest to real held-out images.
 PCEvolve's mechanism cannot pay for a released appearance; where it has one, it was **lent** that of a run of
 `dp-means`, at no charge.

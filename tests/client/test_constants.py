@@ -19,15 +19,10 @@ from pcevolve.privacy import Budget
 from pcevolve.selectors.coarse import idle_step
 
 REVIEWED = {
-    "pcevolve.dp.sensitivity": {"JOINT_NORM": 1.4142135623730951, "DEVIATION_RADIUS": 0.5},
+    "pcevolve.dp.sensitivity": {"DEVIATION_RADIUS": 0.5},
     "pcevolve.dp.calibration": {"DIGITS": 10},
     "pcevolve.dp.curves": {"ROUNDING_SHARE": 1e-12, "SMALL_RANGE": 1e-7},
-    "pcevolve.dp.fair_weights": {"MOST": 1.0, "_ROOM": 1e-12},
     "pcevolve.dp.secrecy": {"_DOWN": 1 - 2**-40},
-    "pcevolve.dp.secret_noise": {
-        "STEP": 1e-3, "PIECES": 10_000, "WIDTH": 12.0, "DIGITS": 1e-3, "MOST_LOSS": 64.0, "_FAR": 600.0,
-        "_TRANSFORM": 1e-12,
-    },
     "pcevolve.dp.tradeoff": {"_BINOMIAL_ROUNDING": 1e-9, "_MOST_DRAWS": 100_000},
     "pcevolve.selectors.sums": {"ROUNDING_SHARE": 1e-8},
     "pcevolve.selectors.scene": {"GRID": 2.0**30},
@@ -35,7 +30,6 @@ REVIEWED = {
     "pcevolve.selectors.frame": {"CANDIDATES_SHARE": 1 / 3, "MOST_AXES": 16, "STEP": 2.0**-9},
     "pcevolve.selectors.coarse": {"IDLE": 2.0**-10},
     "pcevolve.selectors.cells": {"LEAST": 1e-9},
-    "pcevolve.selectors.sampled": {"DIGITS": 3, "BITS": 14},
     "pcevolve.selectors.joint": {"CLOSE_WORTH": 0.5, "CLOSE_SHARE": Fraction(3, 20), "BLOCK": 3, "MOST_TUPLES": 20_000},
     "pcevolve.selectors.means": {"REPULSION": 0.5, "BEST_SHARE": 0.1},
     "pcevolve.selectors.nearest": {"UNDERFLOW": 2.0**-56},
@@ -48,7 +42,6 @@ REVIEWED = {
     "pcevolve.methods.auto": {"DROWNED": 0.67},
     "pcevolve.methods.centre_first": {"CENTRE_SHARE": 0.2},
     "pcevolve.methods.class_counts": {"COUNT_SHARE": 0.1},
-    "pcevolve.methods.lift": {"WIDTH": 12.0, "QUADRATURE": 400},
     "pcevolve.auditing.rebuilt": {"MOST_ROUNDED": 1},
     "pcevolve.auditing.replay": {"LONGEST_KEY": 5000},
     "pcevolve.auditing.exports": {"FOOTER": 100_000},

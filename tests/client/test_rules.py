@@ -11,18 +11,13 @@ from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.rules import (
-    ItsCaption,
     NoImage,
     OneImage,
     PlanNames,
     ReceiptChose,
     Refusal,
-    ReleasedCaption,
-    ReleasedNoised,
     RunState,
 )
-from support.captioned import captioned_plan
-from support.noised import noised_plan
 from support.runs import small_plan
 
 PLAN = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
@@ -175,73 +170,7 @@ def test_a_run_is_complete_when_its_last_call_is_answered():
     assert not state_before(FIRST).complete
 
 
-NOISED = noised_plan()
-VARY = "i001/c000/n000000"
-
-
-def released(*ids: str, run_id: str = NOISED.run_id) -> Receipt:
-    return receipt(run_id=run_id, cut=ids)
-
-
-def test_a_noised_private_image_leaves_with_the_call_of_its_place_because_it_is_what_was_released():
-    state, paid = RunState(NOISED), released("p001-c000-000000", "p001-c000-000001")
-    state.note_receipt(paid)
-    assert state.verdict(NOISED.calls[VARY]) == OneImage(paid.of("cut")[0], ReleasedNoised(paid))
-
-
-@pytest.mark.parametrize(
-    ("held", "why"),
-    [
-        (released("p001-c000-000001", "p001-c000-000000"), "names something else than what is released"),
-        (released("p001-c001-000000"), "names something else than what is released"),
-        (released("i000-c000-000000"), "names something else than what is released"),
-        (released(), "has no receipt"),
-        (released("p001-c000-000000", run_id="f" * 32), "has a receipt of another run"),
-    ],
-    ids=["another place", "another class", "a candidate", "none", "another run"],
-)
-def test_nothing_else_leaves_in_its_place(held: Receipt, why: str):
-    state = RunState(NOISED)
-    state.note_receipt(held)
-    assert why in refused(state, NOISED.calls[VARY])
-
-
-CAPTIONED = captioned_plan()
-
-
-def test_a_caption_leaves_with_the_call_of_its_place_and_no_image_does():
-    state, held = RunState(CAPTIONED), released("p001-c000-000000", "p001-c000-000001")
-    state.note_receipt(held)
-    assert state.verdict(CAPTIONED.calls[VARY]) == ItsCaption(held.of("cut")[0], ReleasedCaption(held))
-
-
-@pytest.mark.parametrize(
-    ("held", "why"),
-    [
-        (released("p001-c000-000001", "p001-c000-000000"), "names something else than what is released"),
-        (released("i000-c000-000000"), "names something else than what is released"),
-        (released(), "has no receipt"),
-        (released("p001-c000-000000", run_id="f" * 32), "has a receipt of another run"),
-    ],
-    ids=["another place", "a candidate", "none", "another run"],
-)
-def test_no_other_caption_leaves_in_its_place(held: Receipt, why: str):
-    state = RunState(CAPTIONED)
-    state.note_receipt(held)
-    assert why in refused(state, CAPTIONED.calls[VARY])
-
-
-@pytest.mark.parametrize(
-    "changed", [{"not_private": False}, {"captioner": None}, {"varied": "noised", "strengths": (0.8,)}]
-)
-def test_there_is_no_plan_with_captions_that_does_not_say_whose_they_are_and_that_it_is_not_private(changed):
-    with pytest.raises(
-        ValueError, match="captioner: captions and who made them go together, and are NOT PRIVATE"
-    ):
-        captioned_plan(**changed)
-
-
-def test_a_plan_that_varies_received_images_knows_no_such_reason():
+def test_a_receipt_that_names_what_the_api_never_sent_lets_nothing_leave():
     state = state_before(FIRST)
     state.note_receipt(receipt(cut=("p001-c000-000000", "p001-c000-000001")))
     assert "names an image that is not what the API sent" in refused(state, PLAN.calls[FIRST])

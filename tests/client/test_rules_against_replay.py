@@ -18,12 +18,10 @@ from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
-from pcevolve.public.captions import texts_in
 from pcevolve.public.fields import Extension
-from pcevolve.public.noised import files_in
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
-from pcevolve.rules import ItsCaption, ItsPrompt, OneImage, Refusal, ReleasedNoised, RunState, Verdict
+from pcevolve.rules import ItsPrompt, OneImage, Refusal, RunState
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.bodies import BodyRef
 from pcevolve.transcript.log import Entry
@@ -37,9 +35,7 @@ from pcevolve.transcript.records import (
     Released,
     Sent,
 )
-from support.captioned import captioned_plan, open_captioned
 from support.extended import extended_run
-from support.noised import noised_plan, open_noised
 from support.runs import SmallRun, small_plan
 
 BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
@@ -51,11 +47,6 @@ WORDED = small_plan(
 """The same, in which no image goes back: the prompt by which it was made does."""
 TOGETHER = BEFORE.model_copy(update={"at_once": 3, "batch": 1})
 """The same, with three requests under way at once."""
-NOISED = noised_plan(candidates=8)
-"""One in which what goes out first is private images under noise."""
-CAPTIONED = captioned_plan(candidates=8)
-"""One in which captions of private images are prompts."""
-OPENED: Final = {"received": SmallRun.open, "noised": open_noised, "captioned": open_captioned}
 DIALECT = dialect(BEFORE.dialect)
 SAME: Final = {
     "is out of order": "out of order, or asked again after it was answered",
@@ -72,11 +63,6 @@ SAME: Final = {
     "has a receipt that names an image of no earlier iteration": (
         "its receipt names an image that the provider had not sent"
     ),
-    "has a receipt that names something else than what is released in its place": (
-        "its receipt names something else than what is released in its place"
-    ),
-    "another caption": "its receipt names a caption that is not what was measured",
-    "another noised image": "its receipt names a noised image that is not what was measured",
     "varies an image of which no prompt is known": "it varies an image of which no prompt is known",
     "another image": "its body differs from what the plan and the receipt give",
 }
@@ -127,17 +113,15 @@ class Honest:
 
     @classmethod
     def at(cls, root: Path, plan: PublicPlan) -> Honest:
-        run = OPENED[plan.varied](root, plan)
-        run.judge = LastOnes(run.account) if plan.varied == "received" else run.judge
+        run = SmallRun.open(root, plan)
+        run.judge = LastOnes(run.account)
         run.finish()
         run.close()
-        if not plan.not_private:
-            extended_run(root, ADDED)
+        extended_run(root, ADDED)
         records = [entry.record for entry in RunReader.strict(root).entries]
         start = next(place for place, each in enumerate(records) if isinstance(each, Planned)) + 1
-        whole = plan if plan.not_private else plan.extended_by([ADDED])
         cut = _blocks if plan.at_once == 1 else _halves
-        return cls(root, whole, tuple(records[:start]), tuple(cut(records[start:])))
+        return cls(root, plan.extended_by([ADDED]), tuple(records[:start]), tuple(cut(records[start:])))
 
     def record(self, blocks: Blocks) -> RunReader:
         """A record with other blocks; its chain is not looked at here."""
@@ -170,8 +154,8 @@ def _halves(records: list[Record]) -> Iterator[Block]:
 
 @pytest.fixture(
     scope="module",
-    params=[BEFORE, WORDED, TOGETHER, NOISED, CAPTIONED],
-    ids=["images", "prompts", "together", "noised", "captioned"],
+    params=[BEFORE, WORDED, TOGETHER],
+    ids=["images", "prompts", "together"],
 )
 def honest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Honest:
     return Honest.at(tmp_path_factory.mktemp("honest") / "run", request.param)
@@ -197,31 +181,10 @@ def _against(state: RunState, call: Call, sent: Sent, run: RunReader) -> str:
         state.note_leaving(call)  # on record it has left, whatever it carried
     if isinstance(verdict, Refusal):
         return SAME[verdict.why]
-    worded = _worded(verdict, call, state.plan, run)
-    if worded is None:
-        return SAME["another caption"]
-    image = _carried(verdict, state.plan, run) if isinstance(verdict, OneImage) else None
-    if isinstance(verdict, OneImage) and image is None:
-        return SAME["another noised image"]
+    worded = dataclasses.replace(call, wording=verdict.wording) if isinstance(verdict, ItsPrompt) else call
+    image = run.bodies.file(verdict.image.digest) if isinstance(verdict, OneImage) else None
     due = DIALECT.encode(state.plan, worded, image).body
     return "" if run.bodies.get(sent.body) == due else SAME["another image"]
-
-
-def _worded(verdict: Verdict, call: Call, plan: PublicPlan, run: RunReader) -> Call | None:
-    """The call with the words that the rulebook names, as the gate gets them; None where it gets none."""
-    if isinstance(verdict, ItsPrompt):
-        return dataclasses.replace(call, wording=verdict.wording)
-    if not isinstance(verdict, ItsCaption):
-        return call
-    caption = texts_in(plan, run.bodies.file(verdict.reason.receipt.measured)).get(verdict.caption)
-    return None if caption is None else dataclasses.replace(call, caption=caption)
-
-
-def _carried(verdict: OneImage, plan: PublicPlan, run: RunReader) -> bytes | None:
-    """The bytes of the image that the rulebook names, as the gate gets them; None where it gets none."""
-    if not isinstance(verdict.reason, ReleasedNoised):
-        return run.bodies.file(verdict.image.digest)
-    return files_in(plan, run.bodies.file(verdict.reason.receipt.measured)).get(verdict.image)
 
 
 def told_by_replay(plan: PublicPlan, run: RunReader) -> dict[int, str]:
@@ -306,31 +269,9 @@ def worded(at: int, of: int) -> Mutation:
     return mutate
 
 
-def saying(at: int, of: int) -> Mutation:
-    """A request with other words than the caption that it should have."""
-
-    def mutate(honest: Honest, blocks: Blocks) -> None:
-        asked = [
-            place
-            for place, each in enumerate(blocks)
-            if isinstance(each[0], Sent) and each[0].slot in honest.plan.calls
-        ]
-        place = asked[at % len(asked)]
-        sent, *rest = blocks[place]
-        assert isinstance(sent, Sent)
-        call = dataclasses.replace(honest.plan.calls[sent.slot], caption=f"patient {of}")
-        bodies = RunReader(RunLayout(honest.root), ()).bodies
-        body = bodies.put(DIALECT.encode(honest.plan, call, None).body)
-        blocks[place] = (_with_body(sent, body), *rest)
-
-    return mutate
-
-
 def altered(honest: Honest, number: int, which: int) -> Mutation:
-    """A request in the middle with another of its own two prompts, with other words, or with another image."""
-    if honest.plan.varies_prompts:
-        return worded(20 + number, which)
-    return saying(number, which) if honest.plan.varies_captions else carrying(number, 11)
+    """A request in the middle with another of its own two prompts, or with another image."""
+    return worded(20 + number, which) if honest.plan.varies_prompts else carrying(number, 11)
 
 
 def _with_body(sent: Sent, body: BodyRef) -> Sent:

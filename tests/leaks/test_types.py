@@ -21,15 +21,15 @@ from pcevolve.providers.dialect import WireRequest
 from pcevolve.public.calls import Call
 from pcevolve.public.fields import Extension
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Captioned, Noised, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
 
 CARRIERS = (bytes, bytearray, memoryview, WireRequest, Outgoing, Incoming, object, Any)
 """Types whose values could be somebody's own bytes."""
 ENTRANCES = {
-    "answers": {"asks": Sequence[tuple[Call, Prototype | PublicEcho | Noised | Captioned | None]]},
+    "answers": {"asks": Sequence[tuple[Call, Prototype | PublicEcho | None]]},
     "create": {"call": Call},
-    "vary": {"call": Call, "source": Prototype | PublicEcho | Noised | Captioned},
+    "vary": {"call": Call, "source": Prototype | PublicEcho},
     "hello": {"run_id": str},
     "balance": {},
     "record_receipt": {"receipt": Receipt},

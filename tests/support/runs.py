@@ -113,7 +113,7 @@ class SmallRun:
         ledger = Ledger(root / "private" / "ledger.sqlite")
         limits = Limits(Budget(Fraction(10), plan.delta), Budget(Fraction(10), plan.delta))
         units = [PrivateUnit((b"unit 1",)), PrivateUnit((b"unit 2",))]
-        terms = Terms(secure=plan.secure, not_private=plan.not_private, not_dp=plan.not_dp)
+        terms = Terms(secure=plan.secure)
         account = ledger.account(plan.run_id, units, plan.relation, limits, terms=terms).enrol()
         transcript = Transcript(root / "transcript")
         patience = Patience(seconds=5, first=1, sleep=sleep)

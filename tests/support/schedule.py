@@ -48,7 +48,6 @@ LONGEST = (
     "client/pages/report/test_page.py",
     "hostile/test_answers.py",
     "browser/test_dashboard.py",
-    "client/dp/test_secret_noise.py",
     "api_server/test_engines.py",
     "system/test_chat.py",
     "hostile/test_texts.py",

@@ -75,24 +75,6 @@ def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(cli
     assert json.loads((run / "summary.json").read_text())["epsilon_spent"] == 10
 
 
-def test_a_client_killed_while_noised_images_leave_goes_on_with_the_same_ones(client, tmp_path):
-    run = tmp_path / "run"
-    options = client.run_options(
-        class_folders(tmp_path / "private", seed=1), run, method="dpimg", iterations=1, size=64, batch=1
-    )
-    for point in (5, 9):
-        process = client.start(*options, "--resume", run)
-        wait_for_line(run, point, process)
-        process.kill()
-        process.wait()
-    before = receipts(run)
-    assert len(before) == 1
-    done = client(*options, "--resume", run)
-    assert done.returncode == 0, done.stderr
-    assert receipts(run) == before
-    assert client("audit", run).returncode == 0
-
-
 @pytest.fixture(scope="module")
 def mortal(tmp_path_factory, forks):
     """A server that tests may kill, and start again."""

@@ -17,11 +17,7 @@ from safetensors.numpy import load
 
 from pcevolve.auditing import Audit
 from pcevolve.cli.main import main
-from pcevolve.private.telling import nobody
 from pcevolve.run.folder import RunFolder
-from pcevolve.run.kinds import of_kind
-from pcevolve.run.secrecy import Sampling, declared
-from pcevolve.run.settings import RunSettings
 from pcevolve.run.texts import demo
 from pcevolve.transcript import RunReader
 from support.folders import events, receipts, released_files
@@ -230,71 +226,6 @@ def test_listed_secrets_count_less_and_are_nowhere_to_be_seen(client: Client, pr
     assert b"chills" not in everything
     assert b"white bread" not in everything
     assert json.loads(client("audit", out, "--json").stdout)["holds"]
-
-
-def paid_lines(run: Path) -> list[bytes]:
-    """Whole lines of a transcript with receipts; there may be none yet, and the last line may be half written."""
-    log = run / "transcript" / "log.jsonl"
-    whole = log.read_bytes().rpartition(b"\n")[0].splitlines() if log.exists() else []
-    return [line for line in whole if json.loads(line)["event"]["kind"] == "released"]
-
-
-def noise_of(run: Path) -> tuple[list[float], float]:
-    """The standard deviations that are on record, and the one that the listed secrets need in so many rounds."""
-    record, settings = RunReader.strict(run), RunSettings.load(RunFolder(run).config)
-    promise = record.require_plan().secrecy
-    assert promise is not None
-    looks = [each for each in record.receipts if any(not event.free for event in each.events)]
-    drawn = [float(load(record.bodies.file(each.measured))["sigma"][0]) for each in looks]
-    data = of_kind("text").reading.of_run(settings, nobody).data
-    return drawn, Sampling.of(declared(settings, promise), data, promise, len(looks)).sigma
-
-
-def test_secpe_as_noted_runs_only_if_it_is_told_so_outlives_a_kill_and_says_what_it_protects(
-    client: Client, private: Path, tmp_path: Path
-):
-    out, secrets, ledger = tmp_path / "run", tmp_path / "secrets.txt", tmp_path / "ledger"
-    secrets.write_text("chills\nwhite bread\t1e-4\t2e-4\n")
-    own = {"method": "secpe-as-noted", "secrets": secrets, "secret_size": 2, "ledger": ledger}
-    options = asked(client, private, out, **own)
-    refused = client(*options)
-    assert refused.returncode == 2
-    assert "'secpe-as-noted' protects the secrets that you list and nothing else" in refused.stderr
-    assert not out.exists()
-    detected = client(*asked(client, private, tmp_path / "other", **own), "--not-dp", "--detect-secrets")
-    assert "--detect-secrets means nothing to method 'secpe-as-noted'" in " ".join(detected.stderr.split())
-    killed = client.start(*options, "--not-dp")
-    while killed.poll() is None and not paid_lines(out):
-        time.sleep(0.01)
-    killed.kill()
-    killed.wait()
-    before = paid_lines(out)
-    assert before
-    done = client(*options, "--not-dp", "--resume", out)
-    assert done.returncode == 0, done.stderr
-    assert paid_lines(out)[: len(before)] == before
-    drawn, needed = noise_of(out)
-    assert all(needed <= sigma < 1.01 * needed for sigma in drawn)  # told in three digits, rounded up
-    said = " ".join(done.stderr.split())
-    assert "it protects the listed secrets; not DP" in said
-    assert "listed secrets guessed with a probability of at most" in said
-    assert "protects the listed secrets; not DP" in " ".join(done.stdout.split())
-    assert all(path.name.startswith("NOT-DP-") for path in (out / "release").rglob("*.txt"))
-    assert client("audit", out).returncode == 1
-    assert client("audit", out, "--allow-insecure").returncode == 0
-    shared = [
-        path for path in out.rglob("*") if path.is_file() and "private" not in path.relative_to(out).parts
-    ]
-    everything = b"".join(path.read_bytes() for path in shared if path.name != "config.toml")
-    assert b"chills" not in everything
-    assert b"white bread" not in everything
-    shown = json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
-    assert [(row["noise"], row["epsilon"]) for row in shown] == [
-        ("protects the listed secrets; not DP", None)
-    ]
-    later = client(*asked(client, private, tmp_path / "later", ledger=ledger))
-    assert later.returncode == 4
-    assert "a NOT DP run used these data" in later.stderr
 
 
 def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, private: Path, tmp_path: Path):

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 from pcevolve.public.calls import Call
 from pcevolve.public.class_sizes import in_proportion
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Captioned, Noised, Prototype, PublicEcho, Query, Receipt
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 
 Population = Mapping[str, tuple[Candidate, ...]]
 """Candidates of each class, by label, in the order of the plan."""
@@ -22,8 +22,7 @@ class Pool:
     Attributes:
         candidates: Of each class.
         views: Lookahead: the variations by which a candidate is judged, by its id; empty without lookahead.
-        sources: Digest of what one of the newest candidates varies, by its id; nothing for what varies nothing that the
-            provider sent.
+        sources: Digest of what one of the newest candidates varies, by its id; nothing for what varies nothing.
     """
 
     candidates: Population
@@ -48,9 +47,9 @@ class Evolved:
     pools: Mapping[int, Pool]
 
 
-Ask: TypeAlias = tuple[Call, Prototype | PublicEcho | Noised | Captioned | None]
+Ask: TypeAlias = tuple[Call, Prototype | PublicEcho | None]
 """A call of the plan, and what it varies, with the reason why that may be sent back: a receipt chose it, or the plan
-itself names it, or it is what a paid release has; nothing for text-to-image."""
+itself names it; nothing for text-to-image."""
 
 
 class Generator(Protocol):
@@ -183,7 +182,7 @@ class _Evolution:
             self.watcher.generated(call)
             yield call, made
 
-    def _source(self, call: Call) -> Prototype | PublicEcho | Noised | Captioned | None:
+    def _source(self, call: Call) -> Prototype | PublicEcho | None:
         """What a call varies, found by id, never by position in a listing."""
         if call.source is not None:
             return PublicEcho(self.known[call.source])
@@ -191,8 +190,6 @@ class _Evolution:
             return None
         receipt = self.receipts[-1]
         named = receipt.of(call.label)[call.parent]
-        if self.plan.varied != "received":
-            return (Noised if self.plan.varies_noised else Captioned)(call.label, named, receipt)
         return Prototype(self.known[named.id], receipt)
 
 

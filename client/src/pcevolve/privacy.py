@@ -15,9 +15,7 @@ from pydantic import Field
 Relation = Literal["replace-one", "add-remove"]
 """``replace-one``: one privacy unit changed, labels included. ``add-remove``: one unit more or less."""
 
-MechanismName = Literal[
-    "exponential", "permute-and-flip", "gaussian", "secret-noise", "unprotected", "uniform", "post-processing"
-]
+MechanismName = Literal["exponential", "permute-and-flip", "gaussian", "uniform", "post-processing"]
 ExactNumber = Annotated[str, Field(pattern=r"^\d{1,400}(/[1-9]\d{0,399})?$")]
 
 
@@ -44,8 +42,6 @@ class Event:
       neighbouring datasets span at most η over all outcomes (Dong, Durfee & Rogers 2020). Implies η-DP.
     - ``permute-and-flip``: pure ε.
     - ``gaussian``: the noise multiplier, standard deviation of the noise over L2 sensitivity.
-    - ``secret-noise``: "0"; noise that listed secrets need and records may be too much for: no ε bounds what it says.
-    - ``unprotected``: "0"; the private data themselves decide, without noise: no ε bounds what that says.
     - ``uniform``, ``post-processing``: "0"; the private data are not looked at.
 
     Attributes:

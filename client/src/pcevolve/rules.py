@@ -1,9 +1,7 @@
 """The rulebook: which bytes may this call carry, in this state of the record? Pure; no files, no sockets, no pixels.
 
 A request of the plan carries no image, or exactly one that the provider itself had sent, and then there is a reason:
-the public plan names the image whatever the private data are, or a receipt on record chose it. In a plan that varies
-noised private images there is a third: the image is the output of a paid release itself. In a plan that is NOT PRIVATE
-and says so, a caption of a private image leaves as a prompt, and no image at all. An extension of a
+the public plan names the image whatever the private data are, or a receipt on record chose it. An extension of a
 finished run is no further one: the plan names every image of the last round, or the last receipt chose the dataset.
 In a plan that varies by prompt the same image would be named for the same reason, and stays where it is: the request
 carries, of the plan's own prompts, the one by which the provider had made it.
@@ -26,7 +24,7 @@ from typing import Final, TypeAlias
 
 from pcevolve.public.calls import Call, Purpose
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Chosen, Held, Receipt
+from pcevolve.public.release import Chosen, Receipt
 
 
 @dataclass(frozen=True)
@@ -41,21 +39,7 @@ class ReceiptChose:
     receipt: Receipt
 
 
-@dataclass(frozen=True)
-class ReleasedNoised:
-    """A reason to leave: this is a noised private image, the recorded output of a paid release (DPImg)."""
-
-    receipt: Receipt
-
-
-@dataclass(frozen=True)
-class ReleasedCaption:
-    """A reason to leave in NOT PRIVATE runs: this is a caption of a private image, as a release has it (GCap)."""
-
-    receipt: Receipt
-
-
-Reason: TypeAlias = PlanNames | ReceiptChose | ReleasedNoised | ReleasedCaption
+Reason: TypeAlias = PlanNames | ReceiptChose
 
 
 @dataclass(frozen=True)
@@ -65,7 +49,7 @@ class NoImage:
 
 @dataclass(frozen=True)
 class OneImage:
-    """The call carries this very image, byte for byte as the provider had sent it, or as the release has it.
+    """The call carries this very image, byte for byte as the provider had sent it.
 
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
@@ -92,19 +76,6 @@ class ItsPrompt:
 
 
 @dataclass(frozen=True)
-class ItsCaption:
-    """The call carries no image, and the caption of a private image behind the public prompt of its class. NOT PRIVATE.
-
-    Attributes:
-        caption: Its id, and the digest of its text.
-        reason: Why it leaves.
-    """
-
-    caption: Chosen
-    reason: ReleasedCaption
-
-
-@dataclass(frozen=True)
 class Refusal:
     """The call may not leave.
 
@@ -115,7 +86,7 @@ class Refusal:
     why: str
 
 
-Verdict: TypeAlias = NoImage | OneImage | ItsPrompt | ItsCaption | Refusal
+Verdict: TypeAlias = NoImage | OneImage | ItsPrompt | Refusal
 
 CARRIES: Final[dict[Purpose, str]] = {
     "create": "no image",
@@ -256,18 +227,9 @@ class RunState:
         """Which image a call carries, whether or not it is its turn: all there is to ask about a record of the past."""
         if call.purpose == "create":
             return NoImage()
-        if self.plan.not_private:
-            return self._without_a_guarantee(call)
         if call.source is not None:
             return self._planned(call)
-        return self._noised(call) if self.plan.varies_noised else self._released(call)
-
-    def _without_a_guarantee(self, call: Call) -> Verdict:
-        """The caption of a private image in a plan that says so, and nothing else: no image leaves such a run."""
-        if not self.plan.varies_captions or call.purpose != "vary":
-            return Refusal("would carry an image in a run without a guarantee, of which prompts alone leave")
-        held = self._held(call)
-        return held if isinstance(held, Refusal) else ItsCaption(held.item, ReleasedCaption(held.receipt))
+        return self._released(call)
 
     def _planned(self, call: Call) -> Verdict:
         """The image that the plan itself names."""
@@ -295,23 +257,6 @@ class RunState:
         if output.iteration >= receipt.iteration:
             return Refusal("has a receipt that names an image of no earlier iteration")
         return self._or_its_prompt(named, output, ReceiptChose(receipt))
-
-    def _noised(self, call: Call) -> Verdict:
-        """The noised private image of a call's place, as the receipt has it."""
-        held = self._held(call)
-        return held if isinstance(held, Refusal) else OneImage(held.item, ReleasedNoised(held.receipt))
-
-    def _held(self, call: Call) -> Held | Refusal:
-        """What a receipt itself holds of the private image in a call's place."""
-        receipt = self._receipts.get(call.iteration)
-        held = () if receipt is None else receipt.of(call.label)
-        if receipt is None or call.parent is None or call.parent >= len(held):
-            return Refusal("has no receipt for its class and iteration")
-        if receipt.run_id != self.plan.run_id:
-            return Refusal("has a receipt of another run")
-        if held[call.parent].id != self.plan.held(call.label, call.parent):
-            return Refusal("has a receipt that names something else than what is released in its place")
-        return Held(call.label, held[call.parent], receipt)
 
     def _or_its_prompt(self, image: Chosen, output: _Output, reason: Reason) -> Verdict:
         """The image, or what goes in its place in a plan that varies by prompt."""

@@ -91,7 +91,6 @@ RUNS = {
     "pcevolve through an IP-Adapter": {"method": "pcevolve", "adapter": "ip", "adapter_scale": 0.5},
     "pcevolve with another tau": {"method": "pcevolve", "tau": 3.0},
     "pcevolve with neighbours": {"method": "pcevolve", "prototypes": 2, "lookahead": 1},
-    "pcevolve-gm": {"method": "pcevolve-gm"},
     "jvem": {"method": "jvem", "prototypes": 2},
     "dp-means, one image more or less": {"method": "dp-means", "relation": "add-remove", **SELECTED},
     "jvem, one image more or less": {"method": "jvem", "relation": "add-remove"},

@@ -38,7 +38,7 @@ class Leaky:
 
 @pytest.fixture
 def leaky(monkeypatch):
-    monkeypatch.setitem(selectors.MEASURERS, "contrastive", Leaky)
+    monkeypatch.setitem(selectors.SELECTORS, "contrastive", Leaky)
 
 
 def test_a_correct_method_is_not_refuted_and_the_exit_code_is_0(invoke):

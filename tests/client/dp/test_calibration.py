@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +16,7 @@ from pcevolve.dp.calibration import (
     raised,
     smallest_noise_multiplier,
 )
-from pcevolve.dp.sensitivity import bounded_sum_sensitivity, bounded_vector_sensitivity, histogram_sensitivity
+from pcevolve.dp.sensitivity import bounded_sum_sensitivity, histogram_sensitivity
 from pcevolve.privacy import Budget, Event
 
 unhurried = settings(deadline=None)  # other people's work on the same cores is no failure
@@ -64,7 +63,3 @@ def test_a_unit_moves_a_sum_in_a_ball_by_its_sensitivity(relation):
     end = np.array([0.6, 0.8])
     before = -end if relation == "replace-one" else np.zeros(2)
     assert np.linalg.norm(end - before) == pytest.approx(bounded_sum_sensitivity(relation))
-
-
-def test_a_vector_of_utilities_moves_by_its_sensitivity_at_most():
-    assert bounded_vector_sensitivity(9) == pytest.approx(math.sqrt(9)) == np.linalg.norm(np.ones(9))

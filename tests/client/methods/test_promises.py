@@ -25,32 +25,6 @@ PROMISES = {
         "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
         " replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
     ),
-    "pcevolve-exp": (
-        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
-        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
-        " replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
-    ),
-    "pcevolve-g": (
-        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
-        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
-        " replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
-    ),
-    "pcevolve-gm": (
-        "(epsilon, delta)-DP by Gaussian differential privacy: every draw adds noise to a vector of N "
-        "utilities in [0, 1], whose L2 sensitivity is at most the square root of N under replace-one and "
-        "under add-remove, and all iterations x classes draws compose. The published calibration takes K "
-        "x N for the sensitivity and splits epsilon evenly: more noise than is needed"
-    ),
-    "pcevolve-h": (
-        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
-        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
-        " replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
-    ),
-    "pcevolve-pf": (
-        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
-        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
-        " replace-one and add-remove, because the factor 1/2 of both mechanisms is kept"
-    ),
     "pe": (
         "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all "
         "classes together by at most 1 in L2 norm under add-remove and by the square root of 2 under "
@@ -74,29 +48,7 @@ PROMISES = {
         "under add-remove and the square root of 2 under replace-one; every selection is "
         "post-processing of it"
     ),
-    "secpe-as-noted": (
-        "the listed secrets are protected, and nothing else is: not DP. Whoever guesses one of them with its prior "
-        "probability before the run guesses it with its bound at most after all of its releases together, by whatever "
-        "attack; the noise is calibrated for that by the privacy loss of the sampled records, each of which moves a "
-        "count and a mean, the square root of 2 in all. Texts that hold none of them are counted as if they were "
-        "public, under noise that was not meant for them"
-    ),
     "random": ("0-DP: no draw depends on the private data, under either neighbour relation"),
-    "le": ("0-DP: nothing depends on the private data, under either neighbour relation"),
-    "dpimg": (
-        "(epsilon, delta)-DP by Gaussian differential privacy: one release of private images under noise, one image of "
-        "each privacy unit at most, in places of its class that are drawn at random; with d values of an image, each "
-        "in [0, 1], a privacy unit moves what is released by at most sqrt(d) in L2 norm under add-remove and by "
-        "sqrt(2 d) under replace-one; the released images leave"
-    ),
-    "gcap": (
-        "none: captions of private images leave as prompts, without any noise, and stand in the record; one image of "
-        "each privacy unit at most is captioned"
-    ),
-    "rf": (
-        "none: which candidates are kept depends on the private images without any noise, and the record has a number "
-        "for every candidate that says how near they are; nothing but prompts is sent"
-    ),
     "t2i": ("0-DP: nothing depends on the private data, under either neighbour relation"),
 }
 

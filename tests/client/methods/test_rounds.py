@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.dp.accountants import epsilon, merged, within
-from pcevolve.dp.sensitivity import bounded_vector_sensitivity, histogram_sensitivity
+from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.errors import UsageError
 from pcevolve.methods.rounds import (
     Scope,
@@ -20,17 +20,15 @@ from pcevolve.methods.rounds import (
     exponential_per_round,
     free_draws,
     gaussian_once,
-    gaussian_per_class,
     gaussian_per_round,
-    published_gaussian_per_class,
     published_gaussian_per_round,
 )
 from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.public.figures import parse_epsilon
 
 unhurried = settings(deadline=None)  # other people's work on the same cores is no failure
-GAUSSIAN = [gaussian_per_round, gaussian_per_class, gaussian_once]
-PUBLISHED = [published_gaussian_per_round, published_gaussian_per_class]
+GAUSSIAN = [gaussian_per_round, gaussian_once]
+PUBLISHED = [published_gaussian_per_round]
 PURE = [free_draws, exponential_per_class, exponential_per_round, exponential_draws(5)]
 
 scopes = st.builds(
@@ -75,7 +73,7 @@ def test_a_calibrated_plan_fits_its_budget_when_charged_piece_by_piece(
             assert within(charged, budget)
 
 
-@named([gaussian_per_round, gaussian_per_class, gaussian_once, exponential_per_round, exponential_draws(5)])
+@named([gaussian_per_round, gaussian_once, exponential_per_round, exponential_draws(5)])
 @unhurried
 @given(total=totals, delta=st.floats(1e-12, 0.05), scope=scopes)
 def test_a_calibrated_plan_leaves_nothing_over(calibration, total, delta, scope):
@@ -159,11 +157,6 @@ def test_class_means_are_released_once_and_used_for_ever():
     assert later == [(FREE,), (FREE,)]
 
 
-def test_noisy_utilities_pay_for_every_class():
-    events = all_of(gaussian_per_class(Budget(Fraction(10), 1e-5), scope()))
-    assert sum(event.count for event in events) == 40
-
-
 def test_private_evolution_s_published_noise_is_that_of_its_formula_whatever_the_relation():
     for relation in ("add-remove", "replace-one"):
         [event] = published_gaussian_per_round(Budget(Fraction(10), 1e-5), scope(relation, 4))[0]
@@ -171,23 +164,11 @@ def test_private_evolution_s_published_noise_is_that_of_its_formula_whatever_the
         assert sigma == pytest.approx(math.sqrt(2 * math.log(1.25e5)) / 2.5)
 
 
-def test_pcevolve_gm_s_published_noise_is_that_of_a_sensitivity_of_shots_times_candidates():
-    [event] = published_gaussian_per_class(Budget(Fraction(10), 1e-5), scope())[0]
-    sigma = float(event.value) * bounded_vector_sensitivity(100)
-    assert sigma == pytest.approx(10 * 100 * math.sqrt(2 * math.log(1.25e5)) * 40 / 10)
-
-
-@pytest.mark.parametrize(
-    ("published", "tight"),
-    [
-        (published_gaussian_per_round, gaussian_per_round),
-        (published_gaussian_per_class, gaussian_per_class),
-    ],
-)
-def test_the_published_calibrations_add_more_noise_than_is_needed(published, tight):
+def test_the_published_calibration_adds_more_noise_than_is_needed():
     budget = Budget(Fraction(10), 1e-5)
-    assert published(budget, scope())[0][0].value > tight(budget, scope())[0][0].value
-    assert within(all_of(published(budget, scope())), budget)
+    published, tight = (each(budget, scope()) for each in (published_gaussian_per_round, gaussian_per_round))
+    assert published[0][0].value > tight[0][0].value
+    assert within(all_of(published), budget)
 
 
 def test_looking_at_nothing_is_a_uniform_draw_and_free():

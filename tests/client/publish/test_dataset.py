@@ -116,16 +116,6 @@ def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
     assert [each for each in assumptions(small_plan(**plan)) if " images " in each] == said
 
 
-@pytest.mark.parametrize("not_private", [False, True])
-def test_a_run_that_is_not_private_promises_nothing_to_those_who_were_drawn(not_private: bool):
-    method = {"method": "rf", "not_private": True} if not_private else {}
-    (drawn,) = (each for each in assumptions(small_plan(subsample=10, **method)) if "to draw from" in each)
-    assert ("no guarantee is for them" in drawn, "the guarantee is for" in drawn) == (
-        not_private,
-        not not_private,
-    )
-
-
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The least epsilon of mu-GDP at a delta, by bisection over the formula of Balle and Wang (2018, Theorem 8)."""
 

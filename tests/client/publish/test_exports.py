@@ -17,7 +17,6 @@ from pcevolve.publish import exports as writing
 from pcevolve.run.exporting import export_run
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import EXPORTS
-from support.captioned import captioned_plan, captioned_run
 from support.runs import SmallRun, small_plan
 
 pytestmark = pytest.mark.system
@@ -137,38 +136,6 @@ def test_large_datasets_are_written_in_several_files(run, monkeypatch, offline, 
     rows = load_dataset(str(folders[0]), cache_dir=str(tmp_path / "cache"))["train"]
     assert len(rows) == 2 * PER_CLASS
     assert faults(run) == []
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    captioned_run(tmp_path / "bare", captioned_plan(licence="cc0-1.0")).close()
-    return tmp_path / "bare"
-
-
-def test_every_file_of_a_dataset_that_is_not_private_says_so_in_its_name(bare, offline, tmp_path):
-    from datasets import load_dataset
-
-    folders = export_run(bare, EXPORTS)
-    shards = [path for folder in folders for path in (folder / "data").iterdir()]
-    assert [path.name for path in shards] == [
-        "NOT-PRIVATE-train-00000-of-00001.parquet",
-        "NOT-PRIVATE-train-00000.tar",
-    ]
-    with tarfile.open(shards[1]) as shard:
-        assert all(each.name.startswith("NOT-PRIVATE-") for each in shard)
-    for folder in folders:
-        assert "NOT PRIVATE" in (folder / "README.md").read_text()
-        rows = load_dataset(str(folder), cache_dir=str(tmp_path / "cache" / folder.name))["train"]
-        assert len(rows) == 8
-    assert faults(bare) == []
-
-
-@pytest.mark.parametrize("form", EXPORTS)
-def test_a_file_whose_mark_was_taken_off_is_none_of_the_dataset(bare, form):
-    (folder,) = export_run(bare, [form])
-    (shard,) = (folder / "data").iterdir()
-    shard.rename(shard.with_name(shard.name.removeprefix("NOT-PRIVATE-")))
-    assert any("is not part of the dataset" in each for each in faults(bare))
 
 
 def test_the_audit_makes_them_again_and_finds_what_was_changed(run):

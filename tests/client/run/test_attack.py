@@ -35,5 +35,4 @@ def test_noise_that_is_30_percent_too_small_is_found_out():
 
 def test_where_nothing_is_promised_of_secrets_there_is_nothing_to_attack():
     assert attacked(small_plan(method="pe", delta=1e-5), 1) is None
-    assert attacked(plan(method="secpe-as-noted", not_dp=True), 1) is None
     assert attacked(plan(noise="INSECURE-seeded"), 1) is None

@@ -55,13 +55,12 @@ def test_a_run_s_facts_are_told_beside_its_judges(tmp_path: Path):
 @pytest.mark.parametrize(
     ("mark", "told"),
     [
-        ("NOT PRIVATE: x", "no guarantee, NOT PRIVATE"),
         ("INSECURE: x", "no guarantee, INSECURE"),
         ("other", "no guarantee"),
     ],
 )
 def test_a_run_that_promises_nothing_says_why_beside_the_others(mark: str, told: str):
-    summary = {"epsilon_spent": None, "method": "rf", "images_released": 1, "requests": 1, "marks": [mark]}
+    summary = {"epsilon_spent": None, "method": "pe", "images_released": 1, "requests": 1, "marks": [mark]}
     assert facts(summary)["ε"] == told
 
 

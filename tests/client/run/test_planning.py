@@ -8,9 +8,9 @@ from pcevolve.run.planning import as_it_began
 from pcevolve.run.settings import RunSettings
 from support.runs import small_plan
 
-SAID = {"private": "private", "out": "run", "domain": "leather texture", "method": "le"}
-BEGAN = small_plan(method="le", iterations=0, strengths=(), at_once=4, prompts=(("a", "b"), ("c", "d")))
-NOW = small_plan(method="le", iterations=0, strengths=(), prompts=(("x", "y", "z"), ("u", "v", "w")))
+SAID = {"private": "private", "out": "run", "domain": "leather texture", "method": "t2i"}
+BEGAN = small_plan(method="t2i", iterations=0, strengths=(), at_once=4, prompts=(("a", "b"), ("c", "d")))
+NOW = small_plan(method="t2i", iterations=0, strengths=(), prompts=(("x", "y", "z"), ("u", "v", "w")))
 
 
 def test_a_run_that_goes_on_keeps_the_prompts_and_the_pace_that_it_began_with():

@@ -7,20 +7,13 @@ import io
 import pytest
 from rich.console import Console
 
-from pcevolve.run.progress import Audience, Progress, RunProgress, covering, duration, padding_kept
+from pcevolve.run.progress import Audience, Progress, RunProgress, duration, padding_kept
 from support.runs import small_plan
-
-
-@pytest.mark.parametrize(
-    ("tick", "expected", "made"), [(1.0, 0.0, 1.0), (1.0, 20.0, 30.0), (60.0, 20.0, 60.0), (0.0, 20.0, 0.0)]
-)
-def test_a_tick_is_as_long_as_asked_for_and_longer_where_more_is_expected(tick, expected, made):
-    assert covering(tick, expected) == made
 
 
 def test_work_as_long_as_expected_is_no_reason_to_warn():
     assert "WARNING" in padding_kept(20.0, 1.0)
-    assert "WARNING" not in padding_kept(20.0, covering(1.0, 20.0))
+    assert "WARNING" not in padding_kept(20.0, 30.0)
 
 
 class Clock:

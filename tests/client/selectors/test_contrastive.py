@@ -1,4 +1,4 @@
-"""The published utility and its ablations, on cases worked by hand."""
+"""The published utility, on cases worked by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pcevolve.errors import DataError
 from pcevolve.privacy import Event
 from pcevolve.public.settings import TAU
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings
-from pcevolve.selectors.contrastive import Contrastive, calibrated, filtered, uncalibrated, unfiltered
+from pcevolve.selectors.contrastive import Contrastive, calibrated
 from pcevolve.selectors.distances import distances
 from support.neighbours import Observer, World, records_of
 
@@ -31,20 +31,7 @@ def test_equation_3_over_the_candidates_that_pass_equation_1():
 
 def test_tau_says_how_much_worse_the_farther_candidates_are():
     assert calibrated(CANDIDATES, 0, 2.0) == pytest.approx([1.0, math.exp(-1), math.exp(-2), 0.0])
-    assert calibrated(CANDIDATES, 0, 0.0).tolist() == filtered(CANDIDATES, 0, 0.0).tolist()
-
-
-def test_ablation_g_is_the_filter_alone():
-    assert filtered(CANDIDATES, 0, TAU).tolist() == [1.0, 1.0, 1.0, 0.0]
-
-
-def test_ablation_h_is_the_calibrator_over_all_candidates():
-    expected = [1.0, math.exp(-10 / 6), math.exp(-20 / 6), math.exp(-10)]
-    assert unfiltered(CANDIDATES, 0, TAU) == pytest.approx(expected)
-
-
-def test_ablation_with_plain_similarity_is_equation_2_over_the_candidates_that_pass():
-    assert uncalibrated(CANDIDATES, 0, TAU) == pytest.approx([math.exp(-1), math.exp(-2), math.exp(-3), 0.0])
+    assert calibrated(CANDIDATES, 0, 0.0).tolist() == [1.0, 1.0, 1.0, 0.0]
 
 
 def test_a_tie_fails_the_filter():
@@ -60,17 +47,17 @@ def test_if_none_passes_all_are_equal():
 
 
 def test_a_single_class_has_no_others_to_be_told_from():
-    assert filtered(distances(np.array([[1.0], [9.0]]), CENTRES[:1]), 0, TAU).tolist() == [1.0, 1.0]
+    found = calibrated(distances(np.array([[1.0], [9.0]]), CENTRES[:1]), 0, TAU)
+    assert found == pytest.approx([1.0, math.exp(-10)])
 
 
-@pytest.mark.parametrize("utility", [calibrated, filtered, unfiltered, uncalibrated])
 @given(
     candidates=hnp.arrays(np.float64, (7, 3), elements=st.floats(allow_nan=True, allow_infinity=True)),
     centres=hnp.arrays(np.float64, (4, 3), elements=st.floats(-100, 100)),
     own=st.integers(0, 3),
 )
-def test_utility_is_in_the_unit_interval_for_any_candidates_and_any_data(utility, candidates, centres, own):
-    scores = utility(distances(candidates, centres), own, TAU)
+def test_utility_is_in_the_unit_interval_for_any_candidates_and_any_data(candidates, centres, own):
+    scores = calibrated(distances(candidates, centres), own, TAU)
     assert np.all((scores >= 0) & (scores <= 1))
     assert np.all(scores[~np.isfinite(candidates).all(axis=1)] == 0)
 
@@ -94,26 +81,20 @@ def test_a_unit_of_many_images_counts_once_in_the_centre():
         assert one == pytest.approx(other, abs=1e-7)
 
 
-@pytest.mark.parametrize("name", ["contrastive", "noisy-argmax"])
-def test_a_class_without_private_images_is_an_error_and_nothing_is_drawn(name):
-    noise = Observer()
-    event = Event("gaussian", "1", 2) if name == "noisy-argmax" else Event("exponential", "1", 2)
+def test_a_class_without_private_images_is_an_error_and_nothing_is_drawn():
+    noise, event = Observer(), Event("exponential", "1", 2)
     half = PrivateEmbeddings(DATA.embeddings[:2], DATA.targets[:2], DATA.units[:2])
     with pytest.raises(DataError, match=r"class 'class 1' has no private images.*nothing was drawn"):
-        SELECTORS[name]().measure(half, WORLD.scene("replace-one"), (event,), noise)
+        Contrastive().measure(half, WORLD.scene("replace-one"), (event,), noise)
     assert noise.asked == []
 
 
-@pytest.mark.parametrize(
-    ("name", "event"),
-    [
-        ("contrastive", Event("exponential", "1000", 2)),
-        ("contrastive", Event("permute-and-flip", "1000", 2)),
-        ("noisy-argmax", Event("gaussian", "1/1000", 2)),
-    ],
-)
-def test_with_hardly_any_noise_the_best_is_chosen_and_then_what_is_like_it(name, event):
-    scene, selector = WORLD.scene("replace-one", wanted=3), SELECTORS[name]()
+def test_with_hardly_any_noise_the_best_is_chosen_and_then_what_is_like_it():
+    scene, selector, event = (
+        WORLD.scene("replace-one", wanted=3),
+        Contrastive(),
+        Event("exponential", "1000", 2),
+    )
     picked = selector.pick(selector.measure(DATA, scene, (event,), SeededNoise(1)), scene)
     assert [each.tolist() for each in picked] == [[0, 1, 2], [0, 1, 0]]
 

@@ -27,20 +27,14 @@ OTHER_MACHINE = 1e-6
 """Relative error of an embedding on another processor."""
 CLEAR = 2e-3
 """Relative difference of distances that no rounding explains."""
-BY_DISTANCE = ("contrastive", "noisy-argmax", "joint")
-DRAWN = ("contrastive", "filter", "unfiltered", "plain-distance", "noisy-argmax", "votes-em", "joint")
+BY_DISTANCE = ("contrastive", "joint")
+DRAWN = ("contrastive", "votes-em", "joint")
 QUICK = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.filter_too_much])
 
 
 def event_of(name: str, classes: int) -> Event:
     """What pays for one round of a selector."""
-    if name == "resembling":
-        return Event("unprotected")
-    if name == "sampled-cells":
-        return Event("secret-noise")
-    mechanism = (
-        "gaussian" if name in ("noisy-argmax", "votes", "votes-rank", "cells", "means") else "exponential"
-    )
+    mechanism = "gaussian" if name in ("votes", "votes-rank", "cells", "means") else "exponential"
     counts = {"votes": 1, "votes-rank": 1, "cells": 1, "means": 1, "joint": 1, "votes-em": 3}
     return Event(mechanism, "1/2", counts.get(name, classes))
 

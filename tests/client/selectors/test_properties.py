@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event, Relation
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene, Selector
-from pcevolve.selectors.contrastive import Contrastive, calibrated, filtered, uncalibrated, unfiltered
+from pcevolve.selectors.contrastive import Contrastive
 from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.joint import ballots, total_votes
 from pcevolve.selectors.means import Means
@@ -21,18 +21,10 @@ from pcevolve.selectors.votes import ExponentialVotes, Votes
 from support.examples import examples
 from support.neighbours import Observer
 
-UTILITIES = {"h∘g": calibrated, "g": filtered, "h": unfiltered, "h'∘g": uncalibrated}
-
 
 def event_of(name: str, classes: int) -> Event:
     """What pays for one round of a selector."""
-    if name == "resembling":
-        return Event("unprotected")
-    if name == "sampled-cells":
-        return Event("secret-noise")
-    mechanism = (
-        "gaussian" if name in ("noisy-argmax", "votes", "votes-rank", "cells", "means") else "exponential"
-    )
+    mechanism = "gaussian" if name in ("votes", "votes-rank", "cells", "means") else "exponential"
     counts = {"votes": 1, "votes-rank": 1, "cells": 1, "means": 1, "joint": 1, "votes-em": 5}
     return Event(mechanism, "1/2", counts.get(name, classes))
 
@@ -177,7 +169,7 @@ def test_embeddings_that_float32_holds_are_measured_as_in_float64(name: str, cas
     assert all(np.array_equal(one[each], other[each]) for each in one)
 
 
-@pytest.mark.parametrize("name", [*UTILITIES, "votes", "votes-em"])
+@pytest.mark.parametrize("name", ["contrastive", "votes", "votes-em"])
 @given(case=CASES)
 def test_candidates_are_scored_the_same_in_any_order(name: str, case: Case):
     orders = [case.random.permutation(len(pool)) for pool in case.pools]
@@ -201,7 +193,7 @@ def test_tuples_are_scored_the_same_in_any_order_of_the_candidates(case: Case):
         assert np.array_equal(totals, total_votes(case.records, scene, block, tuples))
 
 
-@pytest.mark.parametrize("name", [*UTILITIES, "votes", "votes-em", "joint", "means"])
+@pytest.mark.parametrize("name", ["contrastive", "votes", "votes-em", "joint", "means"])
 @given(case=CASES)
 def test_candidates_that_cannot_be_used_change_nothing_for_the_others(name: str, case: Case):
     holed = [with_holes(pool, case.random) for pool in case.pools]
@@ -234,7 +226,7 @@ def test_picking_again_from_the_same_measurement_gives_the_same(name: str, case:
         assert np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", ["contrastive", "noisy-argmax", "joint", "means"])
+@pytest.mark.parametrize("name", ["contrastive", "joint", "means"])
 @given(case=CASES)
 @settings(max_examples=examples(30))
 def test_nobody_is_picked_twice_while_there_are_others(name: str, case: Case):
@@ -269,9 +261,7 @@ def test_an_event_that_counts_another_number_of_accesses_pays_for_nothing(name: 
         SELECTORS[name]().measure(case.records, case.scene(), (wrong,), SeededNoise(1))
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(SELECTORS) - {"votes", "votes-rank", "cells", "sampled-cells", "means", "resembling"})
-)
+@pytest.mark.parametrize("name", sorted(set(SELECTORS) - {"votes", "votes-rank", "cells", "means"}))
 def test_what_is_released_of_a_draw_are_indices(name: str):
     case = Case(3)
     measured = measured_by(SELECTORS[name](), name, case.records, case.scene())
@@ -280,8 +270,8 @@ def test_what_is_released_of_a_draw_are_indices(name: str):
 
 def scores_of(name: str, records: PrivateEmbeddings, scene: Scene) -> list[np.ndarray]:
     """Noise-free scores, one array per class or block."""
-    if name in UTILITIES:
-        return [scores for _, scores in Contrastive(UTILITIES[name]).scores(records, scene)]
+    if name == "contrastive":
+        return [scores for _, scores in Contrastive().scores(records, scene)]
     if name == "joint":
         return [total_votes(records, scene, *ballot) for ballot in ballots(scene)]
     if name == "means":

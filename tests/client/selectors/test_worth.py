@@ -65,7 +65,6 @@ def first_round(name: str, shots: int, pools: list[np.ndarray], seed: int):
     ("name", "shots", "least", "most"),
     [
         ("pcevolve", 10, 0.0, 0.25),
-        ("pcevolve-gm", 10, 0.0, 0.25),
         ("pe", 10, 0.15, 0.5),
         ("pe", 30, 0.25, 0.7),
         ("pe-em", 30, 0.4, 0.9),

@@ -90,9 +90,8 @@ def _boundary(run: RunReader) -> list[Finding]:
 def _choices(run: RunReader, load: LoadEncoder) -> list[Finding]:
     """Whether every choice follows from what was paid for; nothing where nothing was measured."""
     measured = sum(1 for each in run.receipts if each.measured)
-    itself = run.plan is not None and run.plan.varied != "received"
-    if (itself or not measured) and run.assessment is None:
-        return []  # what was measured is what left, which the requests are compared with
+    if not measured and run.assessment is None:
+        return []
     claim, chosen = "every choice follows from what was measured and paid for", Selections(run, load)
     if why := chosen.why_unchecked():
         return [

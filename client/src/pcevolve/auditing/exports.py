@@ -55,7 +55,7 @@ def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[s
         images: Whether the files with images can be made again.
     """
     layout, files = released.run.layout, released.files
-    due = {*shard_names(form, released.plan, len(files)), CARD}
+    due = {*shard_names(form, len(files)), CARD}
     made = exported(form, released.release, files, lambda path: (layout.release / path).read_bytes())
     for name, expected in made if images else ():
         path = layout.export(form) / name

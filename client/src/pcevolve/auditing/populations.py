@@ -46,7 +46,7 @@ class Populations:
         found: dict[str, str] = {}
         for call in self.plan.round(max(iteration - 1, 0)):
             receipt = receipts.get(call.iteration)
-            chosen = receipt.of(call.label) if receipt is not None and self.plan.varied == "received" else ()
+            chosen = receipt.of(call.label) if receipt is not None else ()
             if call.parent is not None and call.parent < len(chosen):
                 found |= {each.id: chosen[call.parent].digest for each in self._brought(call)}
         return found

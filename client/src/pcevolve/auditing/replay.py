@@ -12,11 +12,11 @@ on generated records, honest and forged, and compares what they say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pcevolve.egress.bounds import of_asked_size
@@ -25,8 +25,6 @@ from pcevolve.egress.transport import HIDDEN, Address, Outgoing
 from pcevolve.errors import ClientError, ProviderReplyError
 from pcevolve.providers.dialect import Dialect, WireRequest
 from pcevolve.public.calls import Call
-from pcevolve.public.captions import texts_in
-from pcevolve.public.noised import files_in
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.transcript import RunReader
@@ -49,9 +47,6 @@ STAND_IN = ":"
 """For a key, whose value is not on record; of a form that every scheme takes."""
 LONGEST_KEY = 5000
 """Characters."""
-
-Item = TypeVar("Item", bytes, str)
-"""What leaves of a private image: a noised file, or words."""
 
 
 class Pointer(NamedTuple):
@@ -79,7 +74,6 @@ class Replay:
         places: Of the calls in the plan, by slot.
         first: Place of the first call that was not.
         left: How many calls have left, for they leave in the plan's order.
-        held: What the last measurement holds itself of private images, noised or in words, by its digest.
     """
 
     run: RunReader
@@ -97,7 +91,6 @@ class Replay:
     pointed: dict[str, list[Pointer]] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
     found: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    held: dict[str, dict[Chosen, Any]] = field(default_factory=dict)
     key: int | None = None
     failed: set[str] = field(default_factory=lambda: {GREETING_SLOT})
 
@@ -223,48 +216,13 @@ class Replay:
     def _expected(self, call: Call) -> WireRequest:
         if self.plan.varies_prompts:
             return self.dialect.encode(self.plan, replace(call, wording=self._wording(call)), None)
-        if self.plan.varies_captions and call.purpose == "vary":
-            return self.dialect.encode(self.plan, replace(call, caption=self._caption(call)), None)
         return self.dialect.encode(self.plan, call, self._image(call))
 
     def _image(self, call: Call) -> bytes | None:
         """The bytes that a call has to carry."""
         if call.purpose == "create":
             return None
-        if self.plan.not_private:
-            raise ProviderReplyError("the run is NOT PRIVATE, so nothing but prompts may leave")
-        if call.source is None and self.plan.varies_noised:
-            return self._noised(call)
         return self.bodies.file(self._source(call).digest)
-
-    def _noised(self, call: Call) -> bytes:
-        """The noised private image of a call's place: made again from what its receipt says was measured."""
-        return self._measured(call, files_in, "noised image")
-
-    def _caption(self, call: Call) -> str:
-        """The caption of the private image in a call's place, as its receipt says that it was measured."""
-        return self._measured(call, texts_in, "caption")
-
-    def _measured(
-        self, call: Call, held_in: Callable[[PublicPlan, bytes], dict[Chosen, Item]], what: str
-    ) -> Item:
-        """What the release of a call's round holds in its place."""
-        named, digest = self._own_release(call), self.receipts[call.iteration].measured
-        try:
-            held: dict[Chosen, Item] = self.held.get(digest) or held_in(self.plan, self.bodies.file(digest))
-        except ValueError as error:
-            raise ProviderReplyError(str(error)) from None
-        self.held = {digest: held}
-        if named not in held:
-            raise ProviderReplyError(f"its receipt names a {what} that is not what was measured")
-        return held[named]
-
-    def _own_release(self, call: Call) -> Chosen:
-        """What the receipt holds itself of the private image in a call's place."""
-        named = self._released(call)
-        if call.parent is None or named.id != self.plan.held(call.label, call.parent):
-            raise ProviderReplyError("its receipt names something else than what is released in its place")
-        return named
 
     def _wording(self, call: Call) -> int:
         """Which of its class's prompts a call has to go out with: its own, or that of the image that it varies."""

@@ -64,12 +64,6 @@ class Audit:
         return [] if plan is None else marks(plan)
 
     @property
-    def mark(self) -> str:
-        """The word for a run that promises nothing; empty for all others."""
-        plan = self.run.plan if self.run.whole else None
-        return "" if plan is None else plan.mark
-
-    @property
     def secure(self) -> bool:
         """Whether the noise came from where noise comes from, as far as a plan can be read that says otherwise."""
         plan = self.run.plan if self.run.whole else None

@@ -51,7 +51,7 @@ def audit(
         bool,
         typer.Option(
             "--allow-insecure",
-            help="Let a run pass whose noise came from a seed (INSECURE), or that has none (NOT PRIVATE).",
+            help="Let a run pass whose noise came from a seed (INSECURE).",
         ),
     ] = False,
     encoder_weights: Annotated[
@@ -61,7 +61,7 @@ def audit(
 ) -> None:
     """Check from the record alone that nothing left without a reason, and that the dataset follows from it.
 
-    Exit code 1 if anything does not hold, or if the run is INSECURE or NOT PRIVATE; 9 if nothing is broken, but the run
+    Exit code 1 if anything does not hold, or if the run is INSECURE; 9 if nothing is broken, but the run
     is UNFINISHED; 8 if nothing is broken, but the encoder that judged is not at hand, so that choices were not checked;
     11 if all else holds, but the dataset's card is in another version's words, which were NOT CHECKED; 2 if another
     version made the run.
@@ -99,14 +99,9 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool) -> None
         if each.unchecked:
             typer.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
     if not allowed:
-        typer.echo(f"{_named(audited.mark)} run passes only with --allow-insecure", err=True)
+        typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:
         raise typer.Exit(_exit_code(audited, allowed))
-
-
-def _named(mark: str) -> str:
-    """A run's mark with its article."""
-    return f"a {mark}" if mark.startswith("N") else f"an {mark}"
 
 
 def _exit_code(audited: Audit, allowed: bool) -> int:

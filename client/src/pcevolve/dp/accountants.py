@@ -26,9 +26,6 @@ from pcevolve.dp.curves import (
 )
 from pcevolve.privacy import Budget, Event, MechanismName
 
-NEVER_PURE = frozenset({"gaussian", "secret-noise", "unprotected"})
-"""Mechanisms that have no pure ε, and with a parameter of 0 none at any δ."""
-
 
 class Accountant(Protocol):
     """One way to bound the privacy loss of adaptively composed events."""
@@ -75,7 +72,7 @@ def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
     Source: sequential composition, Dwork et al. 2006.
     """
     spent = merged(events)
-    if any(event.mechanism in NEVER_PURE for event in spent):
+    if any(event.mechanism == "gaussian" for event in spent):
         return None
     return sum((event.value * event.count for event in spent), Fraction(0))
 
@@ -200,8 +197,8 @@ def _checked(delta: float) -> float:
 
 
 def _hopeless(spent: tuple[Event, ...], delta: float) -> bool:
-    # Only pure DP holds at δ = 0, and nothing bounds Gaussian noise of no width, or no noise at all.
-    bare = any(event.mechanism in NEVER_PURE and event.value == 0 for event in spent)
+    # Only pure DP holds at δ = 0, and nothing bounds Gaussian noise of no width.
+    bare = any(event.mechanism == "gaussian" and event.value == 0 for event in spent)
     return delta == 0 or bare
 
 

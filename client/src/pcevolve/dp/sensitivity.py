@@ -21,13 +21,6 @@ def histogram_sensitivity(relation: Relation) -> float:
     return 1.0 if relation == "add-remove" else math.sqrt(2)
 
 
-JOINT_NORM = math.sqrt(2)
-"""How far one record more moves a count, by 1, and a sum of vectors of norm 1 at most, together.
-
-SecretNoise is published with 1, under which guesses at a secret are right more often than is promised.
-"""
-
-
 def bounded_sum_sensitivity(relation: Relation) -> float:
     """L2 sensitivity, in clip radii, of a sum of vectors in a ball, one from each privacy unit.
 
@@ -49,31 +42,6 @@ def deviation_sum_sensitivity(relation: Relation) -> float:
     that changes its label moves two classes' sums by at most R/2 each, R/sqrt(2) in all, which is less.
     """
     return DEVIATION_RADIUS * bounded_sum_sensitivity(relation)
-
-
-def bounded_vector_sensitivity(entries: int) -> float:
-    """L2 sensitivity of a vector in [0, 1]^entries of which nothing else is known, under either relation."""
-    return math.sqrt(entries)
-
-
-def slots_sensitivity(values: int, relation: Relation) -> float:
-    """L2 sensitivity of vectors in [0, 1]^values that stand in places of their classes, drawn at random.
-
-    Every unit has one vector, in one class. A class's places are the first of a uniformly random order of its units
-    and of as many blanks as there are places too many; a blank is a fixed vector in the same cube.
-
-    One unit more or less in a class changes one place at most, in the sense of a coupling: take any order of the class
-    with the unit. If it got a place, put what comes after the last place there instead, a unit that was left out or a
-    blank; each order of the class without the unit comes out equally often. Given the coupled orders, two neighbouring
-    datasets are released as vectors that differ in that place, by ``sqrt(values)`` at most, and Gaussian noise hides
-    it. A pair of mixtures of such pairs, with the same weights, is as hard to tell apart as the pairs are: whoever is
-    told the order besides has no more than one of the pairs before him. So trade-off functions carry over, not only
-    (ε, δ).
-
-    A unit that is replaced leaves one place and gets another. If it stays in its class that is one place again; if it
-    changes its label there are two, ``sqrt(2 · values)`` apart in all.
-    """
-    return math.sqrt(values) * histogram_sensitivity(relation)
 
 
 DRAWN_UNITS = 2

@@ -19,7 +19,7 @@ from pcevolve.methods import Method
 from pcevolve.methods import method as method_named
 from pcevolve.modality.images.appearance import common_appearance
 from pcevolve.privacy import Event, Events
-from pcevolve.selectors import MEASURERS, Measurement, Measurer, PrivateEmbeddings
+from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Selector
 from pcevolve.selectors.appearance import released_appearance
 from pcevolve.selectors.scene import only
 
@@ -40,7 +40,7 @@ class Simulation:
         noise_of: Noise of each run.
     """
 
-    selector: Measurer
+    selector: Selector
     pair: Neighbours
     accesses: Mapping[int, tuple[Event, ...]]
     wanted: int
@@ -90,13 +90,11 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
     method = method_named(claim.method)
     if method.selector is None:
         raise UsageError(f"method '{method.name}' never looks at private data: there is nothing to audit")
-    if method.unbounded:
-        raise UsageError(f"method '{method.name}' promises no epsilon: there is nothing to audit")
-    return audit_selector(claim, method, MEASURERS[method.selector](), noises(seed), tick)
+    return audit_selector(claim, method, SELECTORS[method.selector](), noises(seed), tick)
 
 
 def audit_selector(
-    claim: Claim, method: Method, selector: Measurer, noise_of: NoiseOf, tick: Tick
+    claim: Claim, method: Method, selector: Selector, noise_of: NoiseOf, tick: Tick
 ) -> Verdict:
     """Audit any selector, also a broken one, against the claim of a method that looks at private data.
 

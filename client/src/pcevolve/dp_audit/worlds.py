@@ -27,7 +27,6 @@ SHOTS = 2
 EAST, WEST, BETWEEN = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.0)
 BEYOND_EAST = (0.3, 0.0)  # the mean of it and WEST is EAST
 BESIDE = (0.3, 0.001)  # as good, and another place, so that a leak of bare embeddings shows
-CORNER, OPPOSITE = (0.0, 0.0), (1.0, 1.0)
 FAR_EAST, FAR_WEST, NORTH = (30.0, 0.0), (-30.0, 0.0), (0.0, 0.1)
 
 
@@ -94,8 +93,6 @@ def worst_case(selector: SelectorName, relation: Relation, images: int) -> Neigh
         relation: Neighbour relation.
         images: Images in the privacy unit that changes; all of them are alike.
     """
-    if selector == "noised":
-        return _moving_corners(relation, images)
     if selector in ("votes", "votes-em", "joint", "means"):
         return _moving_votes(relation, images)
     return _moving_centres(relation, images)
@@ -127,21 +124,6 @@ def _moving_centres(relation: Relation, images: int) -> Neighbours:
         common=((0, WEST, 1), (1, WEST if changes_class else BETWEEN, 1)),
         first=(0, BEYOND_EAST, images),
         second=(1, BESIDE, images) if changes_class else None,
-        relation=relation,
-    )
-
-
-def _moving_corners(relation: Relation, images: int) -> Neighbours:
-    """A class's only unit goes from one corner of the square to the opposite one, or away.
-
-    With one place and nobody else for it there is no drawing, which would hide the unit besides: what is left is half
-    the sensitivity under ``add-remove``, whose other half needs a unit in surplus, and 1/sqrt(2) of it otherwise.
-    """
-    return Neighbours(
-        pools=((EAST,), (EAST,)),
-        common=((1, CORNER, 1),),
-        first=(0, OPPOSITE, images),
-        second=(0, CORNER, images) if relation == "replace-one" else None,
         relation=relation,
     )
 

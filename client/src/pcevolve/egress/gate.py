@@ -31,7 +31,7 @@ from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.fields import Extension
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Captioned, Held, Noised, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
@@ -158,8 +158,6 @@ class Gate:
         own = own_extension(extension)
         self._require_paid(committed)
         known = self._transcript.plan()
-        if known is not None and known.not_private:
-            raise EgressError("no noise hides which images this run chose, so none of them goes back")
         done = isinstance(self._transcript.entries[-1].record, Finished)
         if known is not None and done and len(known.extended) == number - 1:
             self._transcript.append(Extended(extension=own))
@@ -216,7 +214,7 @@ class Gate:
         (made,) = self.answers([(call, None)])
         return made
 
-    def vary(self, call: Call, source: Prototype | PublicEcho | Noised | Captioned) -> tuple[Candidate, ...]:
+    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
         """Image-to-image: what a single call brings; as ``answers``."""
         (made,) = self.answers([(call, source)])
         return made
@@ -276,10 +274,6 @@ class Gate:
     def _begun(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[list[bytes]]:
         """Answer a call out of memory or from the record, or announce what the policy builds for it."""
         call, source = ask
-        if isinstance(source, Held):
-            self.record_receipt(
-                source.receipt
-            )  # with what was measured, which the image or caption is a part of
         outgoing = self._policy.request_for(call, source)
         if call.slot in self._answers:
             return Ready(self._answers[call.slot])
@@ -374,6 +368,4 @@ class Gate:
 
 def _id_of(source: Source) -> str | None:
     """Name of what a call varied; None for text-to-image."""
-    if source is None:
-        return None
-    return source.item.id if isinstance(source, Held) else source.candidate.id
+    return None if source is None else source.candidate.id

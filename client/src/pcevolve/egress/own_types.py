@@ -16,19 +16,15 @@ from pcevolve.privacy import Event
 from pcevolve.public.calls import Call
 from pcevolve.public.release import (
     Candidate,
-    Captioned,
     Choice,
     Chosen,
-    Noised,
     Prototype,
     PublicEcho,
     Receipt,
 )
 
 _SCALARS: Final = frozenset({str, int, float, NoneType})
-_OURS: Final = frozenset(
-    {Call, Candidate, Prototype, PublicEcho, Noised, Captioned, Receipt, Choice, Chosen, Event}
-)
+_OURS: Final = frozenset({Call, Candidate, Prototype, PublicEcho, Receipt, Choice, Chosen, Event})
 
 
 def require_own_type(value: object, *kinds: type, copied: Container[object] = ()) -> None:

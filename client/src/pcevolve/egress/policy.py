@@ -1,9 +1,7 @@
 """Builds what leaves, for the gate: the rulebook's verdict, spelled in a dialect and addressed. Sends nothing.
 
 A request is not looked through for what must not be in it, and nobody hands one in. It is built from the policy's own
-copies of the public plan, of committed receipts and of what the API itself sent (docs/decisions/0001); a noised private
-image, or a prompt with a caption of a private image in runs that are NOT PRIVATE, is made from the measurement that a
-committed receipt names by its digest.
+copies of the public plan, of committed receipts and of what the API itself sent (docs/decisions/0001).
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import NoneType
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from pcevolve.egress.bounds import of_asked_size
 from pcevolve.egress.links import follow
@@ -21,16 +19,12 @@ from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Dialect, WireRequest, misstated
 from pcevolve.public.calls import Call
-from pcevolve.public.captions import texts_in
 from pcevolve.public.fields import Extension
-from pcevolve.public.noised import files_in
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Captioned, Chosen, Held, Noised, Prototype, PublicEcho, Receipt
-from pcevolve.rules import CARRIES, ItsCaption, ItsPrompt, NoImage, OneImage, Refusal, RunState
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
+from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
 
-Item = TypeVar("Item", bytes, str)
-"""What leaves of a private image: a noised file, or words."""
-Source: TypeAlias = Prototype | PublicEcho | Noised | Captioned | None
+Source: TypeAlias = Prototype | PublicEcho | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
 
 
@@ -47,8 +41,7 @@ class Policy:
         Args:
             dialect: How calls are spelled.
             address: Where they go.
-            received: Bytes that the API sent, or that were measured and paid for, by digest; raises if they are not
-                those that the digest names.
+            received: Bytes that the API sent, by digest; raises if they are not those that the digest names.
         """
         self._dialect = dialect
         self._address = address
@@ -56,7 +49,6 @@ class Policy:
         self._state: RunState | None = None
         self._receipts = Receipts()
         self._known: dict[str, Candidate] = {}
-        self._held: dict[str, dict[Chosen, Any]] = {}
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Say once and for all what the run will send, and who knows what was paid for.
@@ -127,7 +119,7 @@ class Policy:
             TranscriptError: The received bytes are no longer what the API had sent.
         """
         require_own_type(call, Call)
-        require_own_type(source, NoneType, Prototype, PublicEcho, Noised, Captioned, copied=self._receipts)
+        require_own_type(source, NoneType, Prototype, PublicEcho, copied=self._receipts)
         state = self._state
         if state is None:
             raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
@@ -169,15 +161,14 @@ class Policy:
 
         A receipt that was paid for counts for the rulebook from here on.
         """
-        if type(source) is not _kind_of(call, state.plan):
-            raise EgressError(f"request {call.slot} must carry {_carried(call, state.plan)}")
-        if not isinstance(source, Prototype | Held):
+        if type(source) is not _kind_of(call):
+            raise EgressError(f"request {call.slot} must carry {CARRIES[call.purpose]}")
+        if not isinstance(source, Prototype):
             return
         receipt = self._receipts.own(source.receipt)
         if receipt is None:
             raise EgressError(f"request {call.slot}: the ledger knows no receipt for its image")
-        label = source.label if isinstance(source, Held) else source.candidate.label
-        if (receipt.run_id, receipt.iteration, label) != (
+        if (receipt.run_id, receipt.iteration, source.candidate.label) != (
             state.plan.run_id,
             call.iteration,
             call.label,
@@ -192,66 +183,10 @@ class Policy:
             raise EgressError(f"request {call.slot} {verdict.why}")
         if isinstance(verdict, NoImage) or source is None:
             return self._dialect.encode(state.plan, call, None)
-        if isinstance(verdict, ItsCaption):
-            caption = self._caption(state.plan, call, verdict, source)
-            return self._dialect.encode(state.plan, replace(call, caption=caption), None)
-        if isinstance(source, Noised):
-            return self._dialect.encode(
-                state.plan, call, self._noised_file(state.plan, call, verdict, source)
-            )
-        if isinstance(source, Captioned):
-            raise EgressError(f"request {call.slot} must carry {_carried(call, state.plan)}")
         self._require_named(verdict, call, source)
         if isinstance(verdict, ItsPrompt):
             return self._dialect.encode(state.plan, replace(call, wording=verdict.wording), None)
         return self._dialect.encode(state.plan, call, self._received(verdict.image.digest))
-
-    def _noised_file(
-        self, plan: PublicPlan, call: Call, verdict: OneImage | ItsPrompt, source: Noised
-    ) -> bytes:
-        """The file of a noised private image, made from what was measured and paid for, and from nothing else.
-
-        Raises:
-            EgressError: The rulebook names another image, or the measurement holds no such one.
-            TranscriptError: What was measured is not on record as it was.
-        """
-        if verdict.image != source.item:
-            raise EgressError(f"request {call.slot}: the receipt names another noised image")
-        return self._measured(plan, call, source, files_in)
-
-    def _caption(self, plan: PublicPlan, call: Call, verdict: ItsCaption, source: Source) -> str:
-        """The caption of a private image, taken from what was measured and paid for, and from nothing else.
-
-        Raises:
-            EgressError: The rulebook names another caption, or the measurement holds no such one.
-            TranscriptError: What was measured is not on record as it was.
-        """
-        if not isinstance(source, Captioned) or verdict.caption != source.item:
-            raise EgressError(f"request {call.slot}: the receipt names another caption")
-        return self._measured(plan, call, source, texts_in)
-
-    def _measured(
-        self,
-        plan: PublicPlan,
-        call: Call,
-        source: Held,
-        held_in: Callable[[PublicPlan, bytes], dict[Chosen, Item]],
-    ) -> Item:
-        """What a release itself holds of a private image, out of what was measured and paid for.
-
-        Raises:
-            EgressError: The measurement holds no such thing.
-            TranscriptError: What was measured is not on record as it was.
-        """
-        digest = self.require_committed(source.receipt).measured
-        try:
-            held: dict[Chosen, Item] = self._held.get(digest) or held_in(plan, self._received(digest))
-        except ValueError as error:
-            raise EgressError(f"request {call.slot}: {error}") from None
-        self._held = {digest: held}
-        if source.item not in held:
-            raise EgressError(f"request {call.slot}: {source.item.id} is not what was measured and paid for")
-        return held[source.item]
 
     def _require_named(
         self, verdict: OneImage | ItsPrompt, call: Call, source: Prototype | PublicEcho
@@ -265,23 +200,11 @@ class Policy:
             raise EgressError(f"request {call.slot}: {verdict.image.id} is not what the API sent")
 
 
-def _kind_of(call: Call, plan: PublicPlan) -> type:
-    """What a call's source has to be: nothing, what the plan names, or what a receipt chose or holds itself."""
+def _kind_of(call: Call) -> type:
+    """What a call's source has to be: nothing, what the plan names, or what a receipt chose."""
     if call.purpose == "create":
         return NoneType
-    if call.source is not None:
-        return PublicEcho
-    if plan.varies_captions:
-        return Captioned
-    return Noised if plan.varies_noised else Prototype
-
-
-def _carried(call: Call, plan: PublicPlan) -> str:
-    """What a call has to carry, in words."""
-    if plan.varies_captions:
-        return "the caption of a private image as it was released"
-    noised = plan.varies_noised and call.purpose == "vary"
-    return "a noised private image as it was released" if noised else CARRIES[call.purpose]
+    return Prototype if call.source is None else PublicEcho
 
 
 def own_copy(plan: PublicPlan) -> PublicPlan:

@@ -39,8 +39,7 @@ def evolve(
     """Evolve a synthetic dataset under differential privacy: ``pcevolve run`` as a function.
 
     Args:
-        private: Folder of class folders, or ``digits`` for scikit-learn's handwritten digits. No image of it leaves,
-            but to a captioner that the options of a run that is not private name.
+        private: Folder of class folders, or ``digits`` for scikit-learn's handwritten digits. No image of it leaves.
         domain: Public words for what the images show.
         provider: Who makes images, or the address alone. Or, for research, an object that makes them in this process:
             then there is no boundary, everything that is made of the run says so, and its audit fails.

@@ -143,8 +143,7 @@ class Result:
     def __repr__(self) -> str:
         """One line, the marks first."""
         said = "".join(f"{mark}; " for mark in self.marks)
-        without = self.plan.kept_alone or "no guarantee"
-        promised = without if self.epsilon is None else f"epsilon {self.epsilon:.4g}"
+        promised = "no guarantee" if self.epsilon is None else f"epsilon {self.epsilon:.4g}"
         if self.plan.promised_secrecy is not None:
             said += f"listed secrets {self.plan.promised_secrecy.words}; "
         count = f"{len(self._run.manifest.files)} images in {len(self.labels)} classes"

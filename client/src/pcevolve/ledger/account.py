@@ -19,7 +19,7 @@ from pcevolve.dp.accountants import epsilon, merged, within
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.ledger.entries import Enrolment, Entries
 from pcevolve.ledger.listed import borne
-from pcevolve.ledger.others import Burden, Concerned, OtherRuns, named
+from pcevolve.ledger.others import Burden, OtherRuns, named
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.fields import Earlier
@@ -29,18 +29,6 @@ from pcevolve.public.release import Choice, Query, Receipt
 INSECURE_BEFORE = (
     "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
     "reveal. Use data that no such run has seen, or leave such runs out of the sum knowingly, with "
-    "--forget-insecure; card and report will say so"
-)
-
-NOT_PRIVATE_BEFORE = (
-    "a NOT PRIVATE run used these data: it added no noise, so no epsilon bounds what all runs together reveal. Use "
-    "data that no such run has seen, or leave such runs out of the sum knowingly, with --forget-insecure; card and "
-    "report will say so"
-)
-
-NOT_DP_BEFORE = (
-    "a NOT DP run used these data: its noise was meant for listed secrets alone, so no epsilon bounds what all runs "
-    "together reveal. Use data that no such run has seen, or leave such runs out of the sum knowingly, with "
     "--forget-insecure; card and report will say so"
 )
 
@@ -232,19 +220,15 @@ class Account:
             self._afford(_without(events, self.entries.events(self.run.run_id)))
 
     def _afford(self, new: tuple[Event, ...]) -> None:
-        """Refuse events that do not fit what is left of this run's limit, or of that of a subject it concerns.
-
-        A run whose owner allowed that no ε bounds it has no limit: it spends more than any, and is on record as one
-        that did.
-        """
-        if self.run.terms.unbounded or all(event.free for event in new):
+        """Refuse events that do not fit what is left of this run's limit, or of that of a subject it concerns."""
+        if all(event.free for event in new):
             return
         own = self.entries.events(self.run.run_id)
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
         concerned, limit = self._others.concerned(), self.limits.lifetime
         if concerned.insecure:
-            raise BudgetError(_unbounded_before(concerned))
+            raise BudgetError(f"{INSECURE_BEFORE}. It is about {concerned.named_insecure}")
         over = [each for each in concerned.burdens(own + new) if not within(each.others + each.own, limit)]
         if over:
             worst = max(over, key=lambda each: epsilon(each.others + each.own, limit.delta))
@@ -253,12 +237,6 @@ class Account:
     @cached_property
     def _others(self) -> OtherRuns:
         return OtherRuns(self.entries, self.run)
-
-
-def _unbounded_before(concerned: Concerned) -> str:
-    """Why no ε bounds what other runs on the same data did: the worst reason that there is, and which runs they are."""
-    alone = NOT_DP_BEFORE if concerned.not_dp_alone else INSECURE_BEFORE
-    return f"{NOT_PRIVATE_BEFORE if concerned.not_private else alone}. It is about {concerned.named_insecure}"
 
 
 def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:

@@ -41,13 +41,10 @@ class Terms:
 
     Attributes:
         provider: Address of the API that sees what it releases.
-        secure: Whether noise from the operating system's CSPRNG protects the data; if not, the run is INSECURE, or
-            ``not_private``, or ``not_dp``.
+        secure: Whether noise from the operating system's CSPRNG protects the data; if not, the run is INSECURE.
         unit_size: Most images that one privacy unit may have, as declared; None if nobody did.
         forgets_insecure: Whether INSECURE runs on the same data are left out of what they bear.
         secrets: What is promised of secrets; None if nothing is.
-        not_private: Whether its owner gave up all privacy knowingly (``--not-private``); such a run is not ``secure``.
-        not_dp: Whether its noise is meant for declared secrets alone (``--not-dp``); nor is such a run.
     """
 
     provider: str = ""
@@ -55,13 +52,6 @@ class Terms:
     unit_size: int | None = None
     forgets_insecure: bool = False
     secrets: Listed | None = None
-    not_private: bool = False
-    not_dp: bool = False
-
-    @property
-    def unbounded(self) -> bool:
-        """Whether its owner allowed, by name, that no ε bounds what the run tells."""
-        return self.not_private or self.not_dp
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from pcevolve.ledger.entries import Enrolment, Entries, Origin, Terms
 from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
 from pcevolve.privacy import FREE, Event, Relation
 from pcevolve.public.release import Query, Receipt
-from pcevolve.public.secrecy import NOT_DP
 
 __all__ = ["Account", "Ledger", "Limits", "Origin", "Paid", "PrivateUnit", "Terms"]
 
@@ -206,7 +205,7 @@ class Ledger:
             units=len(run.units),
             named=run.units.named,
             images=run.units.image_count,
-            noise=_noise(run.terms),
+            noise="os-csprng" if run.terms.secure else "INSECURE",
             forgets_insecure=run.terms.forgets_insecure,
             rounds=len(self._entries.accesses(run.run_id)),
             draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
@@ -226,7 +225,7 @@ class Ledger:
                         number=access.number,
                         time=access.time,
                         run_id=run.run_id,
-                        noise=_noise(run.terms),
+                        noise="os-csprng" if run.terms.secure else "INSECURE",
                         iteration=access.iteration,
                         mechanism=event.mechanism,
                         parameter=event.parameter,
@@ -244,7 +243,7 @@ class Ledger:
             "unit": run.unit,
             "unit_size": run.terms.unit_size,
             "provider": run.terms.provider,
-            "noise": _noise(run.terms),
+            "noise": "os-csprng" if run.terms.secure else "INSECURE",
             "forgets_insecure": run.terms.forgets_insecure,
             "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
             "epsilon": {each.name: _provable(_loss(run, events, each.epsilon)) for each in ACCOUNTANTS},
@@ -256,19 +255,10 @@ class Ledger:
 def _loss(
     run: Enrolment, events: Sequence[Event], measure: Callable[[Sequence[Event], float], float] = epsilon
 ) -> float:
-    """ε of a run's events at its δ, by ``measure``; inf where seeded noise was put on private data, or may be none."""
-    if run.terms.not_private or (not run.terms.secure and merged(events)):
+    """ε of a run's events at its δ, by ``measure``; inf where seeded noise was put on private data."""
+    if not run.terms.secure and merged(events):
         return math.inf
     return measure(events, run.budget.delta)
-
-
-def _noise(terms: Terms) -> str:
-    """The word for what protects a run's data."""
-    if terms.not_private:
-        return "none: NOT PRIVATE"
-    if terms.not_dp:
-        return NOT_DP
-    return "os-csprng" if terms.secure else "INSECURE"
 
 
 def _secret_mu(run: Enrolment, events: Sequence[Event]) -> float | None:

@@ -101,11 +101,8 @@ class OtherRuns:
         return enrolment
 
     def _pays(self, run: Enrolment) -> bool:
-        """Whether a run has looked at its private data, and so has promised something.
-
-        A NOT PRIVATE one may have: a captioner is sent private images before what it says of them can be entered here.
-        """
-        return run.terms.not_private or not all(event.free for event in self.entries.events(run.run_id))
+        """Whether a run has looked at its private data, and so has promised something."""
+        return not all(event.free for event in self.entries.events(run.run_id))
 
     def counts(self, run: Enrolment) -> bool:
         """Whether a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
@@ -135,23 +132,13 @@ class Concerned:
 
     @property
     def insecure(self) -> bool:
-        """Whether no ε bounds the sum: one of the other runs drew noise from a seed, had none, or some for secrets."""
+        """Whether no ε bounds the sum: one of the other runs drew noise from a seed."""
         return any(not each.terms.secure for each in self.others)
 
     @property
     def named_insecure(self) -> str:
         """Those of the other runs, for their owner."""
         return named(each for each in self.others if not each.terms.secure)
-
-    @property
-    def not_private(self) -> bool:
-        """Whether one of the other runs added no noise at all."""
-        return any(each.terms.not_private for each in self.others)
-
-    @property
-    def not_dp_alone(self) -> bool:
-        """Whether all of the other runs that no ε bounds had noise for declared secrets."""
-        return all(each.terms.not_dp for each in self.others if not each.terms.secure)
 
     def burdens(self, events: tuple[Event, ...]) -> list[Burden]:
         """What the subjects bear, less those that another subject is no better than.

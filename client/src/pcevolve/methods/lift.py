@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from pcevolve.dp.sensitivity import (
-    bounded_vector_sensitivity,
     draw_rate,
     histogram_sensitivity,
 )
@@ -19,21 +16,10 @@ from pcevolve.methods.centre_first import means_noise
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Event
 
-WIDTH = 12.0
-"""Standard deviations after which nothing of a normal distribution is left in a float."""
-
-QUADRATURE = 400
-"""Nodes, exact for polynomials up to twice that degree."""
-
 
 def best_tenth(candidates: int) -> int:
     """How many candidates the best tenth are: at least one."""
     return math.ceil(candidates / 10)
-
-
-def certain_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """1: nothing hides a choice, so it follows the private data."""
-    return 1.0
 
 
 def uniform_lift(events: tuple[Event, ...], scope: Scope) -> float:
@@ -49,19 +35,6 @@ def exponential_lift(events: tuple[Event, ...], scope: Scope) -> float:
         scope: Public sizes.
     """
     return _drawn(float(events[0].value) / 2, best_tenth(scope.candidates), scope)
-
-
-def permute_and_flip_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """PCEvolve by permute-and-flip: utility 1 for the best tenth and 0 for the rest, at the rate ε / 2.
-
-    The mechanism is the largest of the scores plus exponential noise (Ding et al. 2021), so with m of the best, n of
-    the rest and u the best one's noise as a quantile it is ``∫ m u^(m-1) (1 - e^(-ε/2) (1 - u))^n du`` over [0, 1].
-    """
-    best = best_tenth(scope.candidates)
-    nodes, weights = np.polynomial.legendre.leggauss(min(scope.candidates, QUADRATURE))
-    u = (nodes + 1) / 2
-    rest = np.log1p(-math.exp(-float(events[0].value) / 2) * (1 - u)) * (scope.candidates - best)
-    return min(float(weights @ np.exp(rest + (best - 1) * np.log(u))) * best / 2, 1.0)
 
 
 def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
@@ -93,21 +66,6 @@ def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:
     empty = kept_votes(0.0, sigma)
     good = voted * kept_votes(votes, sigma) + (best - voted) * empty
     return good / (good + (scope.candidates - best) * empty)
-
-
-def noisy_argmax_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """PCEvolve-GM: utility 1 for the best tenth and 0 for the rest; the largest after noise is one of the former.
-
-    With m of the best and n of the rest: ``∫ m φ(x) Φ(x)^(m-1) Φ(x + 1/σ)^n dx``.
-    """
-    from scipy.special import log_ndtr  # loaded where a lift is asked for, and not by whoever names a method
-
-    best = best_tenth(scope.candidates)
-    rest = scope.candidates - best
-    sigma = float(events[0].value) * bounded_vector_sensitivity(scope.candidates)
-    x, step = np.linspace(-WIDTH, WIDTH, 4801, retstep=True)
-    logs = (best - 1) * log_ndtr(x) + rest * log_ndtr(x + 1 / sigma) - x * x / 2
-    return min(float(best * np.exp(logs).sum() * step) / math.sqrt(2 * math.pi), 1.0)
 
 
 def means_lift(events: tuple[Event, ...], scope: Scope) -> float:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from pcevolve.dp.accountants import epsilon, pure_epsilon
-from pcevolve.dp.calibration import classical_deviation
-from pcevolve.dp.sensitivity import slots_sensitivity
 from pcevolve.errors import UsageError
 from pcevolve.methods.appearance import is_blurred, with_appearance
 from pcevolve.methods.centre_first import with_centre
@@ -19,20 +17,12 @@ from pcevolve.public.plan import PublicPlan
 
 SelectorName = Literal[
     "contrastive",
-    "filter",
-    "unfiltered",
-    "plain-distance",
-    "noisy-argmax",
     "votes",
     "votes-rank",
     "cells",
-    "sampled-cells",
     "votes-em",
     "joint",
     "means",
-    "noised",
-    "captions",
-    "resembling",
 ]
 AppearanceMode = Literal["as-is", "matched", "auto"]
 
@@ -45,29 +35,15 @@ COUNTED = (
     "with the first round's votes the numbers of privacy units by class are released, at a part of the same epsilon: "
     "Gaussian noise on a histogram of the same sensitivity"
 )
-NOISED = (
-    "the noise on each of an image's {values:,} values, which lie in [0, 1], has a standard deviation of {sigma:.4g}; "
-    "by the paper's own formula, sensitivity times sqrt(2 ln(1.25/delta))/epsilon, it would be {paper:.4g}"
-)
 SECRETS = (
     "beside that, a secret that its owner declared and that somebody guesses with a probability of {prior:g} before "
     "this release is guessed with at most {bound:g} after it, by whatever attack, if it stands in at most {most} "
     "texts: these count no more together; what other releases say of it adds to that"
 )
-LISTED = (
-    "the prior is {prior:g} and the bound {bound:g} unless a secret has its own, and each stands in at most {most} "
-    "texts; other releases on the same texts are not counted in"
-)
 COMPOSED = (
     "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; with "
     "delta = 0 it is the sum, {pure:g}"
 )
-VARIED = {
-    "received": "received images",
-    "noised": "noised private images",
-    "captioned": "captions of private images",
-}
-"""What a plan says that is varied, in words."""
 CREATES = frozenset({"create"})
 VARIES = CREATES | {"vary", "strength"}
 
@@ -110,8 +86,7 @@ class Method:
         name: What ``--method`` calls it.
         summary: One line for help, manifest and report.
         guarantee: What its selection promises, in words, under both neighbour relations; see ``statement``.
-        selector: How the private side scores candidates, or ``noised`` where it releases its images under noise
-            instead, or ``captions`` where it releases captions of them; None when private data are not looked at.
+        selector: How the private side scores candidates; None when private data are not looked at.
         tight: Events of each round for a budget, calibrated as tightly as the accountants allow.
         lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
         published: The paper's own, looser calibration, where there is one.
@@ -127,7 +102,6 @@ class Method:
             where noise allows; ``auto`` if what is released about the classes can tell.
         centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
             then how the method does it unless a plan says otherwise; empty for a method that releases no means.
-        reworded: Whether each of its first images is asked for with a prompt of its own where nobody gives any.
         selects_anew: Whether the dataset's selection asks the private data once more, after all rounds.
         own: Options that mean something to this method and not to every other, as the run's settings name them.
     """
@@ -151,49 +125,11 @@ class Method:
     own: frozenset[str] = frozenset()
     selects_anew: bool = False
     varies: bool = True
-    reworded: bool = False
-
-    @property
-    def not_private(self) -> bool:
-        """Whether private data have a say without any noise, so that it takes ``--not-private``."""
-        return "not_private" in self.own
-
-    @property
-    def varied(self) -> Literal["received", "noised", "captioned"]:
-        """What is varied, as a plan says it."""
-        if self.captions:
-            return "captioned"
-        return "noised" if self.noises else "received"
-
-    @property
-    def not_dp(self) -> bool:
-        """Whether its noise is meant for declared secrets alone, so that it takes ``--not-dp``."""
-        return "not_dp" in self.own
-
-    @property
-    def unbounded(self) -> bool:
-        """Whether no ε bounds what it tells, so that it has no price and nothing to audit."""
-        return self.not_private or self.not_dp
 
     @property
     def compares(self) -> bool:
         """Whether private images are embedded and compared with the provider's."""
-        return self.selector is not None and not self.holds
-
-    @property
-    def holds(self) -> bool:
-        """Whether a release holds something of private images themselves, and no choice: noised pixels, or captions."""
-        return self.noises or self.captions
-
-    @property
-    def captions(self) -> bool:
-        """Whether captions of private images are released, and leave as prompts."""
-        return self.selector == "captions"
-
-    @property
-    def noises(self) -> bool:
-        """Whether private images themselves are released under noise."""
-        return self.selector == "noised"
+        return self.selector is not None
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
         """T: what the user wants, where the method varies anything; else its own."""
@@ -201,7 +137,7 @@ class Method:
 
     def needs_for(self, iterations: int, vary_by: str = "image") -> frozenset[str]:
         """Capabilities that the dialect must have; without iterations, or by prompts, no image is ever sent."""
-        return VARIES if iterations and vary_by == "image" and not self.captions else CREATES
+        return VARIES if iterations and vary_by == "image" else CREATES
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
         """What each round does to the private data.
@@ -264,15 +200,13 @@ class Method:
             return replace(scope, iterations=scope.iterations + 1)
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
-    def prototypes_for(self, candidates: int, shots: int | None = None) -> int:
+    def prototypes_for(self, candidates: int) -> int:
         """Default prototypes per class and round: each gets the same number of variations.
 
         Args:
             candidates: Candidates of each class.
-            shots: Nominal private units of each class, where these are what is varied: no more are released.
         """
         most = candidates if self.prototypes is None else min(self.prototypes, candidates)
-        most = min(most, shots) if self.holds and shots else most
         return next(count for count in range(most, 0, -1) if candidates % count == 0)
 
     def planned(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
@@ -299,7 +233,7 @@ class Method:
         Raises:
             UsageError: It does.
         """
-        rules = (self._faults_of_releases, self._faults_of_promise, self._faults_of_choice)
+        rules = (self._faults_of_releases, self._faults_of_choice)
         for fault in (each for rule in rules for each in rule(plan)):
             raise UsageError(f"method '{self.name}' {fault}")
 
@@ -312,19 +246,10 @@ class Method:
         if plan.class_counts and "class_counts" not in self.own:
             yield "counts no votes, so it releases no class counts with them"
 
-    def _faults_of_promise(self, plan: PublicPlan) -> Iterator[str]:
-        """What does not go with what the method protects, and with what leaves."""
-        if plan.not_private != self.not_private:
-            yield f"{'needs' if self.not_private else 'is no method for'} --not-private"
-        if plan.not_dp != self.not_dp:
-            yield f"{'needs' if self.not_dp else 'is no method for'} --not-dp"
-        if plan.varied != self.varied:
-            yield f"varies {VARIED[self.varied]}"
-        if plan.unseen and self.selector is not None:
-            yield "looks at private images, and the plan says that nobody does"
-
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
         """What does not go with how the method chooses."""
+        if plan.unseen and self.selector is not None:
+            yield "looks at private images, and the plan says that nobody does"
         if (plan.selection, plan.variations) != ("rank", 1) and "selection" not in self.own:
             yield "takes neither --selection nor --variations: leave them out"
         if plan.cells is not None and "cells" not in self.own:
@@ -345,13 +270,9 @@ class Method:
             parts.append(APPEARANCE)
         if plan.class_counts:
             parts.append(COUNTED)
-        if plan.varies_noised:
-            parts.append(_noised(plan, events[0]))
         if plan.secrecy:
             parts.append(
-                (LISTED if plan.not_dp else SECRETS).format(
-                    prior=plan.secrecy.prior, bound=plan.secrecy.bound, most=plan.secrecy.most
-                )
+                SECRETS.format(prior=plan.secrecy.prior, bound=plan.secrecy.bound, most=plan.secrecy.most)
             )
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.delta) < pure:
@@ -364,14 +285,6 @@ def first_selection(planned: Mapping[int, tuple[Event, ...]]) -> tuple[Event, ..
     return next(
         (events for t, events in planned.items() if t and not all(event.free for event in events)), ()
     )
-
-
-def _noised(plan: PublicPlan, event: Event) -> str:
-    """How much noise lies on the private images that leave, and how much the paper would put there."""
-    values = plan.images.width * plan.images.height * 3
-    sensitivity = slots_sensitivity(values, plan.relation)
-    paper = classical_deviation(plan.budget, 1) * sensitivity
-    return NOISED.format(values=values, sigma=float(event.value) * sensitivity, paper=paper)
 
 
 def scope_of(plan: PublicPlan) -> Scope:

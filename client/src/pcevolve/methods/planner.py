@@ -12,7 +12,6 @@ from pcevolve.dp.accountants import ACCOUNTANTS, above, epsilon, merged, pure_ep
 from pcevolve.dp.sensitivity import (
     DRAWN_UNITS,
     bounded_sum_sensitivity,
-    bounded_vector_sensitivity,
     deviation_sum_sensitivity,
     histogram_sensitivity,
 )
@@ -28,8 +27,6 @@ SENSITIVITIES: Mapping[str, tuple[Callable[[Scope], float], str]] = {
     "cells": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
     "votes-rank": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
     "means": (lambda scope: bounded_sum_sensitivity(scope.relation), "clip radii R"),
-    "noised": (lambda scope: histogram_sensitivity(scope.relation), "sqrt(d) for d values of an image"),
-    "noisy-argmax": (lambda scope: bounded_vector_sensitivity(scope.candidates), "utility"),
 }
 """L2 sensitivity of each selector that adds Gaussian noise, and the unit that it is in."""
 
@@ -128,11 +125,8 @@ def plan(
         appearance: ``matched`` or ``as-is``; the method's own if None.
 
     Raises:
-        UsageError: The method needs a δ, has no such calibration, or promises nothing.
+        UsageError: The method needs a δ, or has no such calibration.
     """
-    if method.unbounded:
-        kept = "nothing" if method.not_private else "something of secrets alone"
-        raise UsageError(f"method '{method.name}' promises {kept}, so it has no price: no epsilon bounds it")
     return _priced(method.accesses(budget, scope, calibration, appearance), budget, method, scope)
 
 

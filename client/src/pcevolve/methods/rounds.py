@@ -20,7 +20,7 @@ from pcevolve.dp.calibration import (
     shortened,
     smallest_noise_multiplier,
 )
-from pcevolve.dp.sensitivity import bounded_vector_sensitivity, histogram_sensitivity
+from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.errors import UsageError
 from pcevolve.privacy import FREE, Budget, Event, Relation
 
@@ -64,11 +64,6 @@ def divided(event: Event, share: float) -> tuple[Event, ...]:
     )
 
 
-def unprotected_once(budget: Budget, scope: Scope) -> Rounds:
-    """One access that nothing protects, whatever the budget."""
-    return ((Event("unprotected"),),) * min(scope.iterations, 1)
-
-
 def free_draws(budget: Budget, scope: Scope) -> Rounds:
     """Uniform draws, which look at no private data and cost nothing."""
     return ((Event("uniform"),),) * scope.iterations
@@ -83,15 +78,6 @@ def exponential_per_class(budget: Budget, scope: Scope) -> Rounds:
         return ()
     each = budget.epsilon / (scope.iterations * scope.classes)
     return ((Event("exponential", str(each), scope.classes),),) * scope.iterations
-
-
-def permute_and_flip_per_class(budget: Budget, scope: Scope) -> Rounds:
-    """Permute-and-flip, one draw per class and round, each on all classes' data: pure ε / (T C) each, exact.
-
-    Source: McKenna & Sheldon 2020, section 3.
-    """
-    rounds = exponential_per_class(budget, scope)
-    return tuple(tuple(replace(each, mechanism="permute-and-flip") for each in events) for events in rounds)
 
 
 def exponential_per_round(budget: Budget, scope: Scope) -> Rounds:
@@ -120,15 +106,6 @@ def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
     return _gaussian(budget, scope, per_round=1)
 
 
-def gaussian_per_class(budget: Budget, scope: Scope) -> Rounds:
-    """Gaussian noise per class and round, every query on all data: the smallest multiplier that fits.
-
-    Raises:
-        UsageError: δ is 0.
-    """
-    return _gaussian(budget, scope, per_round=scope.classes)
-
-
 def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
     """Gaussian noise in the first round only; all later rounds are post-processing of it.
 
@@ -140,20 +117,6 @@ def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
     _require_delta(budget)
     event = Event("gaussian", str(smallest_noise_multiplier(budget, 1)))
     return ((event,), *(((FREE,),) * (scope.iterations - 1)))
-
-
-def published_gaussian_once(budget: Budget, scope: Scope) -> Rounds:
-    """The formula of DPImg in the first round only: ``σ = Δ sqrt(2 ln(1.25/δ)) / ε``; later rounds are free.
-
-    Raises:
-        UsageError: δ is 0.
-
-    Source: PCEvolve, Definition 3.2 and appendix A.3.
-    """
-    if scope.iterations == 0:
-        return ()
-    _require_delta(budget)
-    return (*_noise(classical_deviation(budget, 1), 1, 1), *(((FREE,),) * (scope.iterations - 1)))
 
 
 def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
@@ -171,24 +134,6 @@ def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
     _require_delta(budget)
     sigma = classical_deviation(budget, scope.iterations)
     return _noise(sigma / histogram_sensitivity(scope.relation), 1, scope.iterations)
-
-
-def published_gaussian_per_class(budget: Budget, scope: Scope) -> Rounds:
-    """PCEvolve-GM's own: ``σ = K N sqrt(2 ln(1.25/δ)) / (ε/(T C))`` for each of T C queries.
-
-    It takes K N for the sensitivity of N utilities, where √N is enough.
-
-    Raises:
-        UsageError: δ is 0.
-
-    Source: PCEvolve, section 5.2.
-    """
-    if scope.iterations == 0:
-        return ()
-    _require_delta(budget)
-    deviation = classical_deviation(budget, scope.iterations * scope.classes)
-    sigma = scope.shots * scope.candidates * deviation
-    return _noise(sigma / bounded_vector_sensitivity(scope.candidates), scope.classes, scope.iterations)
 
 
 def _gaussian(budget: Budget, scope: Scope, per_round: int) -> Rounds:

@@ -1,31 +1,14 @@
 """SecPE: one weighted release of where private records lie; every selection follows from it (arXiv 2510.10990).
 
 Where the published mechanism draws records anew in each round, this one counts all of them once: the centres of cells
-do not depend on what is released, so nothing is gained by asking again. ``AS_NOTED`` is the published one, put right.
+do not depend on what is released, so nothing is gained by asking again.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pcevolve.methods.lift import histogram_lift
 from pcevolve.methods.method import Method, Schedule, always
-from pcevolve.methods.rounds import Rounds, Scope, gaussian_once
-from pcevolve.privacy import Budget, Event
-
-
-def _as_noted(budget: Budget, scope: Scope) -> Rounds:
-    """One release in each round, whatever the budget: its noise follows from who holds which secret."""
-    return ((Event("secret-noise"),),) * scope.iterations
-
-
-def _exact(events: tuple[Event, ...], scope: Scope) -> float:
-    """Texts without secrets are always counted, and what noise leaves of them is not known beforehand."""
-    return 1.0
-
-
-SECRETS = frozenset({"secrets", "secret_columns", "secret_prior", "secret_bound", "secret_size", "cells"})
-"""Options about secrets whose holders are known by provenance, and about what is counted."""
+from pcevolve.methods.rounds import gaussian_once
 
 METHOD = Method(
     name="secpe",
@@ -46,22 +29,15 @@ METHOD = Method(
     initial=4,
     pool="all",
     keep="selected",
-    own=SECRETS | {"detect_secrets"},
-)
-AS_NOTED = replace(
-    METHOD,
-    name="secpe-as-noted",
-    summary="NOT DP (needs --not-dp): SecPE as noted: texts with secrets are sampled anew in every round and counted "
-    "and averaged around the first candidates with noise for the secrets alone; all other texts always count",
-    guarantee=(
-        "the listed secrets are protected, and nothing else is: not DP. Whoever guesses one of them with its prior "
-        "probability before the run guesses it with its bound at most after all of its releases together, by whatever "
-        "attack; the noise is calibrated for that by the privacy loss of the sampled records, each of which moves a "
-        "count and a mean, the square root of 2 in all. Texts that hold none of them are counted as if they were "
-        "public, under noise that was not meant for them"
+    own=frozenset(
+        {
+            "secrets",
+            "secret_columns",
+            "detect_secrets",
+            "secret_prior",
+            "secret_bound",
+            "secret_size",
+            "cells",
+        }
     ),
-    selector="sampled-cells",
-    tight=_as_noted,
-    lift=_exact,
-    own=SECRETS | {"not_dp"},
 )

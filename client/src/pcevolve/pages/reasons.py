@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from pcevolve.public.release import Receipt
-from pcevolve.rules import ItsCaption, ItsPrompt, OneImage, Reason, ReceiptChose, ReleasedNoised, RunState
+from pcevolve.rules import ItsPrompt, OneImage, Reason, ReceiptChose, RunState
 from pcevolve.transcript.traffic import Arrival, Attempt, Counts, RecordedOutputs, RecordedReceipt, Traffic
 
 
@@ -29,7 +29,7 @@ class CarriedImage:
 
     Attributes:
         digest: SHA-256 of the bytes.
-        origin: Where it came from; None when no answer on record had brought it, as none brings a noised private one.
+        origin: Where it came from; None when no answer on record had brought it.
         reason: Why this very request could carry it; None when the record gives no reason.
     """
 
@@ -39,18 +39,13 @@ class CarriedImage:
 
     @property
     def explained(self) -> bool:
-        """Whether a receipt or the plan names it, and the provider had made it, or it is what the receipt is of."""
-        return self.noised or (self.origin is not None and self.reason is not None)
-
-    @property
-    def noised(self) -> bool:
-        """Whether it is a noised private image, as a paid release has it."""
-        return isinstance(self.reason, ReleasedNoised)
+        """Whether a receipt or the plan names it, and the provider had made it."""
+        return self.origin is not None and self.reason is not None
 
     @property
     def receipt(self) -> Receipt | None:
-        """The release that chose it, or has it; None where the plan itself names it, or nothing does."""
-        return self.reason.receipt if isinstance(self.reason, ReceiptChose | ReleasedNoised) else None
+        """The release that chose it; None where the plan itself names it, or nothing does."""
+        return self.reason.receipt if isinstance(self.reason, ReceiptChose) else None
 
 
 @dataclass(frozen=True)
@@ -80,14 +75,12 @@ class Reasons:
     Attributes:
         carried: What each attempt carried.
         told: Whose prompt each attempt carried, in plans that vary by prompt.
-        captioned: Which caption of a private image each attempt carried, in runs that are NOT PRIVATE.
         brought: What came back for each attempt.
         named: What the provider sent under each candidate's id.
     """
 
     carried: dict[int, tuple[CarriedImage, ...]] = field(default_factory=dict)
     told: dict[int, ToldPrompt] = field(default_factory=dict)
-    captioned: dict[int, ItsCaption] = field(default_factory=dict)
     brought: dict[int, tuple[Origin, ...]] = field(default_factory=dict)
     named: dict[str, Origin] = field(default_factory=dict)
     _arrived: dict[str, Origin] = field(default_factory=dict)
@@ -141,8 +134,6 @@ class Reasons:
             # With blanks in place of some words: no file of it stands in the request.
             carried = CarriedImage(verdict.image.digest, self.named.get(verdict.image.id), verdict.reason)
             self.carried[attempt.number] = (carried,)
-        if isinstance(verdict, ItsCaption):
-            self.captioned[attempt.number] = verdict
         if state is not None and call is not None and isinstance(verdict, ItsPrompt):
             prompt = state.plan.prompt_of(replace(call, wording=verdict.wording))
             self.told[attempt.number] = ToldPrompt(self.named[verdict.image.id], prompt, verdict.reason)
@@ -152,8 +143,6 @@ class Reasons:
         call = attempt.own_call  # what only follows a link carries nothing
         verdict = None if state is None or call is None else state.image_of(call)
         if isinstance(verdict, OneImage) and verdict.image.digest == digest:
-            if isinstance(verdict.reason, ReleasedNoised):
-                return CarriedImage(digest, None, verdict.reason)
             origin = self.named.get(verdict.image.id)
             if origin is not None and origin.digest == digest:
                 return CarriedImage(digest, origin, verdict.reason)

@@ -37,12 +37,10 @@ class Secret:
     Attributes:
         letters: In the normal form of texts and small letters.
         budget: η; see ``dp.secrecy.secret_budget``.
-        own: A prior and a bound of its own, which say as much; None where it has those of all.
     """
 
     letters: str
     budget: float
-    own: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,13 +51,11 @@ class Held:
         name: Where the owner finds it; nothing of it.
         budget: η.
         places: Of these texts.
-        own: A prior and a bound of its own; None where it has those of all.
     """
 
     name: str
     budget: float
     places: Sequence[int]
-    own: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +89,7 @@ class Sources:
         small = [text.casefold() for text in data.items] if self.listed else []
         found = holders([each.letters for each in self.listed], small)
         for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
-            yield Held(f"secret {number} of --secrets", secret.budget, places, secret.own)
+            yield Held(f"secret {number} of --secrets", secret.budget, places)
         for at, column in enumerate(self.columns):
             for places in _alike([{each[at]} - {""} for each in data.marks]):
                 name = f"the value of column {column!r} in {_place(data, places)}"
@@ -148,30 +144,15 @@ def capped(sources: Sources, data: PrivateDataset, most: int, share: Callable[[f
         DataError: A secret stands in more texts; it is named by its place alone.
     """
     found = np.ones(len(data))
-    for secret in bounded(sources, data, most):
-        own = list(secret.places)
-        found[own] = np.minimum(found[own], share(secret.budget))
-    return found
-
-
-def bounded(sources: Sources, data: PrivateDataset, most: int) -> Iterator[Held]:
-    """Every secret that texts hold, and none that more of them hold than is said.
-
-    Args:
-        sources: What is secret.
-        data: All private texts.
-        most: Most texts that one secret may stand in; public.
-
-    Raises:
-        DataError: A secret stands in more texts; it is named by its place alone.
-    """
     for secret in sources.held(data):
         if len(secret.places) > most:
             raise DataError(
                 f"{secret.name} stands in {len(secret.places)} texts, and --secret-size says {most}: say a larger "
                 "number, which is public, or leave texts out"
             )
-        yield secret
+        own = list(secret.places)
+        found[own] = np.minimum(found[own], share(secret.budget))
+    return found
 
 
 def holders(secrets: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
@@ -231,4 +212,4 @@ def _secret(line: str, where: str, budget: float) -> Secret:
             f"{where} allows more than --secret-prior and --secret-bound, which are promised of every secret: raise "
             "--secret-bound, or leave the line's numbers out"
         )
-    return Secret(small, own, (prior, bound))
+    return Secret(small, own)

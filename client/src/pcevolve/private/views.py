@@ -29,8 +29,7 @@ class PrivateViews:
     Attributes:
         data: The private images.
         encoder: In eval mode; embeds one image at a time.
-        caps: What secrets leave each image or text of a vote, or how likely it is sampled; None for all of it.
-        sigma: Standard deviation of the noise that secrets need where texts are sampled; None where they are not.
+        caps: What secrets leave each image or text of a vote; None for all of it.
         engine: Where that is done, and the search for nearest candidates; running.
     """
 
@@ -38,7 +37,6 @@ class PrivateViews:
     encoder: Encoder
     engine: Engine = field(default_factory=LocalEngine)
     caps: FloatArray | None = None
-    sigma: float | None = None
     _embedded: dict[Rendition, Embeddings] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -73,7 +71,6 @@ class PrivateViews:
             self.data.unit_of,
             self.engine.nearest,
             self.caps,
-            self.sigma,
         )
 
     @cached_property

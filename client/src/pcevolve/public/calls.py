@@ -39,8 +39,6 @@ class Call:
         source: Else, but for text-to-image: id of the candidate that is varied; public.
         wording: Which of its class's ``prompts`` it is asked for with; None for the template's. In plans that vary by
             prompt, of what varies a candidate, it is filled in with the candidate's own.
-        caption: Of a private image, for a run with captions (NOT PRIVATE); no call of the plan has one, and it is
-            filled in from what was measured.
     """
 
     slot: str
@@ -54,7 +52,6 @@ class Call:
     parent: int | None = None
     source: str | None = None
     wording: int | None = None
-    caption: str | None = None
 
     def output(self, index: int) -> str:
         """Id of the ``index``-th image that the call brings."""
@@ -203,12 +200,12 @@ class Schedule:
         seed = self.plan.public_seed(stage, place, first)
         own = purpose == "create" and self.plan.prompts
         wording = first * self.plan.wordings // self.plan.initial if own else None
-        strength = None if self.plan.prompts_alone else strength
+        strength = None if self.plan.varies_prompts else strength
         return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source, wording)
 
     def _strength(self, iteration: int) -> float | None:
         """Of a round's variations; None where prompts alone are sent."""
-        return None if self.plan.prompts_alone else self.plan.strengths[iteration - 1]
+        return None if self.plan.varies_prompts else self.plan.strengths[iteration - 1]
 
     def all(self) -> Iterator[Call]:
         """Every call of the run, in sending order."""

@@ -26,45 +26,14 @@ def require_consistent(plan: PlanFields) -> None:
 
 def _of_variations(plan: PlanFields) -> Iterator[str]:
     """What is varied, and how."""
-    if len(plan.strengths) != (0 if plan.prompts_alone else plan.iterations):
+    if len(plan.strengths) != (0 if plan.varies_prompts else plan.iterations):
         yield "strengths: one per iteration is needed, and none where prompts alone are sent"
     if plan.varies_prompts and (plan.wordings < FEWEST_WORDINGS or plan.has_adapter):
         yield "vary-by: prompt needs --prompts, two at least for each class, and no --adapter"
-    if (plan.varied != "received") != (plan.initial == 0):
-        yield "initial: only what private images themselves give is varied without any images before it"
 
 
-def _of_one_round(plan: PlanFields) -> Iterator[str]:
-    """What has no meaning where what private images themselves give is varied, once."""
-    if plan.varied == "received":
-        return
-    if plan.modality.refuses_held:
-        yield plan.modality.refuses_held
-    usual: dict[str, object] = {
-        "iterations": 1,
-        "lookahead": 0,
-        "pool": "latest",
-        "keep": "last",
-        "appearance": "as-is",
-    }
-    if plan.varies_captions:
-        usual |= {"more": 0, "vary_by": "image", "prompts": ()}
-    for name, value in usual.items():
-        if getattr(plan, name) != value:
-            yield (
-                f"{name}: what private images themselves give is varied in one round, without candidates before it: "
-                "leave it out"
-            )
-    if plan.has_adapter:
-        yield "adapter: it takes a prototype, and this run has none: leave it out"
-
-
-def _of_promises(plan: PlanFields) -> Iterator[str]:
-    """What is protected, and whether it may be given up."""
-    if plan.varies_captions != (plan.captioner is not None) or plan.varies_captions > plan.not_private:
-        yield "captioner: captions and who made them go together, and are NOT PRIVATE"
-    if plan.not_dp and plan.secrecy is None:
-        yield "not-dp: what would be protected is not said"
+def _of_counts(plan: PlanFields) -> Iterator[str]:
+    """What is released of classes beside their prototypes."""
     if plan.class_counts and len(plan.labels) == 1:
         yield "class-counts: one class has no proportions, so its number is not asked for"
 
@@ -108,8 +77,7 @@ def _of_sizes(plan: PlanFields) -> Iterator[str]:
 
 _RULES: Final[tuple[Callable[[PlanFields], Iterator[str]], ...]] = (
     _of_variations,
-    _of_one_round,
-    _of_promises,
+    _of_counts,
     _of_looks,
     _of_words,
     _of_sizes,

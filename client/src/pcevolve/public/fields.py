@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.privacy import Budget, Event
 from pcevolve.public import settings
-from pcevolve.public.captioning import Captioner
 from pcevolve.public.library import Library
 from pcevolve.public.modalities import Images, Modality, Texts, images_of, texts_of
-from pcevolve.public.secrecy import NOT_DP, Secrecy
+from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.wordings import filled
 
 TEMPLATE = "A {domain} image with {label}"
@@ -89,9 +88,7 @@ class PlanFields(BaseModel):
     prompts: Annotated[tuple[tuple[settings.Prompt, ...], ...], Field(exclude_if=operator.not_)] = ()
     modality: Modality
     candidates: settings.Candidates = 100
-    initial: Annotated[
-        int, Field(ge=0, le=settings.MOST_INITIAL)
-    ]  # 0: a release of private images comes first
+    initial: Annotated[int, Field(ge=1, le=settings.MOST_INITIAL)]
     prototypes: settings.Prototypes = 1
     min_usable: settings.MinUsable = 0.25
     lookahead: settings.Lookahead = 0
@@ -117,13 +114,6 @@ class PlanFields(BaseModel):
     strengths: tuple[settings.Strength, ...]  # none where nothing is varied by its image
     # Absent in plans of earlier versions, and where images are varied.
     vary_by: Annotated[settings.VaryBy, Field(exclude_if=lambda by: by == "image")] = "image"
-    # Absent in plans of earlier versions, and where the provider's own images are varied. DPImg: a paid release is of
-    # the private images themselves under noise, and these are what is varied. GCap: it is of captions of them, which
-    # are what images are made by.
-    varied: Annotated[
-        Literal["received", "noised", "captioned"], Field(exclude_if=lambda of: of == "received")
-    ] = "received"
-    captioner: Annotated[Captioner | None, Field(exclude_if=_absent)] = None
     # Absent in plans of earlier versions, and where private images are looked at.
     unseen: Annotated[bool, Field(exclude_if=operator.not_)] = False
     batch: settings.Batch = 32
@@ -147,9 +137,6 @@ class PlanFields(BaseModel):
     image_hosts: settings.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
-    # Absent in plans of earlier versions, and of every run that promises something.
-    not_private: Annotated[settings.NotPrivate, Field(exclude_if=operator.not_)] = False
-    not_dp: Annotated[settings.NotDp, Field(exclude_if=operator.not_)] = False
     earlier: Earlier = Earlier()
     in_turns: Annotated[bool, Field(exclude_if=operator.not_)] = False
     # What is not there is not written down, so that plans of other providers' runs stay as they were.
@@ -193,32 +180,13 @@ class PlanFields(BaseModel):
 
     @property
     def secure(self) -> bool:
-        """Whether noise protects every unit; a run for which it does not states no ε, and ``mark`` says why."""
-        return self.noise == "os-csprng" and not self.unbounded
-
-    @property
-    def unbounded(self) -> bool:
-        """Whether its owner allowed, by name, that no ε bounds what the run tells."""
-        return self.not_private or self.not_dp
-
-    @property
-    def mark(self) -> str:
-        """The word for a run without an ε: no noise, noise from a seed, or enough for secrets alone; else empty."""
-        if self.not_private:
-            return "NOT PRIVATE"
-        if self.noise != "os-csprng":
-            return "INSECURE"
-        return "NOT DP" if self.not_dp else ""
-
-    @property
-    def kept_alone(self) -> str:
-        """What stands where an ε would, of a run that protects declared secrets and nothing else; else empty."""
-        return NOT_DP if self.mark == "NOT DP" else ""
+        """Whether noise protects every unit; a run with noise from a seed is INSECURE and states no ε."""
+        return self.noise == "os-csprng"
 
     @property
     def promised_secrecy(self) -> Secrecy | None:
         """What is promised of declared secrets, unless the noise came from a seed."""
-        return self.secrecy if self.noise == "os-csprng" else None
+        return self.secrecy if self.secure else None
 
     @property
     def in_process(self) -> bool:
@@ -265,25 +233,6 @@ class PlanFields(BaseModel):
     def varies_prompts(self) -> bool:
         """Whether variations are new images by a candidate's own prompt, so that no image is ever sent."""
         return self.vary_by == "prompt"
-
-    @property
-    def varies_noised(self) -> bool:
-        """Whether what is varied is private images under noise, as a paid release has them."""
-        return self.varied == "noised"
-
-    @property
-    def varies_captions(self) -> bool:
-        """Whether images are made by captions of private images, as a release has them (GCap)."""
-        return self.varied == "captioned"
-
-    @property
-    def prompts_alone(self) -> bool:
-        """Whether no request ever carries an image: variations are new images by a prompt, or by a caption."""
-        return self.varies_prompts or self.varies_captions
-
-    def held(self, label: str, index: int) -> str:
-        """Id of what a release itself holds of the ``index``-th private image of a class; no candidate has it."""
-        return f"p001-c{self.labels.index(label):03d}-{index:06d}"
 
     def first_prompts(self, label: str) -> tuple[str, ...]:
         """What the first images of a class are asked for with, in order."""

@@ -36,12 +36,7 @@ class PublicPlan(PlanFields):
         return scattered(write(self))
 
     def prompt_of(self, call: Call) -> str:
-        """The text prompt of a call; a class's ``prompts`` share its first images equally, in order.
-
-        It is public, but for a caption, which follows the class's public prompt: by itself it need not name the class.
-        """
-        if call.caption is not None:
-            return f"{self.prompt(call.label)}, {call.caption}"
+        """The text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
         if call.wording is None:
             return self.prompt(call.label)
         return self.prompts[self.labels.index(call.label)][call.wording]

@@ -108,8 +108,8 @@ class Receipt:
         values: Numbers that were released, noise included: the appearance of the private images; with class counts, in
             the first round, the number of units in each class; under ``auto`` appearance, with the choice of
             candidates, whether they were nearer with it (1) or as they came (0).
-        measured: SHA-256, hex, of what was measured of the private data and paid for, as safetensors, or captions as
-            JSON; the choices follow from it. Empty where nothing was measured, or only ``values``.
+        measured: SHA-256, hex, of what was measured of the private data and paid for, as safetensors; the choices
+            follow from it. Empty where nothing was measured, or only ``values``.
     """
 
     run_id: str
@@ -180,37 +180,3 @@ class PublicEcho:
     """A candidate that the public plan sends back whatever the private data are (lookahead, more samples)."""
 
     candidate: Candidate
-
-
-@dataclass(frozen=True)
-class Held:
-    """What a release itself holds of a private image; what may leave of it is its kind's to say.
-
-    Attributes:
-        label: The image's class.
-        item: Its id, and the digest of what is held.
-        receipt: Names it, and pays for it.
-    """
-
-    label: str
-    item: Chosen
-    receipt: Receipt
-
-    def __post_init__(self) -> None:
-        """Refuse what the receipt does not name.
-
-        Raises:
-            EgressError: The receipt is for something else, or another class.
-        """
-        if not self.receipt.names(self.label, self.item):
-            raise EgressError(f"{self.item.id} is not what a paid release has for its class")
-
-
-@dataclass(frozen=True)
-class Noised(Held):
-    """A private image under noise, as a paid release has it: no other image made of private pixels may leave."""
-
-
-@dataclass(frozen=True)
-class Captioned(Held):
-    """The caption of a private image, as a release has it that nothing protects; leaves in NOT PRIVATE runs alone."""

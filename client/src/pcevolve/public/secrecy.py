@@ -7,8 +7,6 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-NOT_DP = "protects the listed secrets; not DP"
-"""What stands where an ε would, of a run that has none and keeps its promise about secrets all the same."""
 USUAL_PRIOR, USUAL_BOUND, USUAL_SIZE = 1e-4, 1e-3, 10
 
 

@@ -268,22 +268,6 @@ ClassCounts = Annotated[
     ),
     _EVOLUTION,
 ]
-NotPrivate = Annotated[
-    bool,
-    Field(
-        description="Allow a method without any guarantee (rf, gcap): dataset, record and report then tell about the "
-        "private images what no noise hides, and say NOT PRIVATE for good.",
-    ),
-    _PRIVACY,
-]
-NotDp = Annotated[
-    bool,
-    Field(
-        description="Allow a method that protects declared secrets and nothing else (secpe-as-noted): no epsilon is "
-        "stated, what is on no list is unprotected, and all that is made says NOT DP for good.",
-    ),
-    _PRIVACY,
-]
 MOST_CELLS = 10_000
 """Of a class."""
 Cells = Annotated[

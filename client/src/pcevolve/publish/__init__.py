@@ -13,12 +13,12 @@ from pcevolve.publish.exports import export, exported, require_writer, shard_nam
 from pcevolve.publish.front_matter import facts, stated_facts
 from pcevolve.publish.promises import (
     NO_BOUNDARY,
+    NO_GUARANTEE,
     ON_TRUST,
     assumptions,
     folder_promise,
     in_all,
     marks,
-    no_guarantee,
     seen_from_folder,
 )
 from pcevolve.publish.provenance import real_images
@@ -27,6 +27,7 @@ from pcevolve.publish.summary import write_summary
 
 __all__ = [
     "NO_BOUNDARY",
+    "NO_GUARANTEE",
     "ON_TRUST",
     "Release",
     "assumptions",
@@ -38,7 +39,6 @@ __all__ = [
     "folder_promise",
     "in_all",
     "marks",
-    "no_guarantee",
     "publish",
     "real_images",
     "released_image",

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from pcevolve.modality.media import medium
 from pcevolve.public.figures import loss
 from pcevolve.public.modalities import Kind, spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.front_matter import front_matter
-from pcevolve.publish.promises import assumptions, folder_promise, how_made, in_all, marks, no_guarantee
+from pcevolve.publish.promises import NO_GUARANTEE, assumptions, folder_promise, how_made, in_all, marks
 from pcevolve.publish.provenance import as_code, library_section, real_images, title
 from pcevolve.publish.release import Release
 from pcevolve.transcript.layout import CLASSIFIER, Form
-
-NOISED_SENT: Final = "noised private images were sent, the released ones and no others"
 
 
 def card(release: Release, images_released: int, form: Form | None = None) -> str:
@@ -62,7 +58,7 @@ def _what(plan: PublicPlan, images_released: int) -> str:
     """How many images there are, and whose they are."""
     kind = plan.modality.kind
     selected = (
-        f"no private {kind} was looked at" if plan.unseen else f"{_by(plan)} private {kind}s{_under(plan)}"
+        f"no private {kind} was looked at" if plan.unseen else f"selected by private {kind}s{_under(plan)}"
     )
     if plan.in_process:
         return (
@@ -72,39 +68,18 @@ def _what(plan: PublicPlan, images_released: int) -> str:
     if plan.library is None:
         return (
             f"{images_released} synthetic {kind}s in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
-            f"and {selected}. No private {kind} is in here, and {_sent(plan)}."
+            f"and {selected}. No private {kind} is in here, and none was sent to the API."
         )
     return (
         f"{images_released} images in {len(plan.labels)} classes, out of the library `{plan.model}` behind an API and "
         f"{selected}. **They are not synthetic**: {real_images(plan.library, as_code)}. "
-        f"{NOISED_SENT.capitalize() if plan.varies_noised else 'No private image was sent to the API' + _but(plan)}."
+        "No private image was sent to the API."
     )
-
-
-def _by(plan: PublicPlan) -> str:
-    """What part private images had in a dataset, in words that go before them."""
-    if plan.varies_captions:
-        return "prompted by captions of"
-    return "varied from" if plan.varies_noised else "selected by"
 
 
 def _under(plan: PublicPlan) -> str:
     """What protected the private images, in words."""
-    noise = " under noise" if plan.varies_noised else ""
-    return f"{noise}{' under differential privacy' if plan.secure else ''}"
-
-
-def _sent(plan: PublicPlan) -> str:
-    """What was sent of the private images, in words."""
-    return NOISED_SENT if plan.varies_noised else f"none was sent to the API{_but(plan)}"
-
-
-def _but(plan: PublicPlan) -> str:
-    """What was sent all the same in a run with captions, in words that go on; empty for all others."""
-    if plan.captioner is None:
-        return ""
-    shown = f", and they themselves to the captioner {as_code(plan.captioner.spelled)}"
-    return f", but captions of them were{shown if plan.captioner.at else ''}"
+    return " under differential privacy" if plan.secure else ""
 
 
 def _usefulness(found: Assessment | None, kind: Kind) -> str:
@@ -142,10 +117,7 @@ def _promised(release: Release) -> str:
     plan = release.plan
     spent = release.guarantee.epsilon_spent
     if spent is None:
-        kept = (
-            f"\n\nMethod `{release.method.name}`: {release.guarantee.statement}." if plan.kept_alone else ""
-        )
-        return f"There is {no_guarantee(plan)}.{kept}"
+        return f"There is {NO_GUARANTEE}."
     events = [event for receipt in release.receipts for event in receipt.events]
     more = "".join(f"\n\n{each}" for each in (folder_promise(plan, events), in_all(plan, events)) if each)
     return (

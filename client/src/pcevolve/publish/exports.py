@@ -22,7 +22,7 @@ from pcevolve.errors import UsageError
 from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.card import card
-from pcevolve.publish.release import Release, file_mark
+from pcevolve.publish.release import Release
 from pcevolve.transcript.layout import CARD, Form
 from pcevolve.transcript.manifest import ReleasedImage
 
@@ -71,14 +71,14 @@ def exported(
     """Name and bytes of each file of a form, one after the other."""
     mixed = sorted(images, key=lambda each: hashlib.sha256(each.candidate.encode()).digest())
     write = partial(_table, release.plan) if form == "parquet" else partial(_tar, release.plan)
-    for number, name in enumerate(shard_names(form, release.plan, len(mixed))):
+    for number, name in enumerate(shard_names(form, len(mixed))):
         yield name, write(mixed[number * PER_FILE : (number + 1) * PER_FILE], read)
     yield CARD, card(release, len(images), form).encode()
 
 
-def shard_names(form: Form, plan: PublicPlan, images: int) -> list[str]:
-    """Names of the files that hold so many images, in order; those of a run that is not private say so."""
-    count, split = math.ceil(images / PER_FILE), f"data/{file_mark(plan)}train"
+def shard_names(form: Form, images: int) -> list[str]:
+    """Names of the files that hold so many images, in order."""
+    count, split = math.ceil(images / PER_FILE), "data/train"
     if form == "parquet":
         return [f"{split}-{number:05d}-of-{count:05d}.parquet" for number in range(count)]
     return [f"{split}-{number:05d}.tar" for number in range(count)]
@@ -101,7 +101,7 @@ def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes
         for each in images:
             ending = each.path.rpartition(".")[2]
             for suffix, data in (("cls", str(_label(plan, each)).encode()), (ending, read(each.path))):
-                member = tarfile.TarInfo(f"{file_mark(plan)}{each.candidate}.{suffix}")
+                member = tarfile.TarInfo(f"{each.candidate}.{suffix}")
                 member.size = len(data)
                 shard.addfile(member, io.BytesIO(data))
     return buffer.getvalue()

@@ -20,14 +20,6 @@ LIMITS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """Images from which on the next category counts."""
 SHARDS: Final[dict[Form, str]] = {"parquet": "data/*.parquet", "webdataset": "data/*.tar"}
 
-_PROTECTION: Final = {
-    "": "differential-privacy",
-    "NOT PRIVATE": "not-private",
-    "NOT DP": "not-differentially-private",
-    "INSECURE": "insecure-no-privacy",
-}
-"""Tag of a dataset by the mark of its plan."""
-
 
 _TOP: Final = re.compile(r"---\n(.*?)\n---\n", re.DOTALL)
 _FACTS: Final = re.compile(r"""^\s*["']?pcevolve["']?\s*:(.*)$""", re.MULTILINE)
@@ -93,7 +85,7 @@ def _tags(plan: PublicPlan) -> Iterator[str]:
     """What the dataset is found by, and what must not be overlooked."""
     yield "pcevolve"
     yield "synthetic" if plan.library is None else "public-images"
-    yield _PROTECTION[plan.mark]
+    yield "differential-privacy" if plan.secure else "insecure-no-privacy"
     if plan.in_process:
         yield "no-boundary"
 

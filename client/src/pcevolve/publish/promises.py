@@ -24,23 +24,6 @@ NO_BOUNDARY = (
 )
 ON_TRUST = "all of this only if the generator looked at nothing but what it was asked, which nobody can check"
 NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take the noise away"
-NOT_PRIVATE = (
-    "NOT PRIVATE: private data had a say in this run without any noise (--not-private); dataset and record tell about "
-    "them, and no epsilon bounds what"
-)
-CAPTIONED = (
-    "NOT PRIVATE: captions of private images went to the API as prompts without any noise (--not-private); they stand "
-    "in the record, and no epsilon bounds what dataset and record tell about the images"
-)
-SHOWN = (
-    "NOT PRIVATE: private images themselves were sent to the captioner {captioner}; these requests are not in the "
-    "record, and nothing here shows what became of the images"
-)
-
-NOT_DP = (
-    "NOT DP: the noise of this run was meant for the secrets that its owner listed (--not-dp) and protects them; "
-    "what is on no list is unprotected, and no epsilon bounds what dataset and record tell about it"
-)
 
 
 def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
@@ -90,18 +73,8 @@ def _bears(events: Iterable[Event], delta: float) -> str:
 
 def _statement(plan: PublicPlan, method: Method) -> str:
     """The promise in words, and what it hangs on where no boundary stood around the generator."""
-    stated = plan.secure or plan.kept_alone
-    said = spoken(method.statement(plan), plan.modality.kind) if stated else no_guarantee(plan)
+    said = spoken(method.statement(plan), plan.modality.kind) if plan.secure else NO_GUARANTEE
     return f"{said}; {ON_TRUST}" if plan.in_process else said
-
-
-def no_guarantee(plan: PublicPlan) -> str:
-    """Why a run states no ε, in words."""
-    if plan.varies_captions:
-        return "none: captions of private images went to the API as prompts without any noise (--not-private)"
-    if plan.not_private:
-        return "none: private data had a say without any noise (--not-private)"
-    return f"none for every text: the run {plan.kept_alone} (--not-dp)" if plan.kept_alone else NO_GUARANTEE
 
 
 def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
@@ -112,9 +85,8 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
     asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
-    first = "text-to-image, each with a caption of a private image"
     made = (
-        (first if plan.varies_captions else parts[plan.keep])
+        parts[plan.keep]
         + asked
         + _added(plan)
         + _sizes(plan)
@@ -165,7 +137,6 @@ def assumptions(plan: PublicPlan) -> list[str]:
         f"nominal shots per class: {plan.shots}",
         *_subsample(plan),
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
-        *([f"captioner: {plan.captioner.spelled}"] if plan.captioner else []),
         f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
         *([f"that more was asked for later, {len(plan.extended)} times"] if plan.extended else []),
         *([_frame(plan)] if plan.frame else []),
@@ -182,14 +153,10 @@ def _subsample(plan: PublicPlan) -> list[str]:
     """What the guarantee is about where a run used some of the owner's images only."""
     if plan.subsample is None:
         return []
-    covered = (
-        "no guarantee is for them"
-        if plan.not_private
-        else "the guarantee is for those that were drawn, and compares draws that differ in one of them"
-    )
     return [
         f"that every class has {plan.subsample} or more units ({plan.unit}) to draw from, each counted for one class "
-        f"alone; {plan.subsample} of each are drawn, in an order that a secret seed gives; {covered}"
+        f"alone; {plan.subsample} of each are drawn, in an order that a secret seed gives; the guarantee is for those "
+        "that were drawn, and compares draws that differ in one of them"
     ]
 
 
@@ -204,12 +171,7 @@ def _unit_sizes(plan: PublicPlan) -> list[str]:
 
 def marks(plan: PublicPlan) -> list[str]:
     """Warnings that nobody can switch off."""
-    seeded = "INSECURE: noise came from a seed; this run has no privacy"
-    said = [] if plan.noise == "os-csprng" else [seeded]
-    if plan.not_private:
-        said += _not_private(plan)
-    if plan.kept_alone:
-        said.append(NOT_DP)
+    said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
     if plan.in_process:
         said.append(NO_BOUNDARY)
     if plan.forgets_insecure:
@@ -218,14 +180,6 @@ def marks(plan: PublicPlan) -> list[str]:
             "on top of what is said here"
         )
     return said
-
-
-def _not_private(plan: PublicPlan) -> list[str]:
-    """What a run gave away, in words."""
-    if plan.captioner is None:
-        return [NOT_PRIVATE]
-    shown = [SHOWN.format(captioner=plan.captioner.spelled)] if plan.captioner.at else []
-    return [CAPTIONED, *shown]
 
 
 def in_all(plan: PublicPlan, events: Iterable[Event]) -> str:

@@ -12,10 +12,7 @@ _MOST_NAMED = 3  # licences in one sentence
 
 def title(plan: PublicPlan) -> str:
     """What a dataset is called: nobody shall take real images for synthetic ones."""
-    mark = f"{plan.mark}: " if plan.unbounded else ""
-    return (
-        f"{mark}{'Synthetic dataset' if plan.library is None else 'Dataset of public images'}: {plan.domain}"
-    )
+    return f"{'Synthetic dataset' if plan.library is None else 'Dataset of public images'}: {plan.domain}"
 
 
 def real_images(library: Library, spelled: Callable[[str], str] = str) -> str:

@@ -80,24 +80,12 @@ class Release:
         )
 
 
-def file_mark(plan: PublicPlan) -> str:
-    """What the names of all files of a dataset begin with that no ε bounds; nothing for any other."""
-    return f"{plan.mark.replace(' ', '-')}-" if plan.unbounded else ""
-
-
 def released_paths(
     plan: PublicPlan, population: Mapping[str, Sequence[Candidate | Chosen]]
 ) -> dict[str, Candidate | Chosen]:
-    """Where each image or text of a dataset belongs in the release; one that was chosen twice is there once.
-
-    The name of every file of a run that is not private, or not DP, says so, wherever it is copied to.
-    """
-    suffix, mark = medium(plan.modality.kind).suffix, file_mark(plan)
-    return {
-        f"{label}/{mark}{each.id}{suffix}": each
-        for label, of_class in population.items()
-        for each in of_class
-    }
+    """Where each image or text of a dataset belongs in the release; one that was chosen twice is there once."""
+    suffix = medium(plan.modality.kind).suffix
+    return {f"{label}/{each.id}{suffix}": each for label, of_class in population.items() for each in of_class}
 
 
 def released_image(path: str, data: bytes, candidate: Candidate | Chosen) -> ReleasedImage:

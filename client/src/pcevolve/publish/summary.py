@@ -31,7 +31,6 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
         **promised.model_dump(
             include={"epsilon_budget", "epsilon_spent", "epsilon_folder", "delta", "relation", "unit"}
         ),
-        **({"promise": plan.kept_alone} if plan.kept_alone else {}),
         **_secrets(plan),
         "iterations": plan.iterations,
         "classes": len(plan.labels),

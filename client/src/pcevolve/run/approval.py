@@ -111,13 +111,10 @@ def require_liking(components: Components, folder: RunFolder) -> None:
 
 
 def doubts(components: Components, plan: PublicPlan) -> list[str]:
-    """Why a run may not be what its owner wants, from public facts; nothing of one that spends nothing.
-
-    Nor of one that no epsilon bounds: whoever allowed that by name has been told.
-    """
+    """Why a run may not be what its owner wants, from public facts; nothing of one that spends nothing."""
     planned = components.method.planned(plan)
     paid = [event for events in planned.values() for event in events if not event.free]
-    if not paid or plan.unbounded:
+    if not paid:
         return []
     found = []
     total = epsilon(paid, plan.delta)
@@ -128,11 +125,7 @@ def doubts(components: Components, plan: PublicPlan) -> list[str]:
         )
     selecting = first_selection(planned)
     scope = scope_of(plan)
-    if plan.varies_noised:
-        found.append(
-            f"--method {components.method.name} hides images under noise on their pixels, and little of them is left"
-        )
-    elif selecting and verdict(components.method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
+    if selecting and verdict(components.method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
         found.append(
             f"with --epsilon {float(plan.budget.epsilon):g} and --method {components.method.name}, the selection "
             f"{CHANCE}, and the budget would be spent all the same"

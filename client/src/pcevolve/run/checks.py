@@ -25,17 +25,6 @@ from pcevolve.run.folder import RunFolder
 from pcevolve.run.kinds import of_kind
 from pcevolve.run.settings import RunSettings, ledger_volume
 
-GIVEN_UP = (
-    "method '{method}' protects nobody: {how}, the dataset and its record tell about them, later runs on the same data "
-    "are refused, and all of it says NOT PRIVATE for good. Choose a method with a guarantee, or say --not-private if "
-    "these images are public or everybody in them agreed"
-)
-UNLISTED = (
-    "method '{method}' protects the secrets that you list and nothing else: texts without them count as if they were "
-    "public, no epsilon is stated, later runs on the same data are refused, and all of it says NOT DP for good. "
-    "--method secpe keeps the same promise and protects every text; or say --not-dp if what is on no list may be known"
-)
-
 if TYPE_CHECKING:
     from pcevolve.egress.in_process import Generator
 
@@ -237,20 +226,8 @@ def _budget(settings: RunSettings) -> Budget:
     Raises:
         UsageError: There is no such method.
     """
-    from pcevolve.methods import AUTO as CHOSEN
-    from pcevolve.methods import default_delta, method
+    from pcevolve.methods import default_delta
 
-    chosen = None if settings.method == CHOSEN else method(settings.method)
-    if chosen is not None and chosen.not_private and not settings.not_private:
-        captions = "captions of private images go to the API as prompts"
-        how = captions if chosen.captions else "private images decide without any noise"
-        raise UsageError(GIVEN_UP.format(method=settings.method, how=how))
-    if chosen is not None and chosen.not_dp and not settings.not_dp:
-        raise UsageError(UNLISTED.format(method=settings.method))
-    if chosen is not None and chosen.captions:
-        from pcevolve.run.captioning import require_captioner
-
-        require_captioner(settings)
     delta = default_delta(settings.method)  # looked up whether it is needed or not: the method has to exist
     return Budget(parse_epsilon(settings.epsilon), delta if settings.delta is None else settings.delta)
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from pcevolve import methods
-from pcevolve.captioners import ImageCaptioner
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
@@ -20,20 +19,17 @@ from pcevolve.evolution import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.methods import Method, Scope
 from pcevolve.methods.method import AppearanceMode, first_selection
-from pcevolve.private.captioning import CaptioningJudge
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, UniformJudge
-from pcevolve.private.noising import NoisingJudge, expected_seconds
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.plan import PublicPlan
-from pcevolve.run.captioning import captioner_of
 from pcevolve.run.checks import CheckedRun
 from pcevolve.run.kinds import of_kind
-from pcevolve.run.secrecy import Sampling, caps, declared
+from pcevolve.run.secrecy import caps, declared
 from pcevolve.run.settings import RunSettings
 from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.choosing import Chooser
@@ -61,7 +57,6 @@ class Components:
         limits: What may be spent.
         generator: Makes the images inside this process, if no API does.
         engine: Where private images are embedded and vote.
-        captioner: Says what private images show; None for a method without captions.
     """
 
     settings: RunSettings
@@ -80,9 +75,7 @@ class Components:
     limits: Limits
     generator: Generator | None = None
     engine: Engine = field(default_factory=LocalEngine)
-    captioner: ImageCaptioner | None = None
     _capped: list[FloatArray] = field(default_factory=list)
-    _sampling: list[Sampling] = field(default_factory=list)
 
     @classmethod
     def of(cls, run: CheckedRun, told: Told = nobody) -> Components:
@@ -133,7 +126,6 @@ class Components:
             limits=limits,
             generator=run.generator,
             engine=_engine(chosen),
-            captioner=captioner_of(settings) if method.captions else None,
         )
 
     @property
@@ -190,19 +182,8 @@ class Components:
         selector = SELECTORS[str(self.method.selector)]()
         return Chooser(plan, self.encoder, transcript.bodies.file, selector)
 
-    def expected_seconds(self, plan: PublicPlan) -> float:
-        """How long a round's private work is likely to take, by public sizes; 0 where a usual tick covers it."""
-        return (
-            expected_seconds(plan, self.method.planned(plan)[1][0], self.noise) if self.method.noises else 0.0
-        )
-
     def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
-        """The side that looks at private images: it chooses by them, noises or captions them, or is the control's."""
-        events = self.method.planned(plan)
-        if self.method.noises:
-            return NoisingJudge(self.data, account, self.noise, plan, events[1][0])
-        if self.captioner is not None:
-            return CaptioningJudge(self.data, account, self.noise, plan, events[1][0], self.captioner)
+        """The side that looks at private images and chooses by them, or the control's, which draws."""
         if chooser is None:
             return UniformJudge(account, self.noise, plan)
         listed = self._listed(plan)
@@ -211,7 +192,7 @@ class Components:
             chooser=chooser,
             account=account,
             noise=self.noise,
-            events=events,
+            events=self.method.planned(plan),
         )
 
     def _listed(self, plan: PublicPlan) -> dict[str, Any]:
@@ -222,27 +203,11 @@ class Components:
         """
         if plan.secrecy is None:
             return {}
-        if self.method.not_dp:
-            sampling = self.sampling(plan)
-            return {"caps": sampling.rates, "sigma": sampling.sigma}
         if not self._capped:
             event = first_selection(self.method.planned(plan))[-1]
             sources = declared(self.settings, plan.secrecy)
             self._capped.append(caps(sources, self.data, plan.secrecy, event, plan.relation))
         return {"caps": self._capped[0]}
-
-    def sampling(self, plan: PublicPlan) -> Sampling:
-        """How texts with secrets are sampled, where the method does so.
-
-        Raises:
-            DataError: A secret stands in more texts than the plan says.
-        """
-        if not self._sampling:
-            assert plan.secrecy is not None
-            looks = sum(not event.free for events in self.method.planned(plan).values() for event in events)
-            sources = declared(self.settings, plan.secrecy)
-            self._sampling.append(Sampling.of(sources, self.data, plan.secrecy, looks))
-        return self._sampling[0]
 
 
 def _asked_for(settings: RunSettings) -> set[str]:

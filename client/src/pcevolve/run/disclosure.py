@@ -17,8 +17,8 @@ from pcevolve.privacy import Event
 from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.secrecy import NOT_DP, guessed
-from pcevolve.publish import ON_TRUST, assumptions, folder_promise, in_all, marks, no_guarantee, real_images
+from pcevolve.public.secrecy import guessed
+from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, folder_promise, in_all, marks, real_images
 from pcevolve.run.components import Components
 
 NAMED = 5
@@ -43,8 +43,7 @@ class PrivateNotes:
     def of(cls, components: Components, plan: PublicPlan, account: Account) -> Self:
         """Look at ledger and data."""
         odd = {**_odd_shots(components, plan), **_passed_over(components.skipped)}
-        known = {**_known(account, plan, _paid(components, plan)), **_sampled(components, plan)}
-        return cls(known, odd)
+        return cls(_known(account, plan, _paid(components, plan)), odd)
 
 
 def disclosure(
@@ -93,21 +92,10 @@ def _worked_on(components: Components) -> dict[str, str]:
 
 def _secrets(plan: PublicPlan) -> dict[str, str]:
     """How often the secrets on the owner's list can be guessed, for whoever guesses more or less beforehand."""
-    if plan.secrecy is None or plan.not_dp:
+    if plan.secrecy is None:
         return {}
     mu = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
     return {"listed secrets": f"{guessed(protection(mu))}; by this release alone"}
-
-
-def _sampled(components: Components, plan: PublicPlan) -> dict[str, str]:
-    """What noise the listed secrets need where texts are sampled, and what guesses at them are worth then."""
-    if not plan.not_dp:
-        return {}
-    sampling = components.sampling(plan)
-    return {
-        "noise": f"of standard deviation {sampling.sigma:.3g} on counts, in {sampling.rounds} releases: it {NOT_DP}",
-        "listed secrets": f"{guessed(sampling.protection)}; by this run alone",
-    }
 
 
 def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
@@ -126,7 +114,7 @@ def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
 
 def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
     if not plan.secure:
-        return no_guarantee(plan)
+        return NO_GUARANTEE
     spent = loss(epsilon(paid, plan.delta))
     promised = f"epsilon {spent}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
     return f"{promised}; {ON_TRUST}" if plan.in_process else promised
@@ -173,7 +161,7 @@ def _over_runs(account: Account) -> dict[str, str]:
     listed, borne = account.run.terms.secrets, account.borne_by_secrets()
     if listed is None or borne == ():
         return {}
-    if borne is None or account.run.terms.not_dp:
+    if borne is None:
         return {
             "secrets, all runs": "a run that states no epsilon used these data: nothing bounds what all runs together "
             "say of a secret"
@@ -183,9 +171,7 @@ def _over_runs(account: Account) -> dict[str, str]:
 
 
 def _selection(plan: PublicPlan, lift: float) -> dict[str, str]:
-    """How surely the best are chosen, where noise decides that: some methods choose nothing, and one has no noise."""
-    if plan.varies_noised or plan.unbounded:
-        return {}
+    """How surely the best are chosen, by noise alone."""
     kind, luck = plan.modality.kind, uniform_lift((), scope_of(plan))
     return {
         "selection lift": f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} "

@@ -18,7 +18,6 @@ from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
-from pcevolve.errors import UsageError
 from pcevolve.evolution import Evolved, Pool, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.report import write_report
@@ -37,7 +36,7 @@ from pcevolve.run.long_work import told_of
 from pcevolve.run.opening import show_opening
 from pcevolve.run.planning import as_it_began, resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
-from pcevolve.run.progress import Audience, RunProgress, covering, error_console, facts, padding, padding_kept
+from pcevolve.run.progress import Audience, RunProgress, error_console, facts, padding, padding_kept
 from pcevolve.run.settings import RunSettings
 from pcevolve.run.stopping import spent_so_far, stopped_early, stopped_midway
 from pcevolve.selectors.choosing import Chooser
@@ -142,11 +141,6 @@ def preview(run: CheckedRun) -> Path:
             run.folder.claimed(run.resume),
             _session(_components(run, console), run.folder, console, only_look=True) as session,
         ):
-            if not session.plan.opening:
-                raise UsageError(
-                    f"method '{session.plan.method}' asks for no {session.plan.modality.kind} before it has released "
-                    "something"
-                )
             show_opening(session.gate, session.meter, session.plan, run.folder, console, session.usability)
     except KeyboardInterrupt:
         raise stopped_early(run.folder) from None
@@ -192,12 +186,11 @@ def _session(
         advice = components.dialect.advice(settings.model, greeting)
         resolved = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
         plan = as_it_began(transcript.plan(), resolved, settings)
-        tick = pace.tick if gate.has_receipt(1) else covering(pace.tick, components.expected_seconds(plan))
         begun = transcript.plan() is not None
         told = {
             **disclosure(components, plan, ready.notes, advice),
             **costs_ahead(plan, meter),
-            "time": padding(tick),
+            "time": padding(pace.tick),
         }
         console.print(facts("Before the run goes on" if begun else "Before anything is spent", told))
         approve(components, plan, plan.opening if only_look else plan.calls.values(), gate, meter, begun)
@@ -205,7 +198,6 @@ def _session(
         with gate.private_section():
             account.enrol()
             gate.begin(plan, account.committed, account.measured)
-        pace.tick = tick  # of the rounds: what was enrolled took no longer than with any method
         chooser = components.chooser(plan, transcript)
         usability = Usability(plan, transcript.bodies.file)
         yield _Session(components, folder, plan, gate, transcript, chooser, usability, account, meter, pace)

@@ -164,14 +164,9 @@ def _due(asked: Asked, run: RunReader) -> _Due:
     """A new extension, or the one that was cut off, while it was asked for or while it was published.
 
     Raises:
-        UsageError: Another one was cut off, there are as many as a run may have, or the run is NOT PRIVATE.
+        UsageError: Another one was cut off, or there are as many as a run may have.
     """
     plan = run.require_plan()
-    if plan.not_private:
-        raise UsageError(
-            f"{asked.folder.root} is NOT PRIVATE: its images cannot be varied, for which of them go back would "
-            "tell the provider what no noise hides. Begin another run with more --candidates"
-        )
     if plan.varies_prompts and asked.strength is not None:
         raise UsageError(
             "--strength is about images that are varied, and this run varies prompts: leave it out"

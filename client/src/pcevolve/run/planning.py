@@ -15,8 +15,8 @@ from pcevolve.public.library import Library
 from pcevolve.public.options import checked, flag
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
-from pcevolve.public.settings import MOST_CELLS, UNKNOWN_LICENCE
-from pcevolve.public.wordings import MOST, USUAL
+from pcevolve.public.settings import UNKNOWN_LICENCE
+from pcevolve.public.wordings import USUAL
 from pcevolve.run.components import Components
 from pcevolve.run.kinds import of_kind
 from pcevolve.run.prompting import prompts_for
@@ -67,7 +67,7 @@ def resolved_plan(
         ),
         "strengths": _strengths(components, asking.schedule(method), advice),
         "initial": initial,
-        "prototypes": settings.prototypes or method.prototypes_for(settings.candidates, settings.shots),
+        "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
         **_look(components),
@@ -76,7 +76,7 @@ def resolved_plan(
         "prompt_template": _template(settings, asking.template(settings.unlabelled)),
         "prompts": prompts_for(
             Path(settings.prompts) if settings.prompts else None,
-            _wordings(settings, method, initial),
+            min(initial, USUAL) if settings.vary_by == "prompt" else 0,
             settings.domain,
             components.data.labels,
         ),
@@ -104,13 +104,8 @@ def _licence(settings: RunSettings, library: Library | None) -> str:
 
 def _of_method(components: Components) -> dict[str, object]:
     """What a method does with private images, as a plan says it."""
-    method, captioner = components.method, components.captioner
-    return {
-        "centre_first": bool(method.centre_first),
-        "varied": method.varied,
-        "captioner": captioner.described if captioner else None,
-        "unseen": method.selector is None,
-    }
+    method = components.method
+    return {"centre_first": bool(method.centre_first), "unseen": method.selector is None}
 
 
 def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
@@ -131,13 +126,6 @@ def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSetting
     kept |= {} if settings.licence != UNKNOWN_LICENCE else {"licence": begun.licence}
     kept |= {"unseen": begun.unseen, "keeps_contrast": begun.keeps_contrast}
     return plan.model_copy(update=kept)
-
-
-def _wordings(settings: RunSettings, method: Method, initial: int) -> int:
-    """How many prompts of the grammar each class has where nobody gives any: with LE one for each image."""
-    if method.reworded:
-        return min(initial, MOST)
-    return min(initial, USUAL) if settings.vary_by == "prompt" else 0
 
 
 def _at_once(components: Components) -> int:
@@ -173,10 +161,8 @@ def _secrecy(settings: RunSettings, method: Method) -> Secrecy | None:
 
 
 def _cells(components: Components, promise: Secrecy, initial: int) -> int:
-    """Most cells of each class: what noise leaves something to see in, or one around every candidate as noted."""
+    """Most cells of each class: what noise leaves something to see in."""
     settings, scope = components.settings, components.scope
-    if components.method.not_dp:
-        return min(initial, MOST_CELLS)
     accesses = components.method.accesses(components.limits.run, scope, settings.calibration, "as-is")
     event = first_selection(accesses)[-1]
     return usual_cells(event, scope, least_share(promise, event, scope.relation), initial)
@@ -240,7 +226,7 @@ def _require_prompts_vary(components: Components) -> None:
 
 def _strengths(components: Components, own: Schedule, advice: Advice | None) -> tuple[float, ...]:
     settings = components.settings
-    if settings.vary_by == "prompt" or components.method.captions:
+    if settings.vary_by == "prompt":
         return ()
     return settings.strengths or _schedule(settings, own, advice).over(components.iterations)
 

@@ -89,8 +89,6 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Accoun
         plan.unit_size,
         plan.forgets_insecure,
         _listed(components, plan, ledger),
-        plan.not_private,
-        plan.not_dp,
     )
     units = components.data.privacy_units()
     origin = Origin(str(components.settings.out.absolute()), plan.domain)

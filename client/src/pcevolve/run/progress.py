@@ -158,7 +158,7 @@ class RunProgress:
         place = (
             f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
         )
-        told = f"ε {spent:.3g} spent" if self._plan.secure else self._plan.kept_alone or self._plan.mark
+        told = f"ε {spent:.3g} spent" if self._plan.secure else "INSECURE"
         stage = f"{self._title}: {place}, {told}"
         self._bar.update(self._task, completed=self._done, description=stage, left=left)
         if not self._console.is_terminal and left and self._last - self._said > LINE_SECONDS:
@@ -195,16 +195,6 @@ def facts(title: str, rows: dict[str, Any]) -> Table:
     for name, value in rows.items():
         table.add_row(name, str(value))
     return table
-
-
-def covering(tick: float, expected: float) -> float:
-    """A tick that covers private work, in seconds.
-
-    Args:
-        tick: What ``--pad-selection`` says; 0 stays 0.
-        expected: Seconds that the work is likely to take, by public sizes.
-    """
-    return max(tick, math.ceil(expected * SLOW_DAY)) if tick else 0.0
 
 
 def padding(tick: float) -> str:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, Self
-
-import numpy as np
+from typing import Any
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.dp.fair_weights import fair_weights, rates
 from pcevolve.dp.mechanisms import FloatArray
-from pcevolve.dp.secrecy import PRIORS, secret_budget, secret_share
-from pcevolve.dp.secret_noise import Exposed, smallest_sigma
+from pcevolve.dp.secrecy import secret_budget, secret_share
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Event, Relation
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.secrets import Held, Sources, bounded, capped, read_secrets
+from pcevolve.private.secrets import Sources, capped, read_secrets
 from pcevolve.public.options import checked
 from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE, Secrecy
 from pcevolve.run.settings import RunSettings
-
-FINEST = 2.0**14
-"""Steps between a rate of 0 and one of 1, to which rates are rounded up before noise is calibrated for them."""
 
 
 def has_secrets(settings: RunSettings) -> bool:
@@ -101,58 +91,3 @@ def caps(
     return capped(
         sources, data, promise.most, lambda budget: secret_share(budget, promise.most, multiplier, relation)
     )
-
-
-@dataclass(frozen=True, repr=False)
-class Sampling:
-    """How texts with secrets are sampled, and the noise that this needs; private, as who holds what is.
-
-    Attributes:
-        rates: float64 ``(texts,)``: with what probability each is there in a round; 1 without secrets.
-        exposed: The secrets, as far as noise depends on them.
-        rounds: Releases.
-    """
-
-    rates: FloatArray
-    exposed: frozenset[Exposed]
-    rounds: int
-
-    @classmethod
-    def of(cls, sources: Sources, data: PrivateDataset, promise: Secrecy, rounds: int) -> Self:
-        """Weigh the texts fairly, by the secrets that they hold.
-
-        Raises:
-            DataError: A secret stands in more texts than the promise says.
-        """
-        held = [each for each in bounded(sources, data, promise.most) if each.places]
-        holders = sorted({place for each in held for place in each.places})
-        number = {place: number for number, place in enumerate(holders)}
-        groups = [[number[place] for place in each.places] for each in held]
-        found = np.ones(len(data))
-        found[holders] = rates(fair_weights(groups, [each.budget for each in held]))
-        return cls(found, frozenset(_exposed(held, found, promise)), rounds)
-
-    def __repr__(self) -> str:
-        """Nothing about the secrets."""
-        return "Sampling"
-
-    @cached_property
-    def sigma(self) -> float:
-        """Standard deviation of the noise."""
-        return smallest_sigma(self.exposed, self.rounds)
-
-    @property
-    def protection(self) -> dict[float, float]:
-        """The most probability with which any of the secrets is guessed after all releases, by its prior."""
-        return {
-            prior: max((each.success(self.rounds, self.sigma, prior) for each in self.exposed), default=prior)
-            for prior in PRIORS
-        }
-
-
-def _exposed(held: Iterable[Held], found: FloatArray, promise: Secrecy) -> Iterable[Exposed]:
-    """Secrets by their rates, which are rounded up so that few differ."""
-    for each in held:
-        prior, bound = each.own or (promise.prior, promise.bound)
-        ordered = sorted(np.minimum(np.ceil(found[list(each.places)] * FINEST) / FINEST, 1.0), reverse=True)
-        yield Exposed(tuple(map(float, ordered)), prior, bound)

@@ -40,8 +40,6 @@ MOST_KEY_BYTES = 2**16
 REST = "rest"
 """What ``--test`` is given to measure on the images that ``--subsample`` did not draw."""
 DIGITS, TERMS = "digits", "terms"
-ATTRIBUTES = "attributes"
-"""What ``--captioner`` is called that needs no model."""
 
 
 def _tick(seconds: float) -> float:
@@ -56,13 +54,7 @@ def _absolute(text: str) -> str:
     return text if kind in (DIGITS, TERMS, REST) or not text.strip() else str(Path(text).absolute())
 
 
-def _absolute_folder(text: str) -> str:
-    """A folder that is there, the same from wherever a run is continued; addresses and ids stay as they are."""
-    return str(Path(text).absolute()) if Path(text).is_dir() else text
-
-
 FileText = Annotated[str, AfterValidator(_absolute)]
-FileOrAddress = Annotated[str, AfterValidator(_absolute_folder)]
 AbsolutePath = Annotated[Path, AfterValidator(Path.absolute)]
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 Epsilon = Annotated[
@@ -74,9 +66,8 @@ Epsilon = Annotated[
 MethodName = Annotated[
     str,
     Field(
-        description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, secpe-as-noted (NOT "
-        "DP), pcevolve, pcevolve-g, pcevolve-h, pcevolve-exp, pcevolve-pf, pcevolve-gm, dpimg (noised private images), "
-        "random (control), t2i (no evolution), le (the same, a prompt for each image), rf or gcap (NOT PRIVATE)."
+        description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, pcevolve, or a "
+        "control: random, t2i (no evolution)."
     ),
     Setting(Panel.MOST_USED, public=True),
 ]
@@ -99,23 +90,6 @@ UnitColumn = Annotated[
         description="Column of a table that groups texts into privacy units, e.g. patients; its name is public.",
     ),
     Setting(Panel.PRIVACY),
-]
-
-
-CaptionerName = Annotated[
-    FileOrAddress,
-    Field(
-        min_length=1,
-        description="Who says for gcap what private images show: attributes (measured, without a model; if not given), "
-        "a directory or hub's id of an image-to-text model (pcevolve[text]), or an OpenAI-compatible chat API with "
-        "image input, as https://HOST/v1, which is sent the private images.",
-    ),
-    Setting(Panel.PRIVACY, public=True),
-]
-CaptionerModel = Annotated[
-    str,
-    Field(min_length=1, max_length=200, description="Model of the chat API that --captioner names."),
-    Setting(Panel.PRIVACY, public=True),
 ]
 
 
@@ -265,23 +239,6 @@ class RunSettings(BaseModel):
     selection: public.Selection | None = None
     variations: public.Variations | None = None
     class_counts: public.ClassCounts = False
-    not_private: public.NotPrivate = False
-    captioner: CaptionerName | None = None
-    captioner_model: CaptionerModel | None = None
-    captioner_key_file: Annotated[
-        AbsolutePath | None,
-        Field(description="File with the key of the chat API that --captioner names (mode 600)."),
-        Setting(Panel.PRIVACY, resumable=True),
-    ] = None
-    send_private_images: Annotated[
-        bool,
-        Field(
-            description="Allow --captioner to be neither this machine nor at a private address: whoever runs it is "
-            "sent the private images themselves."
-        ),
-        Setting(Panel.PRIVACY),
-    ] = False
-    not_dp: public.NotDp = False
     cells: public.Cells | None = None
     tau: public.Tau | None = None
     shots: public.Shots = 10

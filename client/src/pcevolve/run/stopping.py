@@ -43,9 +43,7 @@ def spent_so_far(plan: PublicPlan, account: Account) -> str:
 
 def _spent(plan: PublicPlan, events: Sequence[Event]) -> str:
     """What was spent, or what the run protects where no ε says it."""
-    if plan.kept_alone:
-        return f"what it released {plan.kept_alone}"
-    spent = loss(epsilon(events, plan.delta)) if plan.secure else f"{plan.mark}, no"
+    spent = loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE, no"
     return f"{spent} of epsilon {float(plan.budget.epsilon):g} is spent"
 
 

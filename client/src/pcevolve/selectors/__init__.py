@@ -13,39 +13,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from pcevolve.selectors.cells import Cells
-from pcevolve.selectors.contrastive import (
-    Contrastive,
-    NoisyArgmax,
-    calibrated,
-    filtered,
-    uncalibrated,
-    unfiltered,
-)
+from pcevolve.selectors.contrastive import Contrastive
 from pcevolve.selectors.joint import Joint
 from pcevolve.selectors.means import Means
-from pcevolve.selectors.noised import Noised
-from pcevolve.selectors.resembling import Resembling
-from pcevolve.selectors.sampled import SampledCells
-from pcevolve.selectors.scene import Measurement, Measurer, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.votes import ExponentialVotes, Votes
 
-__all__ = ["MEASURERS", "SELECTORS", "Measurement", "Measurer", "PrivateEmbeddings", "Scene", "Selector"]
+__all__ = ["SELECTORS", "Measurement", "PrivateEmbeddings", "Scene", "Selector"]
 
 SELECTORS: Mapping[str, Callable[[], Selector]] = {
-    "contrastive": partial(Contrastive, calibrated),
-    "filter": partial(Contrastive, filtered),
-    "unfiltered": partial(Contrastive, unfiltered),
-    "plain-distance": partial(Contrastive, uncalibrated),
-    "noisy-argmax": partial(NoisyArgmax, calibrated),
+    "contrastive": Contrastive,
     "votes": Votes,
     "cells": Cells,
-    "sampled-cells": SampledCells,
     "votes-rank": partial(Votes, ranked=True),
     "votes-em": ExponentialVotes,
     "joint": Joint,
     "means": Means,
-    "resembling": Resembling,
 }
 """Selectors by the names that methods give them."""
-MEASURERS: Mapping[str, Callable[[], Measurer]] = {**SELECTORS, "noised": Noised}
-"""All that looks at private data for a run, whether or not it chooses by what it saw."""

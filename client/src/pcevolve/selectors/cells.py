@@ -122,24 +122,14 @@ def _firsts_of_equals(rows: FloatArray) -> IntArray:
 
 
 def _anchors(scene: Scene, sizes: IntArray) -> tuple[FloatArray, ...]:
-    """Of each class, the embeddings around which there is a cell, float64 ``(cells, d)``.
+    """Of each class, around what there is a cell, float64 ``(cells, d)``: its first candidates, or centres of groups.
 
     Args:
         scene: Its pools begin with the first candidates.
         sizes: int64 ``(classes,)``: how many of them are the first.
     """
     firsts = [pool[:size] for pool, size in zip(scene.pools, sizes, strict=True)]
-    return anchors_of(firsts, scene.cells)
-
-
-def anchors_of(firsts: Sequence[FloatArray], cells: int | None) -> tuple[FloatArray, ...]:
-    """Around what there is a cell, of each class: its first candidates, or the centres of groups of them.
-
-    Args:
-        firsts: Of each class, the first candidates' embeddings.
-        cells: Most groups of each class; None for one of every candidate.
-    """
-    return tuple(first if cells is None else _grouped(first, cells) for first in firsts)
+    return tuple(first if scene.cells is None else _grouped(first, scene.cells) for first in firsts)
 
 
 def _grouped(first: FloatArray, count: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""PCEvolve: class centres, contrastive filter, similarity calibrator (section 4.1); ablations; the Gaussian form.
+"""PCEvolve: class centres, contrastive filter, similarity calibrator (section 4.1).
 
 Every utility lies in [0, 1] whatever the private data are, so its sensitivity is 1 under both neighbour relations and
 for units of any number of images. It is not monotone: one image moves a class's centre, and with it all candidates.
@@ -6,14 +6,10 @@ for units of any number of images. It is not monotone: one image moves a class's
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise, clamped
-from pcevolve.dp.sensitivity import bounded_vector_sensitivity
 from pcevolve.errors import DataError
 from pcevolve.privacy import Events
 from pcevolve.selectors.distances import distances
@@ -23,14 +19,9 @@ from pcevolve.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
     Scene,
-    deviation,
     expect,
     only,
 )
-
-Utility = Callable[[FloatArray, int, float], FloatArray]
-"""From distances, float64 ``(candidates, classes)`` to the class centres, the own class's column, and the τ of the
-similarity calibrator, to float64 ``(candidates,)`` in [0, 1]."""
 
 
 def passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
@@ -52,37 +43,27 @@ def similarity(near: FloatArray, tau: float) -> FloatArray:
 
 
 def calibrated(distance: FloatArray, own: int, tau: float) -> FloatArray:
-    """``u = h∘g``, as published: calibrated over the candidates that pass, 0 for all others."""
-    return _where(passing(distance, own), distance[:, own], lambda near: similarity(near, tau))
+    """``u = h∘g``, as published: calibrated over the candidates that pass, 0 for all others.
+
+    Args:
+        distance: float64 ``(candidates, classes)``: to the class centres.
+        own: Column of the candidates' own class.
+        tau: τ of the similarity calibrator.
+
+    Returns:
+        float64 ``(candidates,)`` in [0, 1].
+    """
+    utility, chosen = np.zeros(len(distance)), passing(distance, own)
+    utility[chosen] = similarity(distance[chosen, own], tau)
+    return utility
 
 
-def filtered(distance: FloatArray, own: int, tau: float) -> FloatArray:
-    """Ablation ``u = g``: 1 for candidates that pass, 0 for the others."""
-    return passing(distance, own).astype(np.float64)
-
-
-def unfiltered(distance: FloatArray, own: int, tau: float) -> FloatArray:
-    """Ablation ``u = h``: calibrated over all candidates."""
-    return _where(np.isfinite(distance[:, own]), distance[:, own], lambda near: similarity(near, tau))
-
-
-def uncalibrated(distance: FloatArray, own: int, tau: float) -> FloatArray:
-    """Ablation ``u = h'∘g`` with ``h' = exp(-d)``, equation 2: 0 for candidates that do not pass."""
-    return _where(passing(distance, own), distance[:, own], lambda near: np.exp(-near))
-
-
-@dataclass(frozen=True)
 class Contrastive(Drawn):
     """One draw per class with probability proportional to ``exp(ε u / 2)``.
 
-    The event of a round is ``exponential`` (or ``permute-and-flip``) with ε for each of its ``classes`` draws: each
-    sees the images of all classes, so the draws compose.
-
-    Attributes:
-        utility: Scores the candidates.
+    The event of a round is ``exponential`` with ε for each of its ``classes`` draws: each sees the images of all
+    classes, so the draws compose.
     """
-
-    utility: Utility = calibrated
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         """Draw a candidate of each class by its utility.
@@ -94,10 +75,9 @@ class Contrastive(Drawn):
             DataError: A class has no private image, so it has no centre; nothing was drawn.
         """
         event = only(events)
-        expect(event, "exponential", "permute-and-flip", accesses=len(scene.labels))
-        draw = noise.exponential if event.mechanism == "exponential" else noise.permute_and_flip
+        expect(event, "exponential", accesses=len(scene.labels))
         drawn = [
-            entrants[draw(f"{scene.key}/{label}", scores, event.value / 2)]
+            entrants[noise.exponential(f"{scene.key}/{label}", scores, event.value / 2)]
             for label, (entrants, scores) in zip(scene.labels, self.scores(private, scene), strict=True)
         ]
         return {"chosen": np.array(drawn, dtype=np.int64)}
@@ -108,45 +88,9 @@ class Contrastive(Drawn):
         scored = []
         for target, pool in enumerate(scene.pools):
             entrants = scene.entrants(target)
-            utility = self.utility(distances(pool[entrants], centres), target, scene.tau)
+            utility = calibrated(distances(pool[entrants], centres), target, scene.tau)
             scored.append((entrants, clamped(utility)))
         return scored
-
-
-@dataclass(frozen=True)
-class NoisyArgmax(Drawn):
-    """Gaussian noise on the utilities, and the largest of each class wins (PCEvolve-GM, Table 3).
-
-    The vector of N utilities of a class has an L2 sensitivity of sqrt(N); the event of a round counts its classes.
-    """
-
-    utility: Utility = calibrated
-
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
-        """Draw a candidate of each class by its utility.
-
-        Returns:
-            ``chosen``: int64 ``(classes,)``, indices into each class's pool.
-
-        Raises:
-            DataError: A class has no private image, so it has no centre; nothing was drawn.
-        """
-        event = only(events)
-        expect(event, "gaussian", accesses=len(scene.labels))
-        drawn = []
-        scored = Contrastive(self.utility).scores(private, scene)
-        for label, (entrants, scores) in zip(scene.labels, scored, strict=True):
-            sigma = deviation(event, bounded_vector_sensitivity(len(entrants)))
-            drawn.append(entrants[np.argmax(noise.gaussian(f"{scene.key}/{label}", scores, sigma))])
-        return {"chosen": np.array(drawn, dtype=np.int64)}
-
-
-def _where(
-    chosen: NDArray[np.bool_], near: FloatArray, score: Callable[[FloatArray], FloatArray]
-) -> FloatArray:
-    utility = np.zeros(len(near))
-    utility[chosen] = score(near[chosen])
-    return utility
 
 
 def _centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.dp.sensitivity import JOINT_NORM
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.public.settings import TAU
@@ -38,9 +37,7 @@ class PrivateEmbeddings:
         targets: int64 ``(images,)``: indices of their classes.
         units: int64 ``(images,)``: equal numbers are one privacy unit.
         search: Finds the nearest candidates of some of them; where, and on how many machines, changes no answer.
-        caps: float64 ``(images,)`` in [0, 1]: what the secrets that each holds leave it of a vote, or with what
-            probability it is sampled in a round; None for all of it, and for always.
-        sigma: Standard deviation of the noise that their secrets need where they are sampled; None where they are not.
+        caps: float64 ``(images,)`` in [0, 1]: what the secrets that each holds leave it of a vote; None for all of it.
     """
 
     embeddings: Embeddings
@@ -48,7 +45,6 @@ class PrivateEmbeddings:
     units: IntArray
     search: Search = nearest_of_some
     caps: FloatArray | None = None
-    sigma: float | None = None
 
     def __repr__(self) -> str:
         """Nothing about the data."""
@@ -66,17 +62,6 @@ class PrivateEmbeddings:
     def capped(self) -> FloatArray:
         """What is left of each image's vote, float64 ``(images,)``."""
         return np.ones(len(self)) if self.caps is None else rounded_down(self.caps)
-
-    @property
-    def sigma_of_secrets(self) -> float:
-        """Standard deviation of the noise that secrets need where who holds one is sampled; the least without secrets.
-
-        Raises:
-            ValueError: Images hold secrets, and nobody said what these need.
-        """
-        if self.sigma is None and self.caps is not None:
-            raise ValueError("images hold secrets, and no noise is said that they need")
-        return self.sigma or JOINT_NORM
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
         """What each of an image's votes counts so that a unit's vector of votes has an L2 norm of at most 1.
@@ -170,8 +155,8 @@ def joined_scenes(scenes: Sequence[Scene]) -> Scene:
     return replace(scenes[0], pools=tuple(np.concatenate(of_class) for of_class in pools))
 
 
-class Measurer(Protocol):
-    """A way to look at private data."""
+class Selector(Protocol):
+    """A way to choose candidates: what it asks of the private data, and what it makes of the answer."""
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
         """Look at the private data, once: the only access, paid for by ``events``.
@@ -181,10 +166,6 @@ class Measurer(Protocol):
             ValueError: An event is of a mechanism that this selector does not use; nothing was drawn.
         """
         ...
-
-
-class Selector(Measurer, Protocol):
-    """A way to choose candidates: what it asks of the private data, and what it makes of the answer."""
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """Choose by a measurement: public post-processing, the same for the same arguments.
@@ -229,21 +210,21 @@ def only(events: Events) -> Event:
     return events[0]
 
 
-def expect(event: Event, *mechanisms: str, accesses: int = 1) -> None:
+def expect(event: Event, mechanism: str, accesses: int = 1) -> None:
     """Refuse an event that pays for something else.
 
     Args:
         event: What was paid for.
-        mechanisms: Any of these will be run.
+        mechanism: What will be run.
         accesses: How often.
 
     Raises:
         ValueError: The event is of another mechanism, or counts another number of accesses.
     """
-    if event.mechanism not in mechanisms or event.count != accesses:
+    if event.mechanism != mechanism or event.count != accesses:
         raise ValueError(
             f"an event '{event.mechanism}' x {event.count} does not pay for this selector's "
-            f"'{mechanisms[0]}' x {accesses}"
+            f"'{mechanism}' x {accesses}"
         )
 
 

@@ -38,8 +38,7 @@ KINDS: Final[dict[Purpose, str]] = {
     "enlarge": "more samples (of the released dataset, asked for later)",
 }
 BY_PROMPT: Final = "text-to-image (by a prototype's prompt)"
-BY_CAPTION: Final = "text-to-image (by a private image's caption)"
-ALL_KINDS: Final = (GREETING, BALANCE, *KINDS.values(), BY_PROMPT, BY_CAPTION, LINKED, UNPLANNED)
+ALL_KINDS: Final = (GREETING, BALANCE, *KINDS.values(), BY_PROMPT, LINKED, UNPLANNED)
 """What a request can be for, in words."""
 
 
@@ -56,7 +55,6 @@ class Attempt:
         nth: Which attempt at its slot it is, from 1.
         repeats: The earlier attempt whose very bytes it sends again.
         proven: Whether it stands before any break of the chain.
-        captioned: Whether the plan's variations are made by captions of private images.
         outcome: What came of it; None while the record does not say.
     """
 
@@ -67,7 +65,6 @@ class Attempt:
     nth: int
     repeats: Attempt | None
     proven: bool
-    captioned: bool = False
     outcome: Answered | Failed | None = None
 
     @property
@@ -83,8 +80,7 @@ class Attempt:
         if self.own_call is None:
             return LINKED
         varies_prompt = self.call.purpose == "vary" and self.call.strength is None
-        by = BY_CAPTION if self.captioned else BY_PROMPT
-        return by if varies_prompt else KINDS[self.call.purpose]
+        return BY_PROMPT if varies_prompt else KINDS[self.call.purpose]
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -193,9 +189,8 @@ class Traffic:
         call = None if self.plan is None else self.plan.calls.get(planned_slot(sent.slot))
         tries = self._tries.setdefault(sent.slot, [])
         repeats = next((each for each in tries if _same(each.sent, sent)), None)
-        captioned = self.plan is not None and self.plan.varies_captions
         number = len(self.attempts) + 1
-        attempt = Attempt(number, line, sent, call, len(tries) + 1, repeats, proven, captioned)
+        attempt = Attempt(number, line, sent, call, len(tries) + 1, repeats, proven)
         tries.append(attempt)
         self.attempts.append(attempt)
         self.steps.append(attempt)

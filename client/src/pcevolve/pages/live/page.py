@@ -127,17 +127,10 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
             ", ".join(dict.fromkeys(event.mechanism for event in paid))
             or "none: it follows from earlier ones"
         )
-        what = f"{named} {_named(plan)}" if receipt.iteration else LOOK
-        spent = loss(epsilon(events, plan.delta)) if plan.secure else plan.kept_alone or plan.mark
+        what = f"{named} {plan.modality.kind}s chosen" if receipt.iteration else LOOK
+        spent = loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE"
         rows.append(Release(receipt.iteration, what, mechanisms, spent))
     return reversed(rows)
-
-
-def _named(plan: PublicPlan) -> str:
-    """What a receipt names, in words that follow a number."""
-    if plan.varies_captions:
-        return "captions of private images"
-    return "private images released under noise" if plan.varies_noised else f"{plan.modality.kind}s chosen"
 
 
 def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[Sheet]:

@@ -75,30 +75,11 @@ def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
     total = traffic.total
     size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
     words = f"{size}, with the class names and the words for the domain"
-    if plan.captioner is not None:
-        return f"{words}, and captions of private images. No image was sent there.{_shown(plan)}"
     if not total.images:
         chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
         return f"{words}. No image was sent.{chosen}"
-    if plan.varies_noised:
-        return f"{words}. {_noised_left(plan, total.distinct)}"
     whose = "had sent before" if plan.library else "had made itself"
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
-
-
-def _shown(plan: PublicPlan) -> str:
-    """Who was sent private images themselves, in a sentence; empty where nobody was."""
-    if plan.captioner is None or not plan.captioner.at:
-        return ""
-    return f" The captioner, {plan.captioner.spelled}, was sent the private images themselves."
-
-
-def _noised_left(plan: PublicPlan, distinct: int) -> str:
-    """Which images left a run that varies noised private ones, in words."""
-    released = len(plan.labels) * plan.prototypes
-    noised = f"Noised private images left, the released ones: {min(distinct, released):,} different images"
-    others = f", and {distinct - released:,} that the provider had made itself" if distinct > released else ""
-    return f"{noised}{others}."
 
 
 def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
@@ -107,11 +88,6 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
         return "Nobody can tell: the generator ran inside the process that held the private images."
     if unexplained:
         return "This cannot be said: images are on record for whose leaving there is no reason."
-    if plan.varies_noised:
-        return (
-            "Private images without noise, file names, and whatever else was computed from private images. What left "
-            "of them is noised images, released at the price below; the record holds them too."
-        )
     if not looked:
         return "Everything private: no private image was looked at."
     seen = (
@@ -119,20 +95,6 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
         if plan.varies_prompts
         else "which of its images were chosen"
     )
-    if plan.captioner is not None:
-        kept = "File names" if plan.captioner.at else "Private images themselves, and file names"
-        return f"{kept}. But captions of private images left and stand in the record: they are NOT PRIVATE."
-    if plan.not_private:
-        return (
-            "Private images, file names and embeddings. But dataset and record hold numbers that were computed from "
-            "them without noise: they are NOT PRIVATE. The provider got prompts alone."
-        )
-    if plan.kept_alone:
-        return (
-            "Private images, file names and embeddings. But the releases that are priced below were noised for listed "
-            f"secrets alone, and tell of all else what they tell: the run {plan.kept_alone}. The provider sees of them "
-            f"{seen}; dataset and record hold them as numbers too."
-        )
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         "Private images, file names, embeddings, and whatever else was computed from private images, but for the "
@@ -140,17 +102,8 @@ def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
     )
 
 
-def _guesses(plan: PublicPlan) -> str:
-    """What a guess at a listed secret is worth, in words; nothing where none is listed."""
-    return "" if plan.promised_secrecy is None else f"each of these is {plan.promised_secrecy.words}"
-
-
 def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     """The privacy loss as an attacker's odds."""
-    if plan.not_private:
-        return Odds("No bound.", "There was no noise: whoever reads the record may be right every time.")
-    if plan.kept_alone:
-        return Odds(f"No bound for a {plan.modality.kind}.", f"The run {plan.kept_alone}: {_guesses(plan)}.")
     if not plan.secure:
         return Odds(
             "No bound.", "The noise came from a seed: whoever knows the seed can be right every time."

@@ -112,10 +112,7 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
     chosen = _named(run, label)
     wanted = appearance_in(run.receipts.values(), run.plan)
     matched = ", appearance matched" if wanted else ""
-    if plan.varies_noised:
-        released = run.receipts[1].of(label)
-        yield Row("What was varied", "private images under noise", _tiles(run, released, {}, per_row))
-    for t in iterations if plan.initial else iterations[1:]:
+    for t in iterations:
         named = _outputs(run, [call for call in plan.round(t) if call.label == label])
         title = f"Iteration {t}" if t else "Initial"
         last = " (the dataset)" if t == plan.iterations and plan.keep == "last" else ""
@@ -148,8 +145,6 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
 def _how(plan: PublicPlan, iteration: int) -> str:
     if not iteration:
         return "from the prompt"
-    if plan.varies_captions:
-        return "by captions of private images"
     if plan.varies_prompts:
         return "by prototypes' prompts"
     return plan.modality.degree(plan.strengths[iteration - 1])

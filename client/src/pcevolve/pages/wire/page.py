@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,18 +12,15 @@ from urllib.parse import urlsplit
 from jinja2 import Template
 
 from pcevolve.durable import write_durably
-from pcevolve.errors import TranscriptError
 from pcevolve.pages import base_style, compiled, inline, own_file, size
 from pcevolve.pages.reasons import Reasons
 from pcevolve.pages.wire.fields import cut, fields
 from pcevolve.pages.wire.folding import Request, folded, grouped
 from pcevolve.pages.wire.gallery import MOST_PICTURE_BYTES, Gallery
 from pcevolve.pages.wire.prices import in_words, prices
-from pcevolve.public.captions import texts_in
 from pcevolve.public.figures import loss
 from pcevolve.public.finding import Finding
 from pcevolve.public.modalities import Kind
-from pcevolve.public.release import Chosen
 from pcevolve.publish import marks
 from pcevolve.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
 
@@ -62,17 +58,7 @@ def rendered_viewer(
         verdict["faults_of"],
     )
     content = _assets(gallery) | verdict | _content(run.traffic, reasons, gallery) | _steps(steps)
-    return template(kind).render(content, captions=_captions(run)).encode()
-
-
-def _captions(run: RunReader) -> dict[Chosen, str]:
-    """The captions of private images that receipts name, as far as they are on record."""
-    found: dict[Chosen, str] = {}
-    if run.plan is not None and run.plan.varies_captions:
-        for receipt in run.receipts:
-            with suppress(ValueError, TranscriptError):
-                found |= texts_in(run.plan, run.bodies.file(receipt.measured))
-    return found
+    return template(kind).render(content).encode()
 
 
 def template(kind: Kind = "image") -> Template:
@@ -119,7 +105,6 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
         "line_of": {each.receipt: each.line for each in traffic.receipts},
         "carried": reasons.carried,
         "told": reasons.told,
-        "captioned": reasons.captioned,
         "brought": reasons.brought,
         "named": reasons.named,
         "first_returns": reasons.first_returns,
@@ -176,8 +161,7 @@ def _hung(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> Gallery:
     """What left comes first, for it must be seen; what came fills the room that is left."""
     left = (each.digest for images in reasons.carried.values() for each in images)
     came = (each.digest for images in reasons.brought.values() for each in images)
-    captioned = traffic.plan is not None and traffic.plan.varies_captions
-    choices = (choice for each in traffic.receipts for choice in each.receipt.choices if not captioned)
+    choices = (choice for each in traffic.receipts for choice in each.receipt.choices)
     chosen = (each.digest for choice in choices for each in choice.chosen)
     for digest in (*left, *came, *chosen):
         gallery.hang(digest)

@@ -7,17 +7,12 @@ from dataclasses import dataclass
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.privacy import Event, MechanismName
-from pcevolve.public.secrecy import NOT_DP
 from pcevolve.transcript import RecordedReceipt
 
 PARAMETERS: dict[MechanismName, str] = {
     "exponential": "bounded range η",
     "permute-and-flip": "pure ε",
     "gaussian": "noise multiplier",
-}
-UNBOUNDED: dict[MechanismName, str] = {
-    "secret-noise": f"{NOT_DP}: no epsilon bounds it",
-    "unprotected": "without noise: no epsilon bounds it",
 }
 
 
@@ -50,7 +45,7 @@ def in_words(event: Event) -> str:
     meaning = PARAMETERS.get(event.mechanism)
     if meaning:
         return f"{times}{event.mechanism}, {meaning} = {_short(event)}"
-    return f"{times}{event.mechanism}, {UNBOUNDED.get(event.mechanism, 'costs nothing')}"
+    return f"{times}{event.mechanism}, costs nothing"
 
 
 def _short(event: Event) -> str:

@@ -32,7 +32,6 @@ class Images(BaseModel):
 
     verb: ClassVar[str] = "draw"
     in_question: ClassVar[bool] = False
-    refuses_held: ClassVar[str] = ""
     refuses_looks: ClassVar[str] = ""
     more_of_it: ClassVar[str] = ""
     other_provider: ClassVar[str] = (

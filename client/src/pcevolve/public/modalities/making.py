@@ -15,7 +15,6 @@ class Making(Protocol):
     Attributes:
         verb: What a provider does to make one.
         in_question: Whether what is varied goes back in the words of the question, and not as a file beside them.
-        refuses_held: Why what private data themselves give cannot be varied; empty where it can.
         refuses_looks: Why one cannot be given an appearance; empty where it can.
         more_of_it: What else may help where a provider sends nothing that can be used; empty for nothing.
         other_provider: What to do where a provider does not make what was released, without its full stop.
@@ -23,7 +22,6 @@ class Making(Protocol):
 
     verb: ClassVar[str]
     in_question: ClassVar[bool]
-    refuses_held: ClassVar[str]
     refuses_looks: ClassVar[str]
     more_of_it: ClassVar[str]
     other_provider: ClassVar[str]

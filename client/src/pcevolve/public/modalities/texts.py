@@ -24,7 +24,6 @@ class Texts(BaseModel):
 
     verb: ClassVar[str] = "write"
     in_question: ClassVar[bool] = True
-    refuses_held: ClassVar[str] = "varied: it takes images to noise their pixels, or to say what they show"
     refuses_looks: ClassVar[str] = "appearance: texts have none, so they are taken as-is"
     more_of_it: ClassVar[str] = "more --tokens for a model that thinks before it writes"
     other_provider: ClassVar[str] = (
