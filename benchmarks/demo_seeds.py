@@ -126,7 +126,7 @@ def _made(
     of_noise = seed if NOISE in way.drawn else int(OPTIONS["seed"])
     noise: Noise = SeededNoise(of_noise) if way.noisy else NoNoise(of_noise)
     evolved = ran(plan, method, private, generator, noise, Watch())
-    look = appearance_in(evolved.receipts, plan)
+    look = appearance_in(evolved.receipts)
     made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
     return [developed(generator.received(each.digest), look) for each, _ in made], [k for _, k in made]
 

@@ -90,7 +90,7 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
     plan = _worded(plan, world, way)
     generator, watch = LocalGenerator(plan, model(), pictures), Watch()
     evolved = ran(plan, method, private, generator, SeededNoise(seed), watch)
-    look = appearance_in(evolved.receipts, plan)
+    look = appearance_in(evolved.receipts)
     made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
     images = [developed(generator.received(each.digest), look) for each, _ in made]
     found = scores(trial, images, np.array([target for _, target in made]))

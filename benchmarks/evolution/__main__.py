@@ -78,7 +78,7 @@ class Telling(Watch):
     def released(self, receipt: Receipt) -> None:
         """Take its appearance."""
         self._receipts.append(receipt)
-        self._generator.look = appearance_in(tuple(self._receipts), self._generator.plan)
+        self._generator.look = appearance_in(tuple(self._receipts))
 
 
 def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, object]:
@@ -92,7 +92,7 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
     generator = Developing(plan, model(), pictures)
     watch = Telling(generator) if develops else Watch()
     evolved = ran(plan, method, private, generator, SeededNoise(seed), watch)
-    look = appearance_in(evolved.receipts, plan)
+    look = appearance_in(evolved.receipts)
     made = [
         (developed(generator.received(each.digest), look), target, each.iteration)
         for target, label in enumerate(plan.labels)

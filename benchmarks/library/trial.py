@@ -130,7 +130,7 @@ def _evolved(
     plan = plan.model_validate({**plan.model_dump(), **changes})
     generator, watch = FromLibrary(plan, model, shared=None), Watch()
     evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch, voter(trial.encoder))
-    look = appearance_in(evolved.receipts, plan)
+    look = appearance_in(evolved.receipts)
     pictures, targets, digests = [], [], set()
     for target, label in enumerate(private.labels):
         for each in evolved.dataset[label]:

@@ -150,8 +150,8 @@ def _evolved(
     lent = trial.appearance == "matched" and not methods.METHODS[trial.method].delta
     own = dataclasses.replace(trial, appearance="as-is") if lent else trial
     evolved, generator, made = _run(own, private, shared)
-    giver, of_giver = _run(lender(trial), private, shared)[:2] if lent else (evolved, generator)
-    look = appearance_in(giver.receipts, of_giver.plan)
+    giver = _run(lender(trial), private, shared)[0] if lent else evolved
+    look = appearance_in(giver.receipts)
     pictures, targets = [], []
     for target, label in enumerate(private.labels):
         for each in evolved.dataset[label]:
@@ -241,7 +241,6 @@ def planned(
         pool=method.pool,
         keep=method.keep,
         appearance=look,
-        keeps_contrast=look != "as-is",
         modality=modality or asked(),
         shots=trial.shots,
         epsilon=str(budget.epsilon),
@@ -249,7 +248,6 @@ def planned(
         encoder=trial.encoder,
         centre_first=bool(method.centre_first),
         frame=frame,
-        joined_frame=frame is not None,
         noise="INSECURE-seeded",
     )
     return plan, method

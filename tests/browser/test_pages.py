@@ -23,7 +23,7 @@ POINTS = [
 @pytest.fixture(scope="session")
 def pages(folder: Path) -> dict[str, Path]:
     """A run with hostile words, and its pages."""
-    plan = small_plan(method="pcevolve", domain=HOSTILE, labels=("cut", "y" * 60), in_turns=True)
+    plan = small_plan(method="pcevolve", domain=HOSTILE, labels=("cut", "y" * 60))
     run = RunReader.strict(paid_run(folder / "pages", plan))
     own = run.layout.root / "private" / "report.html"
     own.parent.mkdir(exist_ok=True)

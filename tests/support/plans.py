@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pcevolve.public.modalities import FLAT, Texts
+from pcevolve.public.modalities import Images, Texts
 from pcevolve.public.plan import PublicPlan
 
-PART = frozenset({*FLAT, *Texts.model_fields} - {"kind"})
-"""Settings that are in a part of their own."""
+OF_IMAGES = frozenset(Images.model_fields) - {"kind"}
+"""Settings of images, which are in a part of their own."""
+PART = OF_IMAGES | (frozenset(Texts.model_fields) - {"kind"})
+"""The same of images or texts."""
 
 
 def field_of(plan: PublicPlan, name: str) -> object:

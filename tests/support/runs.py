@@ -33,6 +33,7 @@ from pcevolve.publish import Release, publish, write_summary
 from pcevolve.selectors.usability import Usability
 from pcevolve.selectors.usefulness import assessment
 from pcevolve.transcript import RunReader, Transcript
+from support.plans import OF_IMAGES
 from support.provider import FakeProvider
 
 RUN_ID = "0123456789abcdef0123456789abcdef"
@@ -64,23 +65,20 @@ def small_plan(**changes: object) -> PublicPlan:
         "initial": changes.get("candidates", 3),
         "iterations": 2,
         "strengths": (0.8, 0.78),
-        "width": 16,
-        "height": 16,
         "batch": 2,
         "shots": 10,
         "epsilon": "10",
         "encoder": "bundled",
     }
     if changes.get("dialect") == "chat":
-        del values["width"], values["height"]
         values |= {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}, "encoder": "words"}
-    elif "modality" not in changes:
+    else:
         asked = asks_for(dialect(str(changes.get("dialect", "getimg"))), changes.get("api") == IN_PROCESS)
         unasked = {"steps": None, "guidance": None, "sized": False}
-        values |= {
-            name: value for name, value in unasked.items() if name.replace("sized", "size") not in asked
-        }
-    values |= changes
+        left = {name: value for name, value in unasked.items() if name.replace("sized", "size") not in asked}
+        own = {name: value for name, value in changes.items() if name in OF_IMAGES}
+        values["modality"] = {"kind": "image", "width": 16, "height": 16, **left, **own}
+    values |= {name: value for name, value in changes.items() if name not in OF_IMAGES}
     values.setdefault("weights", named_weights(str(values["encoder"]), None))
     return PublicPlan.model_validate(values)
 

@@ -41,7 +41,7 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
     assert all(set(row) >= {"initial", "final", "random"} for row in summary["accuracy"])
     assert len(list(RunFolder(shown).release.rglob("*.png"))) == 2 * SMALLEST
     assert audit(shown).holds
-    assert RunReader.strict(shown).require_plan().joined_frame
+    assert RunReader.strict(shown).require_plan().frame
 
 
 def test_it_asks_for_as_many_images_as_the_estimate_says(shown: Path):

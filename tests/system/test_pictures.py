@@ -26,7 +26,7 @@ def test_the_chart_has_a_bar_with_an_error_for_every_set_judge_and_method():
 
 
 def test_a_strip_has_two_rows_of_every_class_the_provider_s_first_images_above(tmp_path: Path):
-    plan = small_plan(candidates=SHOWN, initial=SHOWN, batch=SHOWN, in_turns=True)
+    plan = small_plan(candidates=SHOWN, initial=SHOWN, batch=SHOWN)
     run = SmallRun.open(tmp_path / "run", plan)
     run.finish()
     drawn = strip(tmp_path / "run")

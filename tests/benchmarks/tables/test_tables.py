@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.methods import METHODS
 from pcevolve.public.options import options_of
 from pcevolve.run.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import columns_of, places
 from pcevolve_benchmarks.tables.data import BenchData
-from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, Scale, Sizes
+from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, Facts, Scale, Sizes
 from pcevolve_benchmarks.tables.table import CONTROLS, OURS, PE, Table, Variant
 
 DATA = (BenchData("digits", "handwritten mark", Path("train"), Path("test")),)
@@ -35,8 +34,7 @@ def test_every_cell_is_a_run_that_its_options_allow(name: str, scale: Scale):
         options = place.cell.settings()
         assert options.keys() <= known
         RunSettings.of({**options, "private": "train", "out": "run"})
-        own = {each for method in METHODS.values() for each in method.own}
-        assert not (own & options.keys()) - METHODS[options["method"]].own
+        assert not Facts.of(options["method"]).foreign & options.keys()
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -377,7 +377,7 @@ def test_more_extensions_than_a_run_may_have_are_a_fault_and_no_crash(copy: Path
 
 
 def test_the_page_of_the_first_images_is_a_view_and_no_link(tmp_path: Path):
-    run = SmallRun.open(tmp_path, small_plan(in_turns=True))
+    run = SmallRun.open(tmp_path, small_plan())
     for call in run.plan.opening:
         run.gate.create(call)
     run.close()

@@ -51,8 +51,8 @@ def test_a_run_asks_with_what_the_api_announced_in_its_greeting_unless_the_owner
     strengths = [each["strength"] for each in asked if "strength" in each]
     assert strengths == [0.6] * 4
     assert result.audit()
-    plan = planned(own.folder)
-    assert (plan["steps"], plan["guidance"]) == (9, 1.5)
+    made = planned(own.folder)["modality"]
+    assert (made["steps"], made["guidance"]) == (9, 1.5)
 
 
 def test_the_images_are_the_released_ones_and_open_as_pixels(evolved):

@@ -297,7 +297,7 @@ def test_a_ledger_of_an_earlier_version_is_refused_and_left_alone(tmp_path):
 
 def test_a_ledger_of_a_later_version_is_refused_and_left_alone(path):
     with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA user_version=4")
+        db.execute("PRAGMA user_version=5")
     assert_refused(path, "is not a ledger of this version")
 
 

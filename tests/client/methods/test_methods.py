@@ -144,13 +144,6 @@ def test_only_a_method_that_releases_means_has_a_centre():
         method("pe").planned(small_plan(method="pe", delta=1e-5, centre_first=True))
 
 
-@pytest.mark.parametrize("name", ["pe", "pcevolve", "dp-means"])
-def test_only_a_method_that_looks_at_nothing_may_have_a_plan_that_says_so(name: str):
-    with pytest.raises(UsageError, match="looks at private images, and the plan says that nobody does"):
-        method(name).planned(small_plan(method=name, unseen=True, delta=1e-5))
-    method("t2i").planned(small_plan(method="t2i", unseen=True, iterations=0, strengths=()))
-
-
 def test_only_a_method_that_remembers_can_select_its_dataset():
     with pytest.raises(UsageError, match="cannot choose its dataset"):
         method("pcevolve").planned(small_plan(method="pcevolve", keep="selected"))

@@ -9,7 +9,7 @@ import pytest
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import UnreadableError
-from pcevolve.public.modalities import FLAT, Kind
+from pcevolve.public.modalities import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images
 from support.provider import png
@@ -20,9 +20,8 @@ OTHER = Appearance(0.1, 0.9, 0.2, 0.3, 0.5, 0.5)
 
 def of_texts(tokens: int) -> PublicPlan:
     written = small_plan().model_dump(mode="json")
-    rest = {name: value for name, value in written.items() if name not in FLAT}
     made = {"kind": "text", "tokens": tokens, "temperature": 1.0}
-    return PublicPlan.model_validate({**rest, "modality": made})
+    return PublicPlan.model_validate({**written, "modality": made})
 
 
 @pytest.mark.parametrize(("tokens", "most"), [(5, 4096), (100, 6400)])

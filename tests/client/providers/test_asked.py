@@ -79,9 +79,8 @@ def test_only_what_is_sent_is_said_to_be_asked_for(
         unasked if each is None else each for each in rows
     )
     assert ("the model's own" in str(named["Size"])) == (name == "stability" or bool(changes))
-    written = plan.model_dump(mode="json")
-    assert (written["steps"], written["guidance"]) == rows
-    assert PublicPlan.model_validate(written) == plan
+    assert (plan.images.steps, plan.images.guidance) == rows
+    assert PublicPlan.model_validate(plan.model_dump(mode="json")) == plan
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a plan makes: images, whose settings stand among its others, or texts, with a part of their own."""
+"""What a plan makes: images or texts, whose settings are a part of their own."""
 
 from __future__ import annotations
 
@@ -7,47 +7,15 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from pcevolve.public.modalities import Images, Texts, spoken
+from pcevolve.public.modalities import Texts, spoken
 from pcevolve.public.plan import PublicPlan
 from support.runs import small_plan
 
-TEXTS = {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}, "width": None, "height": None}
-IN_ORDER = (
-    "vary_by",
-    "guidance",
-    "steps",
-    "adapter",
-    "adapter_scale",
-    "width",
-    "height",
-    "batch",
-    "relation",
-)
+TEXTS = {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}}
 
 
 def of_texts(**changes: object) -> PublicPlan:
-    values = {name: value for name, value in {**TEXTS, **changes}.items() if value is not None}
-    return PublicPlan.model_validate(
-        {
-            **{
-                k: v
-                for k, v in json.loads(small_plan().model_dump_json()).items()
-                if k not in Images.model_fields
-            },
-            **values,
-        }
-    )
-
-
-def test_a_plan_for_images_is_written_down_as_it_was_before_there_were_texts():
-    written = json.loads(small_plan(adapter="ip", adapter_scale=0.5).model_dump_json())
-    assert "modality" not in written
-    names = list(written)
-    assert [name for name in names if name in IN_ORDER] == [*IN_ORDER[1:]]
-    assert names.index("negative_prompt") + 1 == names.index("candidates")
-    plain = json.loads(small_plan().model_dump_json())
-    assert not {"adapter", "adapter_scale"} & set(plain)
-    assert (plain["width"], plain["steps"], plain["guidance"]) == (16, 50, 7.5)
+    return PublicPlan.model_validate({**json.loads(small_plan().model_dump_json()), **TEXTS, **changes})
 
 
 @pytest.mark.parametrize("plan", [small_plan(), small_plan(adapter="ip", adapter_scale=1.0), of_texts()])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections import Counter
 
 import pytest
@@ -71,24 +70,19 @@ def test_a_selected_dataset_takes_one_more_release():
     assert small_plan(appearance="auto", keep="selected").releases == (0, 1, 2, 3)
 
 
-def test_a_plan_that_goes_in_turns_asks_for_a_few_images_of_every_class_first():
-    plan = small_plan(in_turns=True, candidates=40, batch=32)
+def test_a_plan_asks_for_a_few_images_of_every_class_first():
+    plan = small_plan(candidates=40, batch=32)
     told = [(call.label, call.first, call.count) for call in plan.round(0)]
     assert told == [("cut", 0, 8), ("good", 0, 8), ("cut", 8, 32), ("good", 8, 32)]
     assert plan.opening == tuple(plan.round(0))[:2]
-    one_by_one = small_plan(in_turns=True, candidates=40, batch=1)
+    one_by_one = small_plan(candidates=40, batch=1)
     assert len(one_by_one.opening) == 2 * 8
-    assert len(small_plan(in_turns=True, candidates=2, batch=4).opening) == 2
-    assert [(call.label, call.first) for call in small_plan(candidates=40, batch=32).round(0)] == [
-        ("cut", 0), ("cut", 32), ("good", 0), ("good", 32),
-    ]  # fmt: skip
-    assert small_plan().opening == ()
-    assert "in_turns" not in small_plan().model_dump()
+    assert len(small_plan(candidates=2, batch=4).opening) == 2
 
 
 @given(candidates=st.integers(1, 80), batch=st.integers(1, 64))
 def test_the_order_and_size_of_batches_change_nothing_else(candidates, batch):
-    plan = small_plan(in_turns=True, candidates=candidates, batch=batch)
+    plan = small_plan(candidates=candidates, batch=batch)
     for label in plan.labels:
         calls = [call for call in plan.round(0) if call.label == label]
         assert [k for call in calls for k in range(call.first, call.first + call.count)] == list(
@@ -103,12 +97,10 @@ def prompted(wordings: int, labels: tuple[str, ...] = ("cut", "good"), **options
     return small_plan(prompts=prompts, **options)
 
 
-@given(
-    initial=st.integers(1, 60), wordings=st.integers(1, 60), batch=st.integers(1, 40), in_turns=st.booleans()
-)
-def test_prompts_of_a_class_share_its_first_images_equally_and_in_order(initial, wordings, batch, in_turns):
+@given(initial=st.integers(1, 60), wordings=st.integers(1, 60), batch=st.integers(1, 40))
+def test_prompts_of_a_class_share_its_first_images_equally_and_in_order(initial, wordings, batch):
     wordings = min(wordings, initial)
-    plan = prompted(wordings, initial=initial, candidates=initial, batch=batch, in_turns=in_turns)
+    plan = prompted(wordings, initial=initial, candidates=initial, batch=batch)
     for label in plan.labels:
         asked = [
             plan.prompt_of(call) for call in plan.round(0) if call.label == label for _ in range(call.count)
@@ -122,7 +114,7 @@ def test_prompts_of_a_class_share_its_first_images_equally_and_in_order(initial,
     opened = Counter[str]()
     for call in plan.opening:
         opened[call.label] += call.count
-    assert set(opened.values()) <= {min(8, initial), *range(8, 16)} if in_turns else not opened
+    assert set(opened.values()) <= {min(8, initial), *range(8, 16)}
 
 
 def test_where_prompts_are_varied_no_call_has_a_strength_and_the_wording_of_a_variation_is_left_open():
@@ -135,8 +127,7 @@ def test_where_prompts_are_varied_no_call_has_a_strength_and_the_wording_of_a_va
     assert type(plan).model_validate_json(plan.model_dump_json()) == plan
 
 
-def test_a_plan_without_prompts_of_its_own_is_written_as_before():
-    assert not {"prompts", "vary_by"} & small_plan().model_dump().keys()
+def test_a_plan_without_prompts_of_its_own_takes_the_template():
     (prompt,) = small_plan().first_prompts("cut")
     assert {small_plan().prompt_of(call) for call in small_plan().round(0) if call.label == "cut"} == {prompt}
     assert prompted(2).first_prompts("good") == ("good 0", "good 1")
@@ -159,7 +150,6 @@ def test_wire_seeds_come_from_the_public_seed_alone():
         ({"strengths": (0.8,)}, "one per iteration"),
         ({"prompt_template": "an image"}, "is missing"),
         ({"candidates": 3, "prototypes": 2}, "multiple of"),
-        ({"joined_frame": True}, "no frame of public images"),
         ({"api": "http://u:p@host"}, "pattern"),
         ({"epsilon": "1/0"}, "pattern"),
         ({"surprise": 1}, "Extra inputs"),
@@ -198,14 +188,6 @@ def test_the_threshold_goes_in_a_straight_line_to_its_end_and_stays_there(
     assert [plan.threshold_at(t) for t in (1, 2, 3, 4)] == over
 
 
-def test_settings_that_are_the_usual_are_not_written_down():
-    usual = small_plan()
-    other = small_plan(votes=2, tau=3.0, class_counts=True, threshold_end=1.0, cells=12)
-    names = {"votes", "tau", "class_counts", "threshold_end", "cells"}
-    assert not names & json.loads(usual.model_dump_json()).keys()
-    assert names <= json.loads(other.model_dump_json()).keys()
-
-
 def test_one_class_has_no_proportions():
     with pytest.raises(ValidationError, match="one class has no proportions"):
         small_plan(labels=("cut",), class_counts=True)
@@ -221,4 +203,3 @@ def test_rounds_may_be_larger_than_the_dataset_where_it_is_selected_from_them():
     assert sum(call.count for call in plan.round(0)) == 4 * len(plan.labels)
     with pytest.raises(ValueError, match="need a dataset that is selected"):
         small_plan(candidates=4, variations=6)
-    assert not {"variations", "selection"} & small_plan().model_dump().keys()

@@ -160,7 +160,6 @@ def test_what_one_unit_of_the_folder_bears_is_that_of_a_group_of_two(
 
 def test_only_a_run_that_draws_and_promises_something_says_what_the_folder_bears():
     assert release().guarantee.epsilon_folder is None
-    assert "epsilon_folder" not in release().guarantee.model_dump()
     assert release(subsample=10, noise="INSECURE-seeded").guarantee.epsilon_folder is None
     assert "Seen from the folder" not in card(release(), 2)
     assert "Seen from the folder" not in card(release(subsample=10, noise="INSECURE-seeded"), 2)
@@ -190,7 +189,7 @@ def test_a_crash_while_writing_leaves_no_release(tmp_path):
 
 def test_the_card_of_a_run_that_looked_at_nothing_does_not_say_that_private_images_selected_it():
     assert "behind an API and selected by private images under differential privacy. " in card(release(), 2)
-    plan = small_plan(method="t2i", unseen=True, iterations=0, strengths=())
+    plan = small_plan(method="t2i", iterations=0, strengths=())
     told = card(replace(release(), plan=plan, method=method("t2i"), receipts=()), 2)
     assert "behind an API and no private image was looked at. " in told
     assert "selected by" not in told

@@ -107,13 +107,13 @@ def test_the_card_says_what_it_is_and_what_covers_it(run: Path):
 
 
 def test_where_private_images_were_measured_in_a_released_look_images_are_given_it_first(tmp_path: Path):
-    plan = small_plan(**MEANS, appearance="matched", keeps_contrast=True)
+    plan = small_plan(**MEANS, appearance="matched")
     root = paid_run(tmp_path, plan)
     arrays = load_file(RunLayout(root).classifier)
     assert arrays["appearance"].tolist() == list(LOOK)
     path = tmp_path / "image.png"
     picture(3).save(path)
-    shown = Appearance.released(LOOK, plan).given_to(picture(3))
+    shown = Appearance.released(LOOK).given_to(picture(3))
     expected = loaded(root).nearest(encoder().embed([shown]))
     assert loaded(root).label(path) == loaded(root).labels[int(expected[0])]
 

@@ -54,11 +54,6 @@ def test_on_the_dashboard_and_in_a_notebook(run: Path):
     assert f"listed secrets {WORDS}" in repr(result)
 
 
-def test_a_run_of_an_earlier_version_says_in_summary_json_what_it_said(tmp_path: Path):
-    root = paid_run(tmp_path / "run", plan(cells=None))
-    assert "listed_secrets" not in json.loads(RunFolder(root).summary.read_text())
-
-
 def test_where_the_noise_came_from_a_seed_nothing_is_promised_of_secrets(tmp_path: Path):
     root = paid_run(tmp_path / "run", plan(noise="INSECURE-seeded"))
     assert "listed_secrets" not in json.loads(RunFolder(root).summary.read_text())

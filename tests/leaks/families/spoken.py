@@ -10,8 +10,8 @@ from leaks.attempts import Act, Attempt, behind_its_back
 from leaks.families.words import OTHER_PLAN, UNPLANNED, begun, in_plans
 from leaks.world import World
 from pcevolve.providers import DIALECTS
-from pcevolve.public.modalities import FLAT
 from pcevolve.public.release import Candidate, PublicEcho
+from support.plans import OF_IMAGES
 from support.provider import png
 
 PLANS: dict[str, dict[str, object]] = {
@@ -41,7 +41,7 @@ def _plans(spoken: str) -> dict[str, dict[str, object]]:
     """Other plans that a dialect could spell."""
     if DIALECTS[spoken].makes == "image":
         return PLANS
-    common = {name: changes for name, changes in PLANS.items() if not set(changes) & set(FLAT)}
+    common = {name: changes for name, changes in PLANS.items() if not set(changes) & OF_IMAGES}
     return common | OF_TEXTS
 
 

@@ -66,15 +66,15 @@ KINDS = {
     "kept": Kind(lambda: small_plan(keep="selected", pool="all", iterations=1, strengths=(0.8,))),
     "evolved": Kind(lambda: small_plan(method="pcevolve", lookahead=1, prototypes=3)),
     "auto": Kind(lambda: small_plan(**SELECTED, appearance="auto")),
-    "matched": Kind(lambda: small_plan(**SELECTED, appearance="matched", keeps_contrast=True)),
+    "matched": Kind(lambda: small_plan(**SELECTED, appearance="matched")),
     "as-is": Kind(lambda: small_plan(**SELECTED)),
     "at once": Kind(lambda: small_plan(**{**SELECTED, "centre_first": False})),
-    "framed": Kind(lambda: small_plan(**SELECTED, frame=frame_digest("bundled", None), joined_frame=True)),
+    "framed": Kind(lambda: small_plan(**SELECTED, frame=frame_digest("bundled", None))),
     "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
     "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
     "larger": Kind(small_plan, extensions=(Extension(more=2, strength=0.5),)),
     "larger selection": Kind(
-        lambda: small_plan(**SELECTED, appearance="matched", keeps_contrast=True),
+        lambda: small_plan(**SELECTED, appearance="matched"),
         extensions=(Extension(more=1, strength=0.5), Extension(more=3, strength=0.25)),
     ),
 }

@@ -60,7 +60,7 @@ COERCED: dict[str, tuple[str, Callable[[Event], object]]] = {
     "a body's size as float": ("sent", lambda event: event["body"].update(size=float(event["body"]["size"]))),
     "true for 1": ("released", lambda event: event["receipt"].update(iteration=True)),
     "an event's count as float": ("released", lambda event: event["receipt"]["events"][0].update(count=1.0)),
-    "a planned size as float": ("planned", lambda event: event["plan"].update(width=16.0)),
+    "a planned size as float": ("planned", lambda event: event["plan"]["modality"].update(width=16.0)),
     "a whole number for a planned float": ("planned", lambda event: event["plan"].update(delta=0)),
 }
 UNREADABLE: dict[str, tuple[str, Callable[[Event], object]]] = {
@@ -288,7 +288,7 @@ ASSESSMENTS: list[tuple[str, str, Act, str]] = [
     (
         "an agreement left out",
         "matched",
-        edited("finished", lambda event: event["assessment"].pop("agreement")),
+        _assessed(agreement=None),
         USE,
     ),
     ("an agreement that no cosine has", "framed", _assessed(agreement=1.5), DAMAGED),
@@ -301,11 +301,14 @@ ASSESSMENTS: list[tuple[str, str, Act, str]] = [
     ("a single class's word for several", "as-is", _assessed(classes_apart=None), USE),
     ("a note in an assessment", "as-is", _assessed(note="patient 17"), DAMAGED),
     ("a distance as text", "framed", _assessed(distance="0.5"), DAMAGED),
-    ("an assessment left out", "auto", edited("finished", lambda event: event.pop("assessment")), USE),
+    ("an assessment left out", "auto", edited("finished", lambda event: event.update(assessment=None)), USE),
     (
         "an assessment of a run that measured nothing",
         "control",
-        edited("finished", lambda event: event.update(assessment={"classes_apart": 9.0, "distance": 0.5})),
+        edited(
+            "finished",
+            lambda event: event.update(assessment={"classes_apart": 9.0, "distance": 0.5, "agreement": None}),
+        ),
         USE,
     ),
 ]

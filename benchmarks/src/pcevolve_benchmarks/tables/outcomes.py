@@ -56,7 +56,7 @@ def spread(outcome: Outcome) -> Iterator[tuple[str, float]]:
 def populations(outcome: Outcome, labels: Sequence[str]) -> Iterator[Labelled]:
     """The population after each iteration, text-to-image first, as the dataset's images are given."""
     bodies = Bodies(outcome.folder.bodies)
-    look = appearance_in(outcome.evolved.receipts, outcome.plan)
+    look = appearance_in(outcome.evolved.receipts)
     for population in outcome.evolved.populations:
         counts = [len(population[label]) for label in labels]
         images = [developed(bodies.file(each.digest), look) for label in labels for each in population[label]]

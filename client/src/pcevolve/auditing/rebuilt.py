@@ -56,7 +56,7 @@ class RebuiltRelease:
     def faults(self) -> Iterator[str]:
         """Everything in the release that the record does not give."""
         release = self.release
-        yield from self._images(release, appearance_in(self.run.receipts, self.plan))
+        yield from self._images(release, appearance_in(self.run.receipts))
         if self.rounded > MOST_ROUNDED:
             where = ", ".join(f"release/{path}" for path in self.off[:5])
             yield f"{where}: {self.rounded} values are one level off, and rounding explains {MOST_ROUNDED}"

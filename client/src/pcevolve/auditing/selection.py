@@ -48,20 +48,13 @@ def encoder_of(plan: PublicPlan, weights: str | None = None) -> Encoder:
 
 def _with_weights(plan: PublicPlan, weights: str | None) -> Encoder:
     ours = shipped_digest(plan.encoder)
-    if plan.weights is None:
-        if ours is not None:
-            raise ModelError(
-                "the run was made before plans named the bundled encoder's weights, so it is not known whether this "
-                "version has them: the version of pcevolve that made the run can check it"
-            )
-        return load_encoder(plan.encoder)
     if plan.weights == ours:
         return load_encoder(plan.encoder)
     if weights is not None and weights_digest(weights) == plan.weights:
         return load_encoder(plan.encoder, weights)
     raise ModelError(
-        f"the run was judged by weights of encoder {plan.encoder} with sha256 {plan.weights}: give --encoder-weights "
-        f"FILE with them{_of_other_versions(plan)}"
+        f"the run was judged by weights of encoder {plan.encoder} with sha256 {plan.weights or 'unknown'}: give "
+        f"--encoder-weights FILE with them{_of_other_versions(plan)}"
     )
 
 

@@ -213,7 +213,7 @@ def _enrolment(row: Row) -> Enrolment:
         values = json.loads(row.content)
         budget, terms = Budget(Fraction(values["epsilon"]), values["delta"]), _terms(values["terms"])
         units = _units(row.private, values["images"], values["names"])
-        origin = Origin(**values.get("origin", {}))  # rows of earlier versions have none
+        origin = Origin(**values["origin"])
         return Enrolment(
             row.run_id, values["relation"], values["unit"], budget, units, terms, origin, values["time"]
         )
@@ -222,7 +222,7 @@ def _enrolment(row: Row) -> Enrolment:
 
 
 def _terms(values: dict[str, Any]) -> Terms:
-    listed = values.get("secrets")  # rows of earlier versions have none
+    listed = values["secrets"]
     return Terms(**{**values, "secrets": listed and Listed(**listed)})
 
 

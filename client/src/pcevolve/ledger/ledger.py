@@ -44,7 +44,7 @@ class RunRow:
         units: How many units it has.
         named: Whether the ledger knows them by name as well as by image.
         images: How many images they have together.
-        noise: ``os-csprng``, ``INSECURE``, ``protects the listed secrets; not DP``, or ``none: NOT PRIVATE``.
+        noise: ``os-csprng`` or ``INSECURE``.
         forgets_insecure: Whether INSECURE runs on the same data were left out of what they bear.
         rounds: Releases that were paid for.
         draws: Accesses to the private data.

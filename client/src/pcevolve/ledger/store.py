@@ -18,7 +18,7 @@ from pcevolve.errors import LedgerError
 from pcevolve.ledger.keys import Key
 
 APPLICATION_ID = 0x50434576  # "PCEv": tells a ledger from any other SQLite file
-VERSION = 3
+VERSION = 4
 SCHEMA = (
     "CREATE TABLE rows (number INTEGER PRIMARY KEY, run_id TEXT NOT NULL, name TEXT NOT NULL,"
     " content BLOB NOT NULL, private BLOB NOT NULL, seal BLOB NOT NULL, UNIQUE (run_id, name))",

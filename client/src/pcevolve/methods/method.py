@@ -248,8 +248,6 @@ class Method:
 
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
         """What does not go with how the method chooses."""
-        if plan.unseen and self.selector is not None:
-            yield "looks at private images, and the plan says that nobody does"
         if (plan.selection, plan.variations) != ("rank", 1) and "selection" not in self.own:
             yield "takes neither --selection nor --variations: leave them out"
         if plan.cells is not None and "cells" not in self.own:

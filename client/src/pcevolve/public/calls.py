@@ -72,25 +72,21 @@ class Schedule:
     def round(self, iteration: int) -> Iterator[Call]:
         """The calls that make a population, in sending order: by class, then by prototype, then by batch.
 
-        The first population of a plan that goes ``in_turns`` is asked for a batch of each class at a time, so that the
-        first few answers show all classes.
+        The first population is asked for a batch of each class at a time: the first few answers show all classes.
         """
         by_class = [self._of_class(iteration, label) for label in self.plan.labels]
-        in_turns = zip(*by_class, strict=True) if self.plan.in_turns and not iteration else by_class
-        return chain.from_iterable(in_turns)
+        return chain.from_iterable(by_class if iteration else zip(*by_class, strict=True))
 
     @property
     def opening(self) -> tuple[Call, ...]:
-        """The first turns of a plan that goes ``in_turns``, until there are ``OPENING`` images of each class."""
-        if not self.plan.in_turns:
-            return ()
+        """The first turns of a plan, until there are ``OPENING`` images of each class."""
         asked = accumulate(call.count for call in self._of_class(0, self.plan.labels[0]))
         turns = 1 + sum(1 for _ in takewhile(lambda images: images < min(OPENING, self.plan.initial), asked))
         return tuple(islice(self.round(0), turns * len(self.plan.labels)))
 
     def _of_class(self, iteration: int, label: str) -> Iterator[Call]:
         for part, (start, stop) in enumerate(pairwise(self._parts(iteration))):
-            opens = self.plan.in_turns and not iteration and start < OPENING
+            opens = not iteration and start < OPENING
             for first, count in self._batches(start, stop, opens):
                 yield self._call(
                     "vary" if iteration else "create",

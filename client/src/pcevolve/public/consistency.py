@@ -51,11 +51,9 @@ def _of_words(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_looks(plan: PlanFields) -> Iterator[str]:
-    """How images look in the end, and in which frame they are judged."""
+    """How images look in the end."""
     if plan.modality.refuses_looks and plan.appearance != "as-is":
         yield plan.modality.refuses_looks
-    if plan.joined_frame and plan.frame is None:
-        yield "joined_frame: there is no frame of public images to join with the candidates"
     if plan.appearance == "auto" and plan.keep != "selected":
         yield (
             "appearance: auto is settled when the dataset is selected from all rounds, as dp-means does: say "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import operator
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -66,10 +65,6 @@ class Extension(BaseModel):
         return f"--more {self.more} --strength {self.strength!r}"
 
 
-def _absent(value: object) -> bool:
-    return value is None
-
-
 class PlanFields(BaseModel):
     """What a plan says, each part by itself, and what follows from it at once; ``PublicPlan`` is what is to be used."""
 
@@ -84,8 +79,7 @@ class PlanFields(BaseModel):
     domain: settings.Domain
     labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=1000)]
     prompt_template: settings.PromptTemplate = TEMPLATE
-    # Of each class in the order of the labels; absent in plans of earlier versions, and where the template is all.
-    prompts: Annotated[tuple[tuple[settings.Prompt, ...], ...], Field(exclude_if=operator.not_)] = ()
+    prompts: tuple[tuple[settings.Prompt, ...], ...] = ()  # of each class; none where the template is all
     modality: Modality
     candidates: settings.Candidates = 100
     initial: Annotated[int, Field(ge=1, le=settings.MOST_INITIAL)]
@@ -96,59 +90,41 @@ class PlanFields(BaseModel):
     pool: settings.Pool = "latest"
     keep: settings.Keep = "last"
     appearance: settings.Appearance = "as-is"
-    # Absent in plans of earlier versions.
-    centre_first: Annotated[bool, Field(exclude_if=operator.not_)] = False
-    # Absent in plans of earlier versions, in whose released appearance images could become flat, and without one.
-    keeps_contrast: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    centre_first: bool = False
     threshold: settings.Threshold = 0.0
-    # Absent in plans of earlier versions, and where they are nothing but usual.
-    threshold_end: Annotated[settings.ThresholdEnd | None, Field(exclude_if=_absent)] = None
-    votes: Annotated[settings.Votes, Field(exclude_if=lambda votes: votes == 1)] = 1
-    class_counts: Annotated[settings.ClassCounts, Field(exclude_if=operator.not_)] = False
-    cells: Annotated[settings.Cells | None, Field(exclude_if=_absent)] = None
-    tau: Annotated[settings.Tau, Field(exclude_if=lambda tau: tau == settings.TAU)] = settings.TAU
-    selection: Annotated[settings.Selection, Field(exclude_if=lambda how: how == "rank")] = "rank"
-    variations: Annotated[settings.Variations, Field(exclude_if=lambda each: each == 1)] = 1
+    threshold_end: settings.ThresholdEnd | None = None
+    votes: settings.Votes = 1
+    class_counts: settings.ClassCounts = False
+    cells: settings.Cells | None = None
+    tau: settings.Tau = settings.TAU
+    selection: settings.Selection = "rank"
+    variations: settings.Variations = 1
     calibration: settings.Calibration = "tight"
     iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
     strengths: tuple[settings.Strength, ...]  # none where nothing is varied by its image
-    # Absent in plans of earlier versions, and where images are varied.
-    vary_by: Annotated[settings.VaryBy, Field(exclude_if=lambda by: by == "image")] = "image"
-    # Absent in plans of earlier versions, and where private images are looked at.
-    unseen: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    vary_by: settings.VaryBy = "image"
     batch: settings.Batch = 32
-    # Absent in plans of earlier versions, and where one request waits for the other.
-    at_once: Annotated[settings.AtOnce, Field(exclude_if=lambda most: most == 1)] = 1
+    at_once: settings.AtOnce = 1
     relation: settings.Relation = "replace-one"
     unit: str = "image"
     unit_size: settings.UnitSize | None = None
     shots: settings.Shots
-    # What is not there is not written down, so that plans without it stay as they were.
-    subsample: Annotated[settings.Subsample | None, Field(exclude_if=operator.not_)] = None
-    # How the owner's grey files are shown to encoders; absent where each says itself.
-    window: Annotated[settings.Window | None, Field(exclude_if=_absent)] = None
+    subsample: settings.Subsample | None = None
+    window: settings.Window | None = None  # of the owner's grey files, as encoders see them
     epsilon: ExactEpsilon
     delta: settings.Delta = 0.0
     encoder: str
-    # Absent in plans of earlier versions.
-    frame: Annotated[settings.Digest | None, Field(exclude_if=operator.not_)] = None
-    joined_frame: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    frame: settings.Digest | None = None  # of public images, which is joined with the candidates
     weights: settings.Digest | None = None
     image_hosts: settings.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
     earlier: Earlier = Earlier()
-    in_turns: Annotated[bool, Field(exclude_if=operator.not_)] = False
-    # What is not there is not written down, so that plans of other providers' runs stay as they were.
-    library: Annotated[Library | None, Field(exclude_if=operator.not_)] = None
-    # Absent without a list of secrets.
-    secrecy: Annotated[Secrecy | None, Field(exclude_if=operator.not_)] = None
-    # Absent in plans of earlier versions, whose cards have no front matter.
-    licence: Annotated[settings.Licence | None, Field(exclude_if=operator.not_)] = None
-    # No part of a plan when it is fixed: each was asked for after the dataset was released, and is on record there.
-    extended: Annotated[
-        tuple[Extension, ...], Field(max_length=MOST_EXTENSIONS, exclude_if=operator.not_)
-    ] = ()
+    library: Library | None = None
+    secrecy: Secrecy | None = None
+    licence: settings.Licence = settings.UNKNOWN_LICENCE
+    # None when a plan is fixed: each was asked for after the dataset was released, and is on record there.
+    extended: Annotated[tuple[Extension, ...], Field(max_length=MOST_EXTENSIONS)] = ()
 
     @property
     def images(self) -> Images:

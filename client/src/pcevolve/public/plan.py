@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import model_validator
 
 from pcevolve.public.calls import Call, Schedule
 from pcevolve.public.consistency import require_consistent
 from pcevolve.public.fields import Extension, PlanFields
-from pcevolve.public.modalities import gathered, scattered
 
 
 class PublicPlan(PlanFields):
@@ -25,15 +24,6 @@ class PublicPlan(PlanFields):
     def _consistent(self) -> Self:
         require_consistent(self)
         return self
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gathered(cls, values: object) -> object:
-        return gathered(values)
-
-    @model_serializer(mode="wrap")
-    def _scattered(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return scattered(write(self))
 
     def prompt_of(self, call: Call) -> str:
         """The text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
@@ -51,7 +41,7 @@ class PublicPlan(PlanFields):
 
     @property
     def opening(self) -> tuple[Call, ...]:
-        """The first turns of a plan that goes ``in_turns``, so that a person can look at some of each class."""
+        """The first turns of a plan, so that a person can look at some of each class."""
         return self._schedule.opening
 
     def lookaheads(self, iteration: int) -> Iterator[Call]:

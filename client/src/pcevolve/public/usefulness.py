@@ -44,10 +44,6 @@ class Bounds:
 BOUNDS: Final = Bounds()
 
 
-def _absent(value: object) -> bool:
-    return value is None
-
-
 class Assessment(BaseModel):
     """How a dataset stands to what was released about the private classes.
 
@@ -57,14 +53,14 @@ class Assessment(BaseModel):
             is one class.
         distance: Mean distance of the dataset's images to where their class was released to be, in clip radii.
         agreement: Cosine between how the dataset's class means differ from each other and how the released ones do;
-            None where fewer than two classes have images, and on record by earlier versions.
+            None where fewer than two classes have images.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     classes_apart: Annotated[float | None, Field(ge=0)]
     distance: Annotated[float, Field(ge=0)]
-    agreement: Annotated[float | None, Field(ge=-1, le=1, exclude_if=_absent)] = None
+    agreement: Annotated[float | None, Field(ge=-1, le=1)] = None
 
     @property
     def word(self) -> Word:

@@ -19,6 +19,7 @@ from pcevolve.publish.promises import (
     folder_promise,
     in_all,
     marks,
+    promise,
     seen_from_folder,
 )
 from pcevolve.publish.provenance import real_images
@@ -39,6 +40,7 @@ __all__ = [
     "folder_promise",
     "in_all",
     "marks",
+    "promise",
     "publish",
     "real_images",
     "released_image",

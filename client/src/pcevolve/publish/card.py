@@ -8,7 +8,15 @@ from pcevolve.public.modalities import Kind, spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.front_matter import front_matter
-from pcevolve.publish.promises import NO_GUARANTEE, assumptions, folder_promise, how_made, in_all, marks
+from pcevolve.publish.promises import (
+    NO_GUARANTEE,
+    assumptions,
+    folder_promise,
+    how_made,
+    in_all,
+    marks,
+    promise,
+)
 from pcevolve.publish.provenance import as_code, library_section, real_images, title
 from pcevolve.publish.release import Release
 from pcevolve.transcript.layout import CLASSIFIER, Form
@@ -28,7 +36,7 @@ def card(release: Release, images_released: int, form: Form | None = None) -> st
     assumed = "\n".join(f"- {each}" for each in assumptions(plan))
     return (
         f"{front_matter(plan, release.guarantee, images_released, form)}"
-        f"# {title(plan)}\n\n{warning}{_what(plan, images_released)}\n\n"
+        f"# {title(plan)}\n\n{warning}{_what(release, images_released)}\n\n"
         f"The dataset is {how_made(plan, release.receipts)}.\n\n"
         f"{_usefulness(release.assessment, plan.modality.kind)}"
         f"## Guarantee\n\n{_promised(release)}\n\n"
@@ -54,12 +62,11 @@ def _shows(plan: PublicPlan) -> str:
     )
 
 
-def _what(plan: PublicPlan, images_released: int) -> str:
+def _what(release: Release, images_released: int) -> str:
     """How many images there are, and whose they are."""
-    kind = plan.modality.kind
-    selected = (
-        f"no private {kind} was looked at" if plan.unseen else f"selected by private {kind}s{_under(plan)}"
-    )
+    plan, kind = release.plan, release.plan.modality.kind
+    looked = release.method.selector is not None
+    selected = f"selected by private {kind}s{_under(plan)}" if looked else f"no private {kind} was looked at"
     if plan.in_process:
         return (
             f"{images_released} {kind}s in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "
@@ -97,9 +104,8 @@ def _classifier(plan: PublicPlan) -> str:
     candidates = (
         f"a frame made from {'synthetic candidates' if plan.library is None else 'images of the library'}"
     )
-    public = f"the public frame with sha256 {plan.frame}"
     frame = (
-        f"{public} joined with {candidates}" if plan.joined_frame else public if plan.frame else candidates
+        f"the public frame with sha256 {plan.frame} joined with {candidates}" if plan.frame else candidates
     )
     given = ", of images that were given the released appearance" if plan.appearance == "matched" else ""
     kind, one = plan.modality.kind, spoken("an image", plan.modality.kind)
@@ -120,8 +126,9 @@ def _promised(release: Release) -> str:
         return f"There is {NO_GUARANTEE}."
     events = [event for receipt in release.receipts for event in receipt.events]
     more = "".join(f"\n\n{each}" for each in (folder_promise(plan, events), in_all(plan, events)) if each)
+    opening = f"{promise(plan)}\n\n" if promise(plan) else ""
     return (
-        f"epsilon = {loss(spent)}, delta = {plan.delta:g}, neighbour relation "
+        f"{opening}epsilon = {loss(spent)}, delta = {plan.delta:g}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
         f"{release.guarantee.statement}.{more}"
     )

@@ -46,5 +46,5 @@ def classifier(plan: PublicPlan, receipts: Sequence[Receipt], stored: Callable[[
         ) from None
     if plan.appearance == "matched":
         first = next(each for each in receipts if not each.iteration)
-        kept["appearance"] = Appearance.released(first.values, plan).vector
+        kept["appearance"] = Appearance.released(first.values).vector
     return save({name: np.ascontiguousarray(array) for name, array in kept.items()})

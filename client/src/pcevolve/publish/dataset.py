@@ -43,7 +43,7 @@ def _write_images(
     """Write every image, and return what the manifest has to list and which candidates are no images."""
     files: list[ReleasedImage] = []
     unreadable: list[str] = []
-    appearance = appearance_in(release.receipts, release.plan)
+    appearance = appearance_in(release.receipts)
     kind = medium(release.plan.modality.kind)
     for path, candidate in released_paths(release.plan, release.population).items():
         try:

@@ -35,7 +35,7 @@ def front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form 
         form: The form that the card lies beside; None for images in class folders, which need no telling.
     """
     lines = [
-        *([f"license: {json.dumps(plan.licence)}"] if plan.licence else []),
+        f"license: {json.dumps(plan.licence)}",
         f"pretty_name: {json.dumps(spelled_out(title(plan)), ensure_ascii=False)}",
         f"size_categories: [{json.dumps(SIZES[bisect_right(LIMITS, images)])}]",
         f'task_categories: ["{plan.modality.kind}-classification"]',

@@ -23,6 +23,7 @@ NO_BOUNDARY = (
     "here shows that it did not"
 )
 ON_TRUST = "all of this only if the generator looked at nothing but what it was asked, which nobody can check"
+PROMISE = "Nothing computed from a private {kind} leaves without paid noise."
 NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take the noise away"
 
 
@@ -43,6 +44,11 @@ def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> 
         statement=_statement(plan, method),
         assumed_public=tuple(assumptions(plan)),
     )
+
+
+def promise(plan: PublicPlan) -> str:
+    """The promise of every run in one sentence; empty for one with seeded noise, or without a boundary."""
+    return PROMISE.format(kind=plan.modality.kind) if plan.secure and not plan.in_process else ""
 
 
 def seen_from_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
@@ -85,13 +91,7 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
     asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
-    made = (
-        parts[plan.keep]
-        + asked
-        + _added(plan)
-        + _sizes(plan)
-        + _appearance(plan, appearance_in(receipts, plan))
-    )
+    made = parts[plan.keep] + asked + _added(plan) + _sizes(plan) + _appearance(plan, appearance_in(receipts))
     return spoken(made, plan.modality.kind)
 
 
@@ -145,8 +145,7 @@ def assumptions(plan: PublicPlan) -> list[str]:
 
 def _frame(plan: PublicPlan) -> str:
     """In which public coordinates private images are seen."""
-    joined = ", joined with the candidates'" if plan.joined_frame else ""
-    return f"frame of its embeddings of public images: sha256 {plan.frame}{joined}"
+    return f"frame of its embeddings of public images: sha256 {plan.frame}, joined with the candidates'"
 
 
 def _subsample(plan: PublicPlan) -> list[str]:

@@ -44,8 +44,8 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
 
 
 def _secrets(plan: PublicPlan) -> dict[str, Any]:
-    """What is promised of declared secrets; runs of earlier versions, which had no cells, did not say it here."""
-    if plan.promised_secrecy is None or plan.cells is None:
+    """What is promised of declared secrets."""
+    if plan.promised_secrecy is None:
         return {}
     return {"listed_secrets": plan.promised_secrecy.model_dump()}
 

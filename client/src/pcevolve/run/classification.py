@@ -70,7 +70,7 @@ class NearestMean:
                 f"{root} has no classifier: methods that release class means, as dp-means does, write one"
             ) from None
         numbers = arrays.get("appearance")
-        look = None if numbers is None else Appearance.released(tuple(numbers.tolist()), plan)
+        look = None if numbers is None else Appearance.released(tuple(numbers.tolist()))
         return cls(plan.labels, load(plan), *frame, look, plan)
 
     def nearest(self, embeddings: FloatArray) -> NDArray[np.int64]:

@@ -92,10 +92,9 @@ def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> 
 def facts(summary: dict[str, Any]) -> dict[str, str]:
     """What is public of a run, by title."""
     spent = summary["epsilon_spent"]
-    said = (mark.partition(":")[0] for mark in summary.get("marks", ()))
-    why = "".join(f", {mark}" for mark in said if mark in ("INSECURE", "NOT PRIVATE"))
+    seeded = any(mark.startswith("INSECURE:") for mark in summary.get("marks", ()))
     epsilon = (
-        summary.get("promise", f"no guarantee{why}")
+        f"no guarantee{', INSECURE' if seeded else ''}"
         if spent is None
         else f"{loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
     )

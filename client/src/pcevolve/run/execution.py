@@ -34,7 +34,7 @@ from pcevolve.run.exporting import export_run
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.long_work import told_of
 from pcevolve.run.opening import show_opening
-from pcevolve.run.planning import as_it_began, resolved_plan
+from pcevolve.run.planning import as_recorded, resolved_plan
 from pcevolve.run.preparation import FALLBACK_SIZE, opened_ledger, prepared
 from pcevolve.run.progress import Audience, RunProgress, error_console, facts, padding, padding_kept
 from pcevolve.run.settings import RunSettings
@@ -185,7 +185,7 @@ def _session(
         library = components.dialect.library(settings.model, greeting)
         advice = components.dialect.advice(settings.model, greeting)
         resolved = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
-        plan = as_it_began(transcript.plan(), resolved, settings)
+        plan = as_recorded(transcript.plan(), resolved, settings)
         begun = transcript.plan() is not None
         told = {
             **disclosure(components, plan, ready.notes, advice),

@@ -23,7 +23,7 @@ def show_opening(
     Args:
         gate: Has begun with the plan.
         meter: Knows what that cost.
-        plan: Says which images come first; for one that does not, nothing is shown.
+        plan: Says which images come first.
         folder: Gets the page.
         console: Shows pictures, if it is a terminal, and says where the page is.
         usability: Says whether the images leave something to choose.
@@ -32,8 +32,6 @@ def show_opening(
         ProviderError: No usable answer.
         UnusableError: Too few images can be used, or all are the same.
     """
-    if not plan.opening:
-        return
     kind = plan.modality.kind
     shown: Population = dict.fromkeys(plan.labels, ())
     with console.status(f"asking the provider for a few {kind}s of each class") as said:

@@ -24,6 +24,8 @@ from pcevolve.run.secrecy import has_secrets, least_share, promised
 from pcevolve.run.settings import FAR_AT_ONCE, NEAR_AT_ONCE, RunSettings
 
 NOTHING_EARLIER = Earlier()
+_SETTLED = ("prompts", "at_once", "licence")
+"""Options that a run settles when it begins, where nobody says them."""
 
 
 def resolved_plan(
@@ -70,9 +72,8 @@ def resolved_plan(
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,
-        **_look(components),
-        **_of_method(components),
-        "in_turns": True,
+        "appearance": settings.appearance or _appearance(components),
+        "centre_first": bool(method.centre_first),
         "prompt_template": _template(settings, asking.template(settings.unlabelled)),
         "prompts": prompts_for(
             Path(settings.prompts) if settings.prompts else None,
@@ -87,7 +88,6 @@ def resolved_plan(
         "noise": components.noise.source,
         "weights": named_weights(settings.encoder, settings.encoder_weights),
         "frame": frame,
-        "joined_frame": frame is not None,
         "forgets_insecure": settings.forget_insecure,
         "earlier": earlier,
         "library": library,
@@ -102,17 +102,8 @@ def _licence(settings: RunSettings, library: Library | None) -> str:
     return "other" if declared and settings.licence == UNKNOWN_LICENCE else settings.licence
 
 
-def _of_method(components: Components) -> dict[str, object]:
-    """What a method does with private images, as a plan says it."""
-    method = components.method
-    return {"centre_first": bool(method.centre_first), "unseen": method.selector is None}
-
-
-def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
-    """Let a run go on with what it began with where the user said nothing, and an earlier version chose otherwise.
-
-    That is how many images it asks for at once, the grammar's prompts, whether it says that nothing is looked at, how
-    images are given an appearance, and a library's licence.
+def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
+    """What a run that goes on had settled where its user said nothing: prompts, requests at once, licence.
 
     Args:
         begun: The plan on record; None for a run that begins.
@@ -121,11 +112,8 @@ def as_it_began(begun: PublicPlan | None, plan: PublicPlan, settings: RunSetting
     """
     if begun is None:
         return plan
-    kept: dict[str, object] = {} if settings.at_once is not None else {"at_once": begun.at_once}
-    kept |= {} if settings.prompts is not None else {"prompts": begun.prompts}
-    kept |= {} if settings.licence != UNKNOWN_LICENCE else {"licence": begun.licence}
-    kept |= {"unseen": begun.unseen, "keeps_contrast": begun.keeps_contrast}
-    return plan.model_copy(update=kept)
+    open_still = [name for name in _SETTLED if getattr(settings, name) in (None, UNKNOWN_LICENCE)]
+    return plan.model_copy(update={name: getattr(begun, name) for name in open_still})
 
 
 def _at_once(components: Components) -> int:
@@ -229,12 +217,6 @@ def _strengths(components: Components, own: Schedule, advice: Advice | None) -> 
     if settings.vary_by == "prompt":
         return ()
     return settings.strengths or _schedule(settings, own, advice).over(components.iterations)
-
-
-def _look(components: Components) -> dict[str, object]:
-    """In which appearance images are chosen and released, as a plan says it."""
-    mode = components.settings.appearance or _appearance(components)
-    return {"appearance": mode, "keeps_contrast": mode != "as-is"}
 
 
 def _appearance(components: Components) -> AppearanceMode:

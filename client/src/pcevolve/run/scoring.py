@@ -41,7 +41,7 @@ class Scores:
         every_set = [*outcome.evolved.populations[:-1], outcome.evolved.dataset]
         wanted = every_set if every else [outcome.evolved.populations[0], outcome.evolved.dataset]
         first, *later = wanted
-        found = appearance_in(outcome.evolved.receipts, outcome.plan)
+        found = appearance_in(outcome.evolved.receipts)
         scores = [_accuracy(outcome, first, test, None if later else found)]
         return cls(
             test.judge.name,
@@ -74,7 +74,7 @@ def scored(outcome: Outcome) -> dict[str, Any]:
 
 def accuracy_of_dataset(outcome: Outcome, test: AccuracyTest) -> Accuracy:
     """What a test's judge says of a run's dataset alone."""
-    look = appearance_in(outcome.evolved.receipts, outcome.plan)
+    look = appearance_in(outcome.evolved.receipts)
     return _accuracy(outcome, outcome.evolved.dataset, test, look)
 
 

@@ -372,8 +372,8 @@ class RunSettings(BaseModel):
     forget_insecure: Annotated[
         bool,
         Field(
-            description="Leave runs on these data out of the sum whose noise came from a seed (INSECURE), that had "
-            "none (NOT PRIVATE) or enough for secrets alone (NOT DP); card and report say so."
+            description="Leave runs on these data out of the sum whose noise came from a seed (INSECURE); card and "
+            "report say so."
         ),
         Setting(Panel.PRIVACY, public=True),
     ] = False

@@ -24,7 +24,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
 from pcevolve.selectors import Measurement, Scene, Selector
 from pcevolve.selectors.following import MACHINE_SHARE
-from pcevolve.selectors.frame import Frame, projected
+from pcevolve.selectors.frame import projected
 from pcevolve.selectors.means import misfit
 from pcevolve.selectors.scene import IntArray
 
@@ -44,7 +44,7 @@ def renditions_of(plan: PublicPlan, appearance: Receipt | None) -> tuple[Renditi
     """
     if appearance is None:
         return (None,)
-    released = Appearance.released(appearance.values, plan)
+    released = Appearance.released(appearance.values)
     return (None, released) if plan.appearance == "auto" else (released,)
 
 
@@ -143,13 +143,8 @@ class Chooser:
             cells=plan.cells,
             first=plan.initial,
             drawn=plan.selection == "prob",
-            frame=self._frame,
-            public=self._public if self.plan.joined_frame else None,
+            public=self._public,
         )
-
-    @cached_property
-    def _frame(self) -> Frame | None:
-        return None if self._public is None or self.plan.joined_frame else Frame.public(self._public)
 
     @cached_property
     def _public(self) -> PublicFrame | None:

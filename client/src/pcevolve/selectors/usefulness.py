@@ -46,7 +46,7 @@ def assessment(
     last, look = paid[-1], next((each for each in receipts if not each.iteration), None)
     scene = joined_scenes(chooser.scenes(last.iteration, pool(last.iteration), renditions_of(plan, look)))
     measured = load(stored(last.measured))
-    shown = appearance_in(receipts, plan)
+    shown = appearance_in(receipts)
     points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]
     far = distance(measured, scene, points)
     if far is None:

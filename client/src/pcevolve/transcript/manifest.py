@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from pcevolve.privacy import Event, Relation
 from pcevolve.public.plan import PublicPlan
@@ -23,8 +23,8 @@ class Guarantee(_Part):
     Attributes:
         epsilon_budget: What the run was allowed to spend.
         epsilon_spent: What it spent, at ``delta``; None for an INSECURE run, which promises nothing.
-        epsilon_folder: What one unit of the folder bears that the private dataset was drawn from, at ``delta``; not
-            there where nothing was drawn, or nothing is promised.
+        epsilon_folder: What one unit of the folder bears that the private dataset was drawn from, at ``delta``;
+            None where nothing was drawn, or nothing is promised.
         delta: Of the promise.
         relation: Which data sets count as neighbours.
         unit: What is added, taken away or exchanged between them.
@@ -35,7 +35,7 @@ class Guarantee(_Part):
 
     epsilon_budget: float
     epsilon_spent: float | None
-    epsilon_folder: Annotated[float | None, Field(exclude_if=lambda epsilon: epsilon is None)] = None
+    epsilon_folder: float | None = None
     delta: float
     relation: Relation
     unit: str

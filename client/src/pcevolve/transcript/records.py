@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
@@ -125,8 +124,7 @@ class Finished(_Record):
 
     kind: Literal["finished"] = "finished"
     sent: int
-    # What is not there is not written down: the lines of earlier versions keep their digests.
-    assessment: Annotated[Assessment | None, Field(exclude_if=operator.not_)] = None
+    assessment: Assessment | None = None
 
 
 class Extended(_Record):

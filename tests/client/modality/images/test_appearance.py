@@ -15,14 +15,10 @@ from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, appe
 from pcevolve.public.release import Receipt
 from pcevolve_shared import images
 from support.examples import examples
-from support.runs import small_plan
 
 angles = st.floats(0, 1)
 SOFTENED = 0.5
 """Of a stroke's contrast, what the widest blur leaves."""
-
-
-PLAN, OLD = small_plan(keeps_contrast=True), small_plan()
 
 
 def drawn(ground: int, ink: int, blur: float = 0.0, tint: int = 0, side: int = 64) -> Image.Image:
@@ -97,7 +93,6 @@ def test_where_nothing_is_darker_an_image_is_turned_round():
     """A candidate that came dark on light, where private images are light on black: it used to become all black."""
     wanted = Appearance.of(drawn(0, 255))
     assert contrast(wanted.given_to(drawn(255, 0))) > 240
-    assert contrast(replace(wanted, keeps_contrast=False).given_to(drawn(255, 0))) == 0
 
 
 def test_turning_an_image_round_leaves_its_colours():
@@ -121,7 +116,6 @@ def test_a_released_appearance_without_contrast_takes_no_more_than_three_quarter
     grey = Appearance.of(drawn(128, 128))
     wanted = replace(grey, ink=grey.ink + 0.002, sharpness=1.0)
     assert contrast(wanted.given_to(drawn(100, 180))) == pytest.approx(20, abs=1)
-    assert contrast(replace(wanted, keeps_contrast=False).given_to(drawn(100, 180))) <= 2
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -159,9 +153,8 @@ def test_the_released_appearance_is_found_among_receipts():
     numbers = (0.1, 0.9, 0.0, 0.5, 0.4, 0.6)
     one = Receipt("a" * 32, 0, (), (), "replace-one", numbers)
     two = Receipt("a" * 32, 1, (), (), "replace-one")
-    assert appearance_in([two, one], PLAN) == Appearance(*numbers)
-    assert appearance_in([two, one], OLD) == Appearance(*numbers, keeps_contrast=False)
-    assert appearance_in([two], PLAN) is None
+    assert appearance_in([two, one]) == Appearance(*numbers)
+    assert appearance_in([two]) is None
 
 
 def test_the_last_receipt_settles_whether_the_dataset_takes_it_on():
@@ -170,18 +163,13 @@ def test_the_last_receipt_settles_whether_the_dataset_takes_it_on():
         Receipt("a" * 32, t, (), (), "replace-one", values)
         for t, values in ((0, numbers), (1, MATCHED), (2, AS_IS))
     )
-    assert appearance_in([as_is, matched, first], PLAN) is None
-    assert appearance_in([matched, first], PLAN) == Appearance(*numbers)
-
-
-def test_a_plan_of_an_earlier_version_is_written_as_it_was():
-    assert "keeps_contrast" not in OLD.model_dump()
-    assert PLAN.model_dump()["keeps_contrast"] is True
+    assert appearance_in([as_is, matched, first]) is None
+    assert appearance_in([matched, first]) == Appearance(*numbers)
 
 
 def test_a_receipt_of_a_version_with_other_numbers_is_refused():
     with pytest.raises(TranscriptError, match=r"4 numbers.*begin a new run"):
-        appearance_in([Receipt("a" * 32, 0, (), (), "replace-one", (0.1, 0.9, 0.0, 0.5))], PLAN)
+        appearance_in([Receipt("a" * 32, 0, (), (), "replace-one", (0.1, 0.9, 0.0, 0.5))])
 
 
 def test_a_subject_is_moved_to_where_subjects_lie_and_nothing_else_changes():

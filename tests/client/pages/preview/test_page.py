@@ -17,7 +17,7 @@ LABELS = ("R&D 'cut'", "good")
 
 def opened(root: Path, provider: FakeProvider | None = None, **changes: object) -> RunReader:
     """The record of a run whose opening was asked for, and nothing else."""
-    plan = small_plan(**{"in_turns": True, "labels": LABELS, "candidates": 12, **changes})
+    plan = small_plan(**{"labels": LABELS, "candidates": 12, **changes})
     run = SmallRun.open(root, plan, provider)
     for call in plan.opening:
         run.gate.create(call)
@@ -42,11 +42,6 @@ def test_what_is_no_image_is_said_to_be_none(tmp_path: Path):
     page = write_preview(opened(tmp_path, broken, candidates=2)).read_text()
     assert page.count(">not an image</span>") == 4
     assert "<img" not in page
-
-
-def test_a_plan_of_an_earlier_version_has_no_opening(tmp_path: Path):
-    record = opened(tmp_path, in_turns=False)
-    assert opening_images(record, record.require_plan()) == dict.fromkeys(LABELS, ())
 
 
 def test_a_template_is_compiled_once():

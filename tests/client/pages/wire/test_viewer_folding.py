@@ -100,7 +100,7 @@ def test_requests_are_told_by_what_differs_and_by_what_they_share(finished: Make
     assert "image 4 different images" in varied.text
     assert len(varied.of_class("pic")) == 4
     assert "They differ in" in created.text
-    assert "n 2 different values 2 #2 1 #3" in created.text
+    assert "n 2 different values 2 #2 1 #4" in created.text
     assert "All have" in created.text
     assert "guidance 7.5" in created.text
     assert "1 × greeting (list of models)" in greeting.text

@@ -8,7 +8,7 @@ the position instead of the class; a dataset of one appearance, and that of the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from typing import Self
 
 import numpy as np
@@ -19,7 +19,6 @@ from scipy.ndimage import gaussian_filter
 from pcevolve.errors import TranscriptError
 from pcevolve.modality.images.decoding import DecodedImage, picture
 from pcevolve.modality.images.position import MIDDLE, moved, position_of
-from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 
 FloatArray = NDArray[np.float64]
@@ -51,7 +50,6 @@ class Appearance:
         sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
         down: Where the subject lies from top to bottom; see ``position.position_of``.
         across: Where it lies from left to right.
-        keeps_contrast: Whether an image that is given this keeps some of its contrast in any case; see ``given_to``.
     """
 
     ground: float
@@ -60,7 +58,6 @@ class Appearance:
     sharpness: float
     down: float
     across: float
-    keeps_contrast: bool = field(default=True, kw_only=True)
 
     @classmethod
     def of(cls, image: DecodedImage) -> Self:
@@ -72,8 +69,8 @@ class Appearance:
         return cls(_angle(ground), _angle(ink), saturation, sharpness, *_position(luminance, ground, ink))
 
     @classmethod
-    def released(cls, values: Sequence[float], plan: PublicPlan) -> Self:
-        """The appearance in a receipt of a run, to be given as its plan says.
+    def released(cls, values: Sequence[float]) -> Self:
+        """The appearance in a receipt of a run.
 
         Raises:
             TranscriptError: The receipt holds another set of numbers.
@@ -83,7 +80,7 @@ class Appearance:
                 f"the run's receipt holds {len(values)} numbers of appearance, and this version reads {NUMBERS}: "
                 "read it with the version that made it, or begin a new run"
             )
-        return cls(*values, keeps_contrast=plan.keeps_contrast)
+        return cls(*values)
 
     @classmethod
     def nearest(cls, vector: FloatArray) -> Self:
@@ -95,7 +92,7 @@ class Appearance:
     @property
     def numbers(self) -> tuple[float, ...]:
         """The six."""
-        return astuple(self)[:NUMBERS]
+        return astuple(self)
 
     @property
     def vector(self) -> FloatArray:
@@ -106,12 +103,12 @@ class Appearance:
         """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail.
 
         Light on dark stays light on dark. Where that would leave less than half of its contrast, because on black
-        nothing is darker, an image that keeps its contrast is turned round; its colours are not.
+        nothing is darker, the image is turned round; its colours are not.
         """
         pixels = self._softened(self._positioned(self._toned_down(_pixels(image))))
         ground, ink = _ground_and_ink(pixels.mean(axis=2))
         gain, onto = self._gain(ink - ground), _level(self.ground)
-        if self.keeps_contrast and not self._has_room(gain * (ink - ground)):
+        if not self._has_room(gain * (ink - ground)):
             shifted = _turned(pixels, ground, onto, self._gain(ground - ink))
         else:
             shifted = onto + (pixels - ground) * gain
@@ -122,8 +119,7 @@ class Appearance:
         wanted = _level(self.ink) - _level(self.ground)
         if abs(contrast) <= LEAST_CONTRAST or wanted * contrast <= 0:
             return 1.0
-        least = 1 / LARGEST_GAIN if self.keeps_contrast else 0.0
-        return min(max(wanted / contrast, least), LARGEST_GAIN)
+        return min(max(wanted / contrast, 1 / LARGEST_GAIN), LARGEST_GAIN)
 
     def _has_room(self, contrast: float) -> bool:
         """Whether enough of a contrast fits between the ground that is asked for and the end of the scale."""
@@ -163,12 +159,12 @@ def is_released(values: Sequence[float]) -> bool:
     return len(values) == NUMBERS and spelled == [repr(each) for each in values]
 
 
-def appearance_in(receipts: Iterable[Receipt], plan: PublicPlan) -> Appearance | None:
+def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
     """The appearance that the dataset is given: what a run's receipts released, unless the last of them says as-is."""
     in_order = sorted(receipts, key=lambda each: each.iteration)
     if not in_order or in_order[0].iteration or in_order[-1].values == AS_IS:
         return None
-    return Appearance.released(in_order[0].values, plan)
+    return Appearance.released(in_order[0].values)
 
 
 def developed(data: bytes, wanted: Appearance | None) -> DecodedImage | None:

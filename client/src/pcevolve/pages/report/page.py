@@ -27,7 +27,7 @@ from pcevolve.pages.report.source import FinishedRun
 from pcevolve.pages.report.traffic import TrafficTable
 from pcevolve.public.figures import factor, loss
 from pcevolve.public.modalities import Kind, spoken
-from pcevolve.publish import folder_promise, in_all, real_images
+from pcevolve.publish import folder_promise, in_all, promise, real_images
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import WIRE_PAGE
 
@@ -122,6 +122,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
         "factor": None if guarantee.epsilon_spent is None else factor(guarantee.epsilon_spent),
         "folder": folder_promise(plan, events),
+        "promise": promise(plan),
         "in_all": in_all(plan, events),
         "real_images": real_images(plan.library) if plan.library else "",
         "draws": len(events),

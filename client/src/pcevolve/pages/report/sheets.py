@@ -95,7 +95,7 @@ def dataset_row(run: FinishedRun, label: str, title: str, count: int) -> Row:
     else:
         whole = _outputs(run, [call for call in plan.round(plan.iterations) if call.label == label])
     named = [whole[place] for place in evenly(len(whole), count)]
-    tiles = _tiles(run, named, {}, count, appearance_in(run.receipts.values(), run.plan))
+    tiles = _tiles(run, named, {}, count, appearance_in(run.receipts.values()))
     return Row(title, f"method {plan.method}", tiles)
 
 
@@ -110,7 +110,7 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
     """Populations that are shown, and the dataset where it is not the last of them."""
     plan = run.plan
     chosen = _named(run, label)
-    wanted = appearance_in(run.receipts.values(), run.plan)
+    wanted = appearance_in(run.receipts.values())
     matched = ", appearance matched" if wanted else ""
     for t in iterations:
         named = _outputs(run, [call for call in plan.round(t) if call.label == label])

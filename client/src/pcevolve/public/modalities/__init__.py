@@ -1,7 +1,6 @@
 """What a run makes: images or texts, and how each is asked for. One of the two is in every public plan.
 
-What is said and asked of both is ``making.Making``: nobody outside asks which of them it is. ``flat`` is how the
-settings of images are written down.
+What is said and asked of both is ``making.Making``: nobody outside asks which of them it is.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field
 
-from pcevolve.public.modalities.flat import FLAT, gathered, scattered
 from pcevolve.public.modalities.images import Images
 from pcevolve.public.modalities.making import Kind, Making, Said
 from pcevolve.public.modalities.texts import Texts
 
 __all__ = [
-    "FLAT",
     "MODALITIES",
     "Images",
     "Kind",
@@ -25,9 +22,7 @@ __all__ = [
     "Modality",
     "Said",
     "Texts",
-    "gathered",
     "images_of",
-    "scattered",
     "spoken",
     "texts_of",
 ]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from operator import truth
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from pcevolve.public import settings
 from pcevolve.public.modalities.making import Said
@@ -47,7 +46,7 @@ class Images(BaseModel):
     adapter_scale: settings.AdapterScale | None = None
     width: settings.Pixels
     height: settings.Pixels
-    sized: Annotated[bool, Field(exclude_if=truth)] = True
+    sized: bool = True
 
     @model_validator(mode="after")
     def _adapter_is_weighed(self) -> Self:
@@ -82,7 +81,7 @@ class Images(BaseModel):
 
     @property
     def in_summary(self) -> dict[str, str]:
-        """Nothing, as before there were texts."""
+        """Nothing: images are the usual."""
         return {}
 
     def asked_with(self, degrees: str, advice: str) -> str:
