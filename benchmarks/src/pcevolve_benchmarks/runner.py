@@ -74,7 +74,9 @@ class Result:
         kind = medium(self.facts["kind"])
         files = [sorted((self.root / DATASET / label).glob(f"*{kind.suffix}")) for label in labels]
         targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
-        return Labelled([kind.reopened(path.read_bytes()) for each in files for path in each], targets)
+        paths = [path for each in files for path in each]
+        names = tuple(str(path.relative_to(self.root)) for path in paths)
+        return Labelled([kind.reopened(path.read_bytes()) for path in paths], targets, names)
 
 
 def settings_of(options: Options, out: Path) -> RunSettings:
@@ -169,6 +171,7 @@ def _write(folder: Path, chosen: Baseline, session: Session, made: Made) -> None
         "noise_seed": settings.insecure_noise_seed,
         "epsilon": plan.epsilon,
         "delta": plan.delta,
+        "requests": session.sender.requests,
         "plan": plan.model_dump(mode="json"),
         "rounds": [asdict(each) for each in made.rounds],
     }
@@ -189,6 +192,12 @@ class Direct:
     transport: Transport
     plan: PublicPlan | None = None
     _received: dict[str, bytes] = field(default_factory=dict)
+    _calls: list[str] = field(default_factory=list)
+
+    @property
+    def requests(self) -> int:
+        """How many calls were answered."""
+        return len(self._calls)
 
     def with_plan(self, plan: PublicPlan) -> Direct:
         """The same provider, asked with the words of a plan."""
@@ -223,6 +232,7 @@ class Direct:
             Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
             for index, data in enumerate(made)
         )
+        self._calls.append(call.slot)
         self._received.update((each.digest, data) for each, data in zip(named, made, strict=True))
         return named
 

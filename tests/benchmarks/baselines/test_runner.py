@@ -81,7 +81,9 @@ def test_a_baseline_makes_its_dataset_says_that_it_has_no_gate_and_makes_the_sam
     rounds = {"iterations": 1} if BASELINES[name].evolves else {}
     found = run(options(name, data, **rounds), tmp_path / "one", Patterns())
     assert found.facts["about"] == NO_GATE == "no gate, no ledger, no record: for public research data only"
-    assert len(found.dataset(["cut", "good"]).images) == 8
+    dataset = found.dataset(["cut", "good"])
+    assert len(dataset.images) == len(dataset.names) == 8
+    assert dataset.targets.tolist() == [0] * 4 + [1] * 4
     assert sorted(each.name for each in (tmp_path / "one").iterdir()) == ["images", "run.json"]
     other = run(options(name, data, **rounds), tmp_path / "two", Patterns())
     assert other.facts["rounds"] == found.facts["rounds"]
@@ -172,4 +174,5 @@ def test_run_json_holds_seeds_choices_and_accesses(data: Path, tmp_path: Path):
     (access,) = found.facts["rounds"][0]["accesses"]
     assert (access["mechanism"], access["count"]) == ("gaussian", 2)
     assert found.voter == found.facts["plan"]["encoder"]
+    assert found.facts["requests"] == 12
     assert json.loads((tmp_path / "out" / "run.json").read_text()) == found.facts

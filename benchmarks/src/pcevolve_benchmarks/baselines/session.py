@@ -63,6 +63,11 @@ class Choosing(Protocol):
 class Sender(Protocol):
     """Asks the provider, without a gate."""
 
+    @property
+    def requests(self) -> int:
+        """How many calls were answered."""
+        ...
+
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         """What calls bring, in their order; see the client's ``Generator``."""
         ...
