@@ -225,7 +225,7 @@ def digest_of_baseline(run: Path) -> dict[str, str]:
     """The same parts of a run without a gate: what it chose, what it did to the images, and its dataset."""
     rounds = json.loads((run / "run.json").read_text())["rounds"]
     files = sorted((path.parent.name, hashlib.sha256(path.read_bytes()).hexdigest())
-                   for path in (run / "images").rglob("*.*"))  # fmt: skip
+                   for path in (run / "dataset").rglob("*.*"))  # fmt: skip
     return {
         "chosen": _hash(
             [{name: each[name] for name in ("iteration", "choices", "values")} for each in rounds]

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from pcevolve.public.options import options_of
+from pcevolve.run.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
+from pcevolve_benchmarks.cli.baseline import ASKED
 from pcevolve_benchmarks.cli.main import app, main
 
 
@@ -40,3 +43,7 @@ def test_what_cannot_be_is_refused(
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_option_that_it_takes_is_one_of_a_run():
+    assert {each.name for each in options_of(RunSettings)} >= ASKED

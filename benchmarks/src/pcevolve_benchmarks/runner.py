@@ -38,7 +38,7 @@ from pcevolve_shared import images
 
 NO_GATE: Final = "no gate, no ledger, no record: for public research data only"
 RUN: Final = "run.json"
-DATASET: Final = "images"
+DATASET: Final = "dataset"
 FALLBACK_SIZE: Final = ModelSize(512, 512)
 """Of images, where the API does not say which size its model makes."""
 _RUN_ID: Final = "0" * 32
@@ -50,7 +50,7 @@ class Result:
     """A finished run of a baseline, as it lies in its folder.
 
     Attributes:
-        root: The folder: ``run.json`` and the dataset in ``images``, a folder for each class.
+        root: The folder: ``run.json`` and the dataset in ``dataset``, a folder for each class.
         facts: What is in ``run.json``.
     """
 

@@ -84,7 +84,7 @@ def test_a_baseline_makes_its_dataset_says_that_it_has_no_gate_and_makes_the_sam
     dataset = found.dataset(["cut", "good"])
     assert len(dataset.images) == len(dataset.names) == 8
     assert dataset.targets.tolist() == [0] * 4 + [1] * 4
-    assert sorted(each.name for each in (tmp_path / "one").iterdir()) == ["images", "run.json"]
+    assert sorted(each.name for each in (tmp_path / "one").iterdir()) == ["dataset", "run.json"]
     other = run(options(name, data, **rounds), tmp_path / "two", Patterns())
     assert other.facts["rounds"] == found.facts["rounds"]
     assert files(tmp_path / "one") == files(tmp_path / "two")

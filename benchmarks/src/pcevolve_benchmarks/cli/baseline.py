@@ -34,6 +34,12 @@ ASKED = frozenset(
         "batch",
         "seed",
         "insecure_noise_seed",
+        "secrets",
+        "secret_columns",
+        "secret_prior",
+        "secret_bound",
+        "secret_size",
+        "cells",
     }
 )
 """Options of ``pcevolve run`` that mean the same here."""
@@ -45,13 +51,16 @@ def baseline(
         str, typer.Argument(metavar="NAME", help="A baseline; without one, all are listed.")
     ] = "",
     data: Annotated[
-        Path | None, typer.Option(help="Folder of PUBLIC images, one subfolder per class.")
+        Path | None,
+        typer.Option(help="Folder of PUBLIC images, one subfolder per class; or a table of PUBLIC texts."),
     ] = None,
     public_data: Annotated[
         bool,
         typer.Option("--public-data", help="The images are public: nothing here protects them."),
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder to make: run.json, and images by class.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to make: run.json, and the dataset by class.")
+    ] = None,
     captioner: Annotated[
         str | None,
         typer.Option(help="For gcap: attributes, or an image-to-text model's directory or hub id."),
@@ -80,7 +89,7 @@ def baseline(
     found = run(asked, out)
     typer.echo(f"{name}: {NO_GATE}")
     typer.echo(f"it protects {found.facts['protects']}")
-    typer.echo(f"dataset: {found.root / 'images'}")
+    typer.echo(f"dataset: {found.root / 'dataset'}")
 
 
 def _list() -> None:
