@@ -1,6 +1,8 @@
 """From a name on the command line to a Generator; one path for the bundled, a local and a hub model."""
 
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 import diffusers
 import torch
@@ -15,6 +17,7 @@ from pcevolve_server.diffusion import (
     precision,
     presets,
     schedulers,
+    textless,
     traits,
 )
 from pcevolve_server.diffusion.adapter import Adapter, loaded
@@ -29,7 +32,7 @@ from pcevolve_server.generator import Generator
 from pcevolve_server.networks import devices
 from pcevolve_server.networks.failures import LOAD_ERRORS
 from pcevolve_server.safety import SafeGenerator
-from pcevolve_server.settings import OWN_SCHEDULER, Batching, ModelSettings, SafetyPolicy
+from pcevolve_server.settings import OWN_SCHEDULER, WHOLE, Batching, ModelSettings, SafetyPolicy
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +50,10 @@ def load(settings: ModelSettings) -> Generator:
     """
     devices.quieten(diffusers.utils.logging)
     device = devices.found(settings.device)
-    pipeline = _pipeline(settings, device)
+    index = _index(settings)
+    if textless.is_textless(index):
+        return _textless(settings, device)
+    pipeline = _pipeline(settings, device, diffusers.AutoPipelineForText2Image)
     if threads := settings.threads or (_THREADS_OF_SMALL if is_small(traits.denoiser(pipeline)) else 0):
         torch.set_num_threads(threads)
     for each in settings.loras:
@@ -64,9 +70,43 @@ def load(settings: ModelSettings) -> Generator:
     return generator if checker is None else SafeGenerator(generator, checker, settings.safety_retries)
 
 
-def _pipeline(settings: ModelSettings, device: torch.device) -> DiffusionPipeline:
+def _index(settings: ModelSettings) -> Mapping[str, Any]:
+    """The contents of the model's ``model_index.json``."""
     try:
-        pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(
+        found = DiffusionPipeline.load_config(
+            sources.locate(settings.model), local_files_only=settings.offline
+        )
+    except LOAD_ERRORS as error:
+        raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
+    return dict(found)
+
+
+def _textless(settings: ModelSettings, device: torch.device) -> Generator:
+    """A model of classes, or of one kind of image, which has no text encoder and few options."""
+    unknown = {
+        "--lora": settings.loras,
+        "--ip-adapter": settings.adapter,
+        "--compile": settings.compiled,
+        "--guidance-interval": settings.guidance_interval != WHOLE,
+        "--scheduler": settings.scheduler not in (None, OWN_SCHEDULER),
+        "--safety-checker required": settings.safety is SafetyPolicy.REQUIRED,
+    }
+    if given := [option for option, value in unknown.items() if value]:
+        raise ModelLoadError(f"{settings.model} has no text encoder: leave {', '.join(given)} out")
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    pipeline = _pipeline(settings, device, DiffusionPipeline)
+    try:
+        found = textless.generator_of(pipeline, sources.model_id(settings))
+    except ModelLoadError as error:
+        raise ModelLoadError(f"cannot serve {settings.model}: {error}") from error
+    logger.info("model loaded", extra={"model": found.info.id, "device": str(device)})
+    return found
+
+
+def _pipeline(settings: ModelSettings, device: torch.device, kind: Any) -> DiffusionPipeline:  # noqa: ANN401
+    try:
+        pipeline = kind.from_pretrained(
             sources.locate(settings.model),
             dtype=devices.on_gpu(settings.precision) if device.type == "cuda" else torch.float32,
             # Pickled weights run code when they are read.

@@ -1,0 +1,285 @@
+"""Models without a text encoder: of numbered classes (DiT), or of whatever they were trained on (DDPM).
+
+diffusers has no image-to-image for them, so the loop of denoising is here: a variation begins at the posted image under
+noise of its strength (Meng et al. 2022, "SDEdit", arXiv 2108.01073), as Private Evolution's variations do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from diffusers import DDIMScheduler, DDPMScheduler, DiffusionPipeline, SchedulerMixin
+from PIL import Image
+from torch import Tensor
+
+from pcevolve_server.diffusion import describing, schedulers, traits
+from pcevolve_server.errors import AbandonedError, GenerationError, InvalidRequestError
+from pcevolve_server.generator import Picture, Task, Unwanted, wanted
+from pcevolve_shared import limits
+from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
+
+PIPELINES = ("DiTPipeline", "DDPMPipeline", "DDIMPipeline")
+"""diffusers' classes that are served here, as ``model_index.json`` names them."""
+
+
+class Denoiser(Protocol):
+    """Predicts what a scheduler asks for, in the space in which noise is added."""
+
+    def start(self, images: Sequence[Image.Image], generators: Sequence[torch.Generator]) -> Tensor:
+        """Bring images into that space, ``(images, channels, height, width)``."""
+
+    def predict(
+        self, noisy: Tensor, timestep: Tensor, classes: Sequence[int | None], guidance: float
+    ) -> Tensor:
+        """What the network says of noisy images, in their shape; a class of None is any."""
+
+    def finish(self, values: Tensor) -> Tensor:
+        """Bring values back to pixels in [-1, 1]."""
+
+
+@dataclass(frozen=True)
+class TextlessGenerator:
+    """Draws by class, if the prompt names one that the model knows, and else without regard to the prompt.
+
+    A creation without a known class has one that its seed draws, as Private Evolution has random classes of ImageNet;
+    a variation without one has none: nobody says of what class the posted image was.
+
+    Attributes:
+        scheduler: Never run, only copied.
+        denoiser: On its device.
+        labels: Number of each class by its name, lower case; empty for models without classes.
+        classes: How many there are.
+        shape: Channels, height and width of what is denoised.
+        memory: Bytes of all weights.
+    """
+
+    info: ModelInfo
+    scheduler: SchedulerMixin
+    denoiser: Denoiser
+    labels: Mapping[str, int]
+    classes: int
+    shape: tuple[int, int, int]
+    device: torch.device
+    memory: int
+    companions: int = 1
+    padded: bool = False
+
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Make one picture for each task, whose recipe they share."""
+        self._require_own_size(tasks)
+        scheduler = schedulers.scheduler_named(tasks[0].recipe.scheduler, self.scheduler)
+        scheduler.set_timesteps(tasks[0].recipe.steps)
+        generators = _generators(tasks)
+        noisy = self._noise(generators) * scheduler.init_noise_sigma
+        classes = [self._named(task.prompt, task.seed) for task in tasks]
+        return self._denoised(tasks, scheduler, noisy, classes, generators, unwanted)
+
+    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Make variations: strength 0 is the input, 1 a creation, in between exactly that share of the noise levels."""
+        self._require_own_size(tasks)
+        recipe = tasks[0].recipe
+        levels = schedulers.levels(self.scheduler)
+        kept = round((1.0 if recipe.strength is None else recipe.strength) * levels)
+        if kept == levels:
+            return self.create(tasks, unwanted)
+        images = [_input_of(task) for task in tasks]
+        if kept == 0:
+            return [Picture(each) for each in images]
+        whole = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
+        scheduler = schedulers.begun_at(whole, kept)
+        scheduler.set_timesteps(schedulers.run_steps(kept / levels, recipe.steps))
+        generators = _generators(tasks)
+        with torch.inference_mode():
+            start = self.denoiser.start(images, generators)
+        first = scheduler.timesteps[:1].expand(len(tasks))
+        noisy = scheduler.add_noise(start, self._noise(generators), first)
+        classes = [self._named(task.prompt) for task in tasks]
+        return self._denoised(tasks, scheduler, noisy, classes, generators, unwanted)
+
+    def _require_own_size(self, tasks: Sequence[Task]) -> None:
+        recipe, own = tasks[0].recipe, self.info.size
+        if (recipe.width, recipe.height) != (own.width, own.height):
+            raise InvalidRequestError(f"this model makes images of {own.width}x{own.height} alone")
+
+    def _named(self, prompt: str, seed: int | None = None) -> int | None:
+        """The class that a prompt names, the longest name first; else one that the seed draws."""
+        told = " ".join(re.findall(r"\w+", prompt.casefold()))
+        known = [label for label in self.labels if f" {label} " in f" {told} "]
+        if known:
+            return self.labels[max(known, key=len)]
+        if seed is None or not self.classes:
+            return None
+        return int.from_bytes(hashlib.sha256(f"class:{seed}".encode()).digest()[:8], "big") % self.classes
+
+    def _noise(self, generators: Sequence[torch.Generator]) -> Tensor:
+        rows = [torch.randn(self.shape, generator=each) for each in generators]
+        return torch.stack(rows).to(self.device)
+
+    def _denoised(
+        self,
+        tasks: Sequence[Task],
+        scheduler: SchedulerMixin,
+        noisy: Tensor,
+        classes: Sequence[int | None],
+        generators: list[torch.Generator],
+        unwanted: Unwanted,
+    ) -> list[Picture]:
+        takes = inspect.signature(scheduler.step).parameters
+        extra = {"generator": generators} if "generator" in takes else {}
+        with torch.inference_mode():
+            for step, timestep in enumerate(scheduler.timesteps, 1):
+                scaled = scheduler.scale_model_input(noisy, timestep)
+                said = self.denoiser.predict(scaled, timestep, classes, tasks[0].recipe.guidance)
+                noisy = scheduler.step(said, timestep, noisy, **extra).prev_sample
+                if unwanted(step, len(scheduler.timesteps)):
+                    raise AbandonedError("nobody waits for these images any more")
+            made = (
+                (self.denoiser.finish(noisy) / 2 + 0.5).clamp(0, 1).permute(0, 2, 3, 1).float().cpu().numpy()
+            )
+        if not np.isfinite(made).all():
+            raise GenerationError("the model's output is not finite", code="not_finite")
+        return [Picture(Image.fromarray(each)) for each in (made * 255).round().astype(np.uint8)]
+
+
+@dataclass(frozen=True)
+class OfClasses:
+    """A diffusion transformer of latents (Peebles and Xie 2023, arXiv 2212.09748), with a class that stands for any."""
+
+    transformer: Any
+    autoencoder: Any
+
+    def start(self, images: Sequence[Image.Image], generators: Sequence[torch.Generator]) -> Tensor:
+        """See ``Denoiser``."""
+        pixels = _pixels(images).to(self.autoencoder.device, self.autoencoder.dtype)
+        rows = [
+            self.autoencoder.encode(each[None]).latent_dist.sample(generator)
+            for each, generator in zip(pixels, generators, strict=True)
+        ]
+        return torch.cat(rows).mul(self.autoencoder.config.scaling_factor)
+
+    def predict(
+        self, noisy: Tensor, timestep: Tensor, classes: Sequence[int | None], guidance: float
+    ) -> Tensor:
+        """See ``Denoiser``."""
+        anything: int = self.transformer.config.num_embeds_ada_norm
+        numbers = [anything if each is None else each for each in classes]
+        if guidance <= 1 or set(numbers) == {anything}:
+            return self._predict(noisy, timestep, numbers)
+        both = self._predict(torch.cat([noisy, noisy]), timestep, numbers + [anything] * len(numbers))
+        named, blind = both.chunk(2)
+        return blind + guidance * (named - blind)
+
+    def _predict(self, noisy: Tensor, timestep: Tensor, numbers: Sequence[int]) -> Tensor:
+        labels = torch.tensor(numbers, device=noisy.device)
+        times = timestep.to(noisy.device).expand(len(noisy))
+        said: Tensor = self.transformer(
+            noisy.to(self.transformer.dtype), timestep=times, class_labels=labels
+        ).sample
+        return said[:, : noisy.shape[1]].to(noisy.dtype)  # behind it may be a learned variance
+
+    def finish(self, values: Tensor) -> Tensor:
+        """See ``Denoiser``."""
+        latents = (values / self.autoencoder.config.scaling_factor).to(self.autoencoder.dtype)
+        made: Tensor = self.autoencoder.decode(latents).sample
+        return made
+
+
+@dataclass(frozen=True)
+class OfPixels:
+    """A UNet of pixels that takes nothing besides (Ho et al. 2020, arXiv 2006.11239)."""
+
+    unet: Any
+
+    def start(self, images: Sequence[Image.Image], generators: Sequence[torch.Generator]) -> Tensor:
+        """See ``Denoiser``."""
+        return _pixels(images).to(self.unet.device)
+
+    def predict(
+        self, noisy: Tensor, timestep: Tensor, classes: Sequence[int | None], guidance: float
+    ) -> Tensor:
+        """See ``Denoiser``."""
+        said: Tensor = self.unet(noisy.to(self.unet.dtype), timestep.to(noisy.device)).sample
+        return said[:, : noisy.shape[1]].to(noisy.dtype)
+
+    def finish(self, values: Tensor) -> Tensor:
+        """See ``Denoiser``."""
+        return values
+
+
+def generator_of(pipeline: DiffusionPipeline, identity: str) -> TextlessGenerator:
+    """Serve a pipeline of ``PIPELINES`` under a name.
+
+    Raises:
+        ModelLoadError: Its scheduler cannot begin at an exact strength.
+        AttributeError: It lacks what its class has.
+    """
+    schedulers.check(pipeline.scheduler)
+    network = traits.denoiser(pipeline)
+    side, channels = int(network.config.sample_size), int(network.config.in_channels)
+    autoencoder = getattr(pipeline, "vae", None)
+    factor = 1 if autoencoder is None else 2 ** (len(autoencoder.config.block_out_channels) - 1)
+    labels = {
+        " ".join(re.findall(r"\w+", name.casefold())): int(number)
+        for name, number in getattr(pipeline, "labels", {}).items()
+    }
+    scheduler = pipeline.scheduler
+    if isinstance(scheduler, DDPMScheduler):
+        # It solves for all of its thousand steps; in a request's few it makes noise.
+        scheduler = DDIMScheduler.from_config(scheduler.config)
+    return TextlessGenerator(
+        info=_info(identity, type(pipeline).__name__, side * factor, guided=autoencoder is not None),
+        scheduler=scheduler,
+        denoiser=OfPixels(network) if autoencoder is None else OfClasses(network, autoencoder),
+        labels=labels,
+        classes=0 if autoencoder is None else int(network.config.num_embeds_ada_norm),
+        shape=(channels, side, side),
+        device=network.device,
+        memory=describing.weight_of(pipeline),
+    )
+
+
+def is_textless(index: Mapping[str, Any]) -> bool:
+    """Whether the contents of a ``model_index.json`` are those of a pipeline that is served here."""
+    return index.get("_class_name") in PIPELINES
+
+
+def _info(identity: str, kind: str, side: int, guided: bool) -> ModelInfo:
+    # DiT's own pipeline has 50 steps and a guidance of 4; DDIM's authors show CIFAR-10 with 50 steps, too.
+    best = Recommended(steps=50, guidance=4.0 if guided else 1.0, strength_low=0.2, strength_high=0.95)
+    return ModelInfo(
+        id=identity,
+        name=identity.rsplit("/", 1)[-1],
+        family=kind.removesuffix("Pipeline").lower(),
+        pipelines=("text-to-image", "image-to-image"),
+        base_resolution=Resolution(width=side, height=side),
+        size_multiple=side,
+        max_images=limits.MAX_BATCH,
+        negative_prompts=False,
+        recommended=best,
+    )
+
+
+def _generators(tasks: Sequence[Task]) -> list[torch.Generator]:
+    """Noise of each task's seed alone, whatever the device and the batch."""
+    return [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
+
+
+def _input_of(task: Task) -> Image.Image:
+    """The task's image at the recipe's size."""
+    if task.image is None:
+        raise GenerationError("a variation without an image")
+    size = (task.recipe.width, task.recipe.height)
+    return task.image if task.image.size == size else task.image.resize(size, Image.Resampling.LANCZOS)
+
+
+def _pixels(images: Sequence[Image.Image]) -> Tensor:
+    """Images of one size as float32 ``(images, 3, height, width)`` in [-1, 1]."""
+    arrays = np.stack([np.asarray(each.convert("RGB"), dtype=np.float32) for each in images])
+    return torch.from_numpy(arrays).permute(0, 3, 1, 2) / 127.5 - 1
