@@ -18,12 +18,12 @@ from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.errors import UsageError
 from pcevolve.evolution import Population
 from pcevolve.methods import Scope
-from pcevolve.modality.images.arrays import levels, values_of
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.release import Choice, Chosen
 from pcevolve.selectors.scene import deviation
 from pcevolve_benchmarks.baselines.places import drawn_places, one_round, place_id
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Round, Session
+from pcevolve_benchmarks.pixels import levels, values_of
 
 BLANK: Final = 0.5
 """Every value of an image in a place for which there is no unit: mid-grey, under the same noise."""

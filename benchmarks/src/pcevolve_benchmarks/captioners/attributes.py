@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.modality.images.arrays import values_of
 from pcevolve.modality.medium import Item
+from pcevolve_benchmarks.pixels import values_of
 
 FloatArray = NDArray[np.float64]
 Scale = tuple[tuple[float, str], ...]

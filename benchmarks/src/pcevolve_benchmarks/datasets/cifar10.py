@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError
-from pcevolve.modality.images.arrays import png
 from pcevolve_benchmarks.datasets.items import Dataset, Item, Split, require
 from pcevolve_benchmarks.datasets.pickles import MOST_BYTES, read_arrays
+from pcevolve_benchmarks.pixels import png
 from pcevolve_shared.reading import read_file
 
 SIDE = 32

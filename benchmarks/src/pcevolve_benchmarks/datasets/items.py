@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError
-from pcevolve.modality.images.arrays import png
+from pcevolve_benchmarks.pixels import png
 
 Split: TypeAlias = Literal["train", "test", ""]
 Content: TypeAlias = Path | Callable[[], bytes]

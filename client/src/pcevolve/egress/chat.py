@@ -1,7 +1,7 @@
-"""A language model behind an OpenAI-compatible chat API: ``Chat`` asks it with public words alone.
+"""A language model behind an OpenAI-compatible chat API, asked with public words alone.
 
-No gate stands before it, for nothing that a run knows can reach ``Chat``: whoever asks has a domain and the names of
-classes, which prompts to an image API hold anyway. ``ChatApi`` sends what it is given, and ``shown`` gives it images.
+No gate stands before it, for nothing that a run knows can reach it: whoever asks has a domain and the names of classes,
+which prompts to an image API hold anyway.
 """
 
 from __future__ import annotations
@@ -41,30 +41,39 @@ class _Answer(BaseModel):
     choices: list[_Choice] = Field(min_length=1, max_length=100)
 
 
-class ChatApi:
-    """An address that is asked again while it is busy or away.
+class Chat:
+    """One model of one API, which is asked again while it is busy or away.
 
     Args:
         address: Where; its path ends before ``/chat/completions``, as in OpenAI's own clients.
+        model: Which; as the API calls it.
         transport: To the network.
         patience: How long it is asked again; only briefly until it answered once.
     """
 
-    def __init__(self, address: Address, transport: Transport, patience: Patience) -> None:
-        self._address, self._transport, self._patience = address, transport, patience
+    def __init__(self, address: Address, model: str, transport: Transport, patience: Patience) -> None:
+        self._address, self._model = address, model
+        self._transport, self._patience = transport, patience
         self._answered = False
 
-    def answered(self, body: dict[str, Any]) -> str:
-        """What it answers to one request.
+    def asked(self, question: str, seed: int) -> str:
+        """The model's answer to one question.
 
         Args:
-            body: What it is asked, as the contract of chat APIs has it.
+            question: Public text.
+            seed: Public; for APIs that know one.
 
         Raises:
             ProviderUnreachableError: No usable answer came.
             ProviderRefusedError: The API said no.
             ProviderReplyError: The answer is none of a chat API.
         """
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": [{"role": "user", "content": question}],
+            "temperature": 1.0,
+            "seed": seed,
+        }
         outgoing = self._address.outgoing(WireRequest("POST", _PATH, json.dumps(body).encode()))
         patience = self._patience if self._answered else self._patience.briefly()
         answer = patience.until_answered(lambda: self._attempt(outgoing))
@@ -92,35 +101,3 @@ class ChatApi:
         found = fault(answer.status, answer.body, ChatDialect.reasons)
         require_final(answer.status, found, answer.header("Retry-After"))
         raise ProviderRefusedError(f"the language model's API answered {answer.status} {found.said}".rstrip())
-
-
-class Chat:
-    """One model of one API.
-
-    Args:
-        api: Where.
-        model: Which; as the API calls it.
-    """
-
-    def __init__(self, api: ChatApi, model: str) -> None:
-        self._api, self._model = api, model
-
-    def asked(self, question: str, seed: int) -> str:
-        """The model's answer to one question.
-
-        Args:
-            question: Public text.
-            seed: Public; for APIs that know one.
-
-        Raises:
-            ProviderUnreachableError: No usable answer came.
-            ProviderRefusedError: The API said no.
-            ProviderReplyError: The answer is none of a chat API.
-        """
-        body: dict[str, Any] = {
-            "model": self._model,
-            "messages": [{"role": "user", "content": question}],
-            "temperature": 1.0,
-            "seed": seed,
-        }
-        return self._api.answered(body)

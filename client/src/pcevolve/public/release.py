@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -84,15 +83,6 @@ class Choice:
 
     label: str
     chosen: tuple[Chosen, ...]
-
-
-def choices_by_class(labels: Sequence[str], chosen: Sequence[Chosen]) -> tuple[Choice, ...]:
-    """Choices of equally many for each class, out of all of them class after class."""
-    count = len(chosen) // len(labels)
-    return tuple(
-        Choice(label, tuple(chosen[place * count : (place + 1) * count]))
-        for place, label in enumerate(labels)
-    )
 
 
 @dataclass(frozen=True)

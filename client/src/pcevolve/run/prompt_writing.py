@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pcevolve.durable import write_durably
-from pcevolve.egress.chat import Chat, ChatApi
+from pcevolve.egress.chat import Chat
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import ProviderReplyError, UsageError
@@ -135,7 +135,7 @@ def chat_at(url: str, model: str, key: str | None) -> Chat:
     patience = Patience(
         report=lambda news: console.print(news.told), advice="when it is back, run the same command again"
     )
-    return Chat(ChatApi(Address(url, key), HttpTransport(SECONDS), patience), model)
+    return Chat(Address(url, key), model, HttpTransport(SECONDS), patience)
 
 
 def require_words(domain: str, labels: Sequence[str]) -> None:
