@@ -43,7 +43,7 @@ REVIEWED = {
     "pcevolve.methods.centre_first": {"CENTRE_SHARE": 0.2},
     "pcevolve.methods.class_counts": {"COUNT_SHARE": 0.1},
     "pcevolve.auditing.rebuilt": {"MOST_ROUNDED": 1},
-    "pcevolve.auditing.replay": {"LONGEST_KEY": 5000},
+    "pcevolve.auditing.comparing": {"LONGEST_KEY": 5000},
     "pcevolve.auditing.exports": {"FOOTER": 100_000},
     "pcevolve.auditing.cards": {"MOST_ABOVE": 1.01},
     "pcevolve.transcript.format": {"MOST_OPENING_BYTES": 100_000, "FORMAT": 2},

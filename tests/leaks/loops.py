@@ -44,7 +44,7 @@ class Bent(InTurn):
         plan: The loop's.
         judge: Holds the private images.
         purpose: Of the calls that are bent.
-        bend: Changes call or source, or something behind the gate's back.
+        bend: Changes call or source, or what is stored.
     """
 
     gate: Gate
@@ -111,12 +111,6 @@ def _seed(bent: Bent, call: Call, source: Source) -> Given:
     return dataclasses.replace(call, seed=bits), source
 
 
-def _plan(bent: Bent, call: Call, source: Source) -> Given:
-    """The loop's plan is changed in place; the run must not notice."""
-    bent.plan.__dict__["domain"] = bent.file_name()
-    return call, source
-
-
 def _unit(bent: Bent, call: Call, source: Source) -> Given:
     fake = dataclasses.replace(source.candidate, parent=secrets.UNIT)
     return call, unchecked_prototype(fake, source.receipt)
@@ -143,7 +137,7 @@ class Bending:
     Attributes:
         purpose: Of the calls that are bent.
         bend: Changes what is asked.
-        code: Exit code; 0 where the bend has no effect.
+        code: Exit code.
         said: What the owner is told.
     """
 
@@ -160,7 +154,6 @@ BENDS: dict[str, Bending] = {
     "an image that no release chose": Bending("vary", _unchosen, "is not what the API sent"),
     "a file name in a label": Bending("create", _label, "not in the public plan"),
     "a file name in a slot": Bending("create", _slot, "not in the public plan"),
-    "a file name in the plan": Bending("create", _plan, "", 0),
     "pixels in a seed": Bending("create", _seed, "not in the public plan"),
     "a unit as a candidate's parent": Bending("vary", _unit, "is not what the API sent"),
     "a bit in the order": Bending("vary", _order, "is out of order"),
@@ -176,7 +169,7 @@ def bent(name: str, plan: PublicPlan, generator: Gate, judge: PacedJudge, watche
 def stopping(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """Ends before the plan does: a bit in the number of requests."""
     made = dict.fromkeys(plan.labels, ())
-    return Evolved((made,), made, (), {})
+    return Evolved((made,), made, made, (), {})
 
 
 def crashing(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:

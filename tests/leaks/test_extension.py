@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from leaks import secrets
 from leaks.given import Count
 from leaks.world import asked, unchecked_prototype
 from pcevolve.egress.gate import Gate
@@ -166,18 +165,7 @@ def test_the_honest_extension_is_let_through(begun):
     assert len(provider.requests) == 1
 
 
-class _Subclass(Extension):
-    """Looks like an extension and may say another thing each time."""
-
-
 ASKED: dict[str, Callable[[Gate, Callable[[Receipt], bool]], object]] = {
-    "one of another type": lambda gate, committed: gate.extend(1, _Subclass(more=1, strength=0.5), committed),
-    "a text for a strength": lambda gate, committed: gate.extend(
-        1, Extension.model_construct(more=1, strength=secrets.PERSON), committed
-    ),
-    "none of something": lambda gate, committed: gate.extend(
-        1, Extension.model_construct(more=0, strength=0.5), committed
-    ),
     "the second before the first": lambda gate, committed: gate.extend(2, ADDED, committed),
     "receipts that nobody paid for": lambda gate, committed: gate.extend(1, ADDED, lambda receipt: False),
 }

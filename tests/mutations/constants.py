@@ -180,7 +180,7 @@ TABLE = (
     # what an audit forgives, and what it says of that
     Row("selectors.following", "MACHINE_SHARE", "what another processor explains", FOLLOWS, TOLERANCE),
     Row("auditing.rebuilt", "MOST_ROUNDED", "values that may be one level off", REVIEWED, ("0", "2", "100")),
-    Row("auditing.replay", "LONGEST_KEY", "length of a key that was hidden", REVIEWED),
+    Row("auditing.comparing", "LONGEST_KEY", "length of a key that was hidden", REVIEWED),
     Row("auditing.exports", "FOOTER", "how much of a file's end is believed", REVIEWED),
     Row("selectors.usefulness", "ROOM", "bits that rounding forgives", REVIEWED),
     Row("transcript.log", "MOST_FORMAT_BYTES", "how much is read before a record is refused", REVIEWED),

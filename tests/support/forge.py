@@ -8,13 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pcevolve.auditing.populations import Populations
 from pcevolve.errors import ClientError
 from pcevolve.pages.report import write_report
 from pcevolve.publish import Release, card, released_image, released_paths, write_summary
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve.transcript.records import GENESIS, Line, digest
+from support.populations import Populations
 
 Event = dict[str, Any]
 

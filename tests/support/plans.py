@@ -20,13 +20,8 @@ def field_of(plan: PublicPlan, name: str) -> object:
 
 def changed(plan: PublicPlan, changes: Mapping[str, object]) -> PublicPlan:
     """A plan that says something else, unchecked."""
-    return plan.model_copy(update=bent(plan, changes))
-
-
-def bent(plan: PublicPlan, changes: Mapping[str, object]) -> dict[str, object]:
-    """Changes of a plan as those of its own fields: what is said of images or texts is in a part of its own."""
     part = {name: value for name, value in changes.items() if name in PART}
     others = {name: value for name, value in changes.items() if name not in PART}
-    if not part:
-        return others
-    return {**others, "modality": plan.modality.model_copy(update=part)}
+    if part:
+        others["modality"] = plan.modality.model_copy(update=part)
+    return plan.model_copy(update=others)

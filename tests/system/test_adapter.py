@@ -47,7 +47,10 @@ def test_a_run_varies_through_the_adapter_and_passes_the_audit(client: Client, t
     assert urls == [wire.MODELS, *4 * [wire.TEXT_TO_IMAGE], *12 * [wire.IP_ADAPTER]]
     assert [fault for finding in audit(out) for fault in finding.faults] == []
     manifest = json.loads((out / "release" / "manifest.json").read_text())
-    assert (manifest["plan"]["adapter"], manifest["plan"]["adapter_scale"]) == ("tiny-adapter", 0.7)
+    assert (manifest["plan"]["modality"]["adapter"], manifest["plan"]["modality"]["adapter_scale"]) == (
+        "tiny-adapter",
+        0.7,
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Protocol, TypeAlias
 
 from pcevolve.public.calls import Call
 from pcevolve.public.class_sizes import in_proportion
+from pcevolve.public.fields import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 
@@ -36,12 +38,14 @@ class Evolved:
 
     Attributes:
         populations: Of every iteration, the initial one first.
-        dataset: The synthetic dataset.
+        kept: What the run itself keeps.
+        dataset: The synthetic dataset: that, with all that extensions added.
         receipts: Of every release, in order.
         pools: What each release chose from, by its iteration.
     """
 
     populations: tuple[Population, ...]
+    kept: Population
     dataset: Population
     receipts: tuple[Receipt, ...]
     pools: Mapping[int, Pool]
@@ -131,8 +135,15 @@ class _Evolution:
         for iteration in range(1, self.plan.iterations + 1):
             self._release(iteration)
             self._populate(iteration)
-        dataset = self._dataset()
-        return Evolved(tuple(self.populations), dataset, tuple(self.receipts), self.pools)
+        kept = self._keep()
+        dataset = joined(self.plan.labels, [kept, *map(self._enlarge, count(1), self.plan.extended)])
+        return Evolved(
+            tuple(self.populations),
+            in_proportion(self.plan, self.receipts, kept),
+            in_proportion(self.plan, self.receipts, dataset),
+            tuple(self.receipts),
+            self.pools,
+        )
 
     def _populate(self, iteration: int) -> None:
         """Make a population, and look ahead on it."""
@@ -155,18 +166,17 @@ class _Evolution:
         self.pools[iteration] = pool
         return receipt
 
-    def _dataset(self) -> Population:
-        """The last population, with its extensions, or what a last release keeps of all rounds; and what was added."""
+    def _keep(self) -> Population:
+        """The last population with its variations, or what a last release keeps of all rounds."""
         plan = self.plan
-        if plan.selects:
-            receipt = self._release(plan.releases[-1])
-            chosen: Population = {
-                label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels
-            }
-        else:
-            chosen = joined(plan.labels, [self.populations[-1], self._made(plan.extensions())])
-        whole = joined(plan.labels, [chosen, self._made(plan.enlargements())])
-        return in_proportion(plan, self.receipts, whole)
+        if not plan.selects:
+            return joined(plan.labels, [self.populations[-1], self._made(plan.extensions())])
+        receipt = self._release(plan.releases[-1])
+        return {label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels}
+
+    def _enlarge(self, number: int, extension: Extension) -> Population:
+        """What an extension of the released dataset adds."""
+        return self._made(self.plan.enlargement(number, extension))
 
     def _made(self, calls: Iterable[Call]) -> Population:
         made: dict[str, list[Candidate]] = {label: [] for label in self.plan.labels}

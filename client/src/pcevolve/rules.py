@@ -8,9 +8,9 @@ carries, of the plan's own prompts, the one by which the provider had made it.
 Everything else is refused. Another reason to leave would be one more class in ``Reason`` and one more branch in
 ``RunState.image_of``.
 
-Three ask here: the gate, which lets nothing else out; the report, which counts what has no reason; and the wire page,
-which tells the reason of each image. The audit does not: ``auditing.replay`` is a second implementation on purpose, and
-a test compares the two.
+Those who ask here: the gate, which lets nothing else out, and the audit, which runs the gate again over the record; the
+report, which counts what has no reason; and the wire page, which tells the reason of each image. A second opinion,
+``auditing.images``, is a check of its own that shares none of this, and a test compares the two.
 
 May import: ``public``. May be imported by: ``egress`` and ``pages``.
 """

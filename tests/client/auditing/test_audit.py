@@ -207,7 +207,7 @@ def dropped(kind: str, which: int):
 
 def test_a_prototype_without_a_receipt_is_noticed(copy: Path):
     forge(copy, dropped("released", 0))
-    assert "no receipt for this class and iteration" in " ".join(faults(copy))
+    assert "stands where the receipt for iteration 1 is due" in " ".join(faults(copy))
 
 
 def test_a_receipt_for_an_image_of_another_class_is_noticed(copy: Path):
@@ -217,7 +217,7 @@ def test_a_receipt_for_an_image_of_another_class_is_noticed(copy: Path):
         return events
 
     forge(copy, change)
-    assert "names an image of another class" in " ".join(faults(copy))
+    assert "varies an image of another class" in " ".join(faults(copy))
 
 
 def test_a_receipt_that_was_paid_less_than_planned_is_noticed(copy: Path):
@@ -259,7 +259,7 @@ def test_a_greeting_in_the_middle_of_a_run_is_noticed(copy: Path):
         return [*events[:middle], *greeting, *events[middle:]]
 
     forge(copy, change)
-    assert "asked after the plan was fixed" in " ".join(faults(copy))
+    assert "'sent' hello stands where request" in " ".join(faults(copy))
 
 
 def test_a_header_that_the_plan_does_not_give_is_noticed(copy: Path):
@@ -274,7 +274,7 @@ def test_a_header_that_the_plan_does_not_give_is_noticed(copy: Path):
 
 def test_a_request_left_out_of_the_record_is_noticed(copy: Path):
     forge(copy, dropped("answered", -1))
-    assert "planned requests were answered" in " ".join(faults(copy))
+    assert "stands where what came of request i002/c001/n000002 is due" in " ".join(faults(copy))
 
 
 def test_the_api_key_is_nowhere_in_the_run(finished: Path):

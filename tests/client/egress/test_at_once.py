@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import threading
@@ -158,26 +159,15 @@ def twice_at_once(events: list[Event]) -> list[Event]:
     return [*events[:place], events[place], *events[place:]]
 
 
-@pytest.mark.parametrize(
-    ("lie", "why"),
-    [
-        (swapped(0, 1), "is due"),
-        (swapped(0, 1), "out of order"),
-        (earlier, "is due"),
-        (earlier, "out of order"),
-        (before_its_receipt, "is due"),
-        (before_its_receipt, "has no receipt"),
-        (twice_at_once, "is due"),
-    ],
-)
-def test_what_the_plan_does_not_allow_is_no_order_of_a_run(together, lie, why):
+@pytest.mark.parametrize("lie", [swapped(0, 1), earlier, before_its_receipt, twice_at_once])
+def test_what_the_plan_does_not_allow_is_no_order_of_a_run(together, lie):
     forge(together, lie)
-    assert why in " ".join(faults(together))
+    assert " is due" in " ".join(faults(together))
 
 
 def test_who_gave_a_plan_that_sends_one_after_the_other_cannot_send_several(together):
     forge(together, lambda events: [_alone(each) for each in events])
-    assert "is due" in " ".join(faults(together))
+    assert re.search(r"line \d+: request i\S+ is out of order", " ".join(faults(together)))
 
 
 def _alone(event: Event) -> Event:

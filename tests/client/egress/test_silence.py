@@ -142,22 +142,18 @@ def test_the_ledger_is_asked_about_a_receipt_once_and_not_between_the_requests_o
     asked: list[int] = []
     plan = small_plan(candidates=4, initial=4)
     run = SmallRun.open(tmp_path, plan)
-    honest = run.gate._policy._receipts._committed
-    run.gate._policy._receipts.fix(lambda receipt: asked.append(receipt.iteration) or honest(receipt))
+    policy = run.gate._policy
+    honest = policy._committed
+    policy._committed = lambda receipt: asked.append(receipt.iteration) or honest(receipt)
     run.evolve()
     assert asked == [1, 2]
 
 
-def test_a_receipt_that_is_changed_after_the_ledger_knew_it_is_another_or_has_no_effect(tmp_path):
+def test_a_receipt_that_says_something_else_than_the_one_that_the_ledger_knew_is_another(tmp_path):
     run = SmallRun.open(tmp_path)
     receipt = run.evolve().receipts[0]
     with pytest.raises(EgressError, match="the ledger knows no receipt"):
         run.gate.record_receipt(replace(receipt, events=()))
-    before = list(run.transcript.entries)
-    object.__setattr__(receipt, "events", ())
-    run.gate.record_receipt(receipt)
-    assert run.transcript.entries == before
-    assert run.gate._policy.require_committed(receipt).events, "the gate has a copy of its own"
 
 
 @pytest.mark.parametrize("candidates", [4, 12])
@@ -169,4 +165,4 @@ def test_a_receipt_is_looked_through_as_often_whatever_the_number_of_its_request
     monkeypatch.setattr(Receipt, "as_dict", lambda self: seen.append(self.iteration) or plain(self))
     plan = small_plan(candidates=candidates, initial=candidates, iterations=1, strengths=(0.8,))
     SmallRun.open(tmp_path, plan).evolve()
-    assert len(seen) == 5
+    assert len(seen) == 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, PublicEcho, Receipt
 from support.runs import small_plan
 
 
@@ -203,3 +204,23 @@ def test_rounds_may_be_larger_than_the_dataset_where_it_is_selected_from_them():
     assert sum(call.count for call in plan.round(0)) == 4 * len(plan.labels)
     with pytest.raises(ValueError, match="need a dataset that is selected"):
         small_plan(candidates=4, variations=6)
+
+
+def test_what_the_gate_is_handed_is_frozen():
+    plan = small_plan()
+    call = next(iter(plan.calls.values()))
+    with pytest.raises(ValidationError, match="frozen"):
+        plan.domain = "another"
+    with pytest.raises(ValidationError, match="frozen"):
+        plan.images.steps = 7
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        plan.calls[call.slot] = call
+    candidate = Candidate.received(call, 0, None, b"an image", "image/png")
+    for value, name in (
+        (call, "seed"),
+        (candidate, "digest"),
+        (PublicEcho(candidate), "candidate"),
+        (Receipt(plan.run_id, 1, (), (), plan.relation), "choices"),
+    ):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, name, None)

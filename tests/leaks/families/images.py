@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import io
 import struct
 import zlib
@@ -99,24 +100,41 @@ def _attached(forge: Forge) -> Act:
     return act
 
 
+def _digest_of_words(world: World) -> object:
+    """A digest that is of private words, of which nothing is stored."""
+    words = hashlib.sha256(secrets.PERSON.encode()).hexdigest()
+    return world.send(dataclasses.replace(world.candidate, digest=words))
+
+
 ATTEMPTS: list[Attempt] = [
-    attempt
-    for name, forge in FORGED.items()
-    for attempt in (
-        *at_each(
-            (*VARIES, *ECHOES),
-            "private pixels in a candidate",
-            name,
-            in_candidate(forge),
-            "is not what the API sent|names another candidate",
-        ),
-        *at_each(
-            ("vary-1", "vary-2"),
-            "private pixels in a prototype",
-            name,
-            in_prototype(forge),
-            "no receipt for its class and iteration",
-        ),
-        *at_each(CREATES, "private pixels with a text prompt", name, _attached(forge), "must carry no image"),
-    )
+    *(
+        attempt
+        for name, forge in FORGED.items()
+        for attempt in (
+            *at_each(
+                (*VARIES, *ECHOES),
+                "private pixels in a candidate",
+                name,
+                in_candidate(forge),
+                "is not what the API sent|names another candidate",
+            ),
+            *at_each(
+                ("vary-1", "vary-2"),
+                "private pixels in a prototype",
+                name,
+                in_prototype(forge),
+                "no receipt for its class and iteration",
+            ),
+            *at_each(
+                CREATES, "private pixels with a text prompt", name, _attached(forge), "must carry no image"
+            ),
+        )
+    ),
+    *at_each(
+        (*VARIES, *ECHOES),
+        "private pixels in a candidate",
+        "a digest of private words",
+        _digest_of_words,
+        "is not what the API sent|names another candidate",
+    ),
 ]

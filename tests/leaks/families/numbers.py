@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from leaks import secrets
 from leaks.attempts import Act, Attempt, at_each, behind_its_back
-from leaks.families.words import OTHER_PLAN, UNPLANNED, begun, in_plans
+from leaks.families.words import OTHER_PLAN, UNPLANNED, begun
 from leaks.world import CALLS, World
 
 BITS = int.from_bytes(secrets.pixels().tobytes()[:4], "big")
@@ -56,20 +56,12 @@ ATTEMPTS: list[Attempt] = [
     *(
         attempt
         for name, changes in PLANS.items()
-        for attempt in (
-            *at_each(
-                ("create-1", "vary-1", "extend"),
-                "numbers",
-                f"{name}, in another plan",
-                begun(**changes),
-                OTHER_PLAN,
-            ),
-            *behind_its_back(
-                "numbers",
-                f"{name}, in a plan that is changed in place",
-                ("create-1", "vary-1"),
-                in_plans(**changes),
-            ),
+        for attempt in at_each(
+            ("create-1", "vary-1", "extend"),
+            "numbers",
+            f"{name}, in another plan",
+            begun(**changes),
+            OTHER_PLAN,
         )
     ),
     *(

@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 from leaks import secrets
-from leaks.attempts import Act, Attempt, behind_its_back
-from leaks.families.words import OTHER_PLAN, UNPLANNED, begun, in_plans
+from leaks.attempts import Act, Attempt
+from leaks.families.words import OTHER_PLAN, UNPLANNED, begun
 from leaks.world import World
 from pcevolve.providers import DIALECTS
 from pcevolve.public.release import Candidate, PublicEcho
@@ -67,17 +67,6 @@ ATTEMPTS: list[Attempt] = [
                 "dialects", f"another plan's {name}", "create-1", begun(**changes), OTHER_PLAN, spoken=each
             )
             for name, changes in _plans(each).items()
-        ),
-        *(
-            attempt
-            for name, changes in _plans(each).items()
-            for attempt in behind_its_back(
-                "dialects",
-                f"a plan whose {name} is changed in place",
-                ("create-1",),
-                in_plans(**changes),
-                each,
-            )
         ),
         Attempt("dialects", "an image", "create-1", _image, "must carry no image", spoken=each),
     )

@@ -275,14 +275,14 @@ def _slow_record(root: Path, took: float) -> list[tuple[str, float]]:
 def _slow_ledger(root: Path, took: float) -> list[tuple[str, float]]:
     """Other runs keep the ledger busy, which answers the gate late."""
     played = Played.open(root, 0.0)
-    receipts = played.run.gate._policy._receipts
-    honest = receipts._committed
+    policy = played.run.gate._policy
+    honest = policy._committed
 
     def slow(receipt: Receipt) -> bool:
         played.clock.now += took
         return honest(receipt)
 
-    receipts.fix(slow)
+    policy._committed = slow
     played.evolve()
     return played.end()
 

@@ -6,9 +6,9 @@ import base64
 import dataclasses
 
 from leaks import secrets
-from leaks.attempts import Act, Attempt, at_each, behind_its_back
+from leaks.attempts import Act, Attempt, at_each
 from leaks.world import CALLS, World
-from support.plans import bent, changed, field_of
+from support.plans import changed, field_of
 
 WORDS = {
     "a person's name": secrets.PERSON,
@@ -65,17 +65,6 @@ def _begun_behind(field: str, words: str) -> Act:
     return lambda world: begun(**{field: f"{field_of(world.run.plan, field)} {words}"})(world)
 
 
-def in_plans(**changes: object) -> Act:
-    """The plan that the gate was told, and the one that the transcript holds, are changed in place."""
-
-    def change(world: World) -> None:
-        for plan in (world.run.plan, world.run.transcript.plan()):
-            plan.__dict__.pop("calls", None)
-            plan.__dict__.update(bent(plan, changes))
-
-    return change
-
-
 ATTEMPTS: list[Attempt] = [
     *(
         attempt
@@ -106,14 +95,4 @@ ATTEMPTS: list[Attempt] = [
     ),
     *at_each(CALLS, "private prompts", "another class's", _other_class, UNPLANNED),
     *at_each(CALLS, "private prompts", "another of its class's", _other_wording, UNPLANNED),
-    *(
-        attempt
-        for field in IN_PLAN
-        for attempt in behind_its_back(
-            "private prompts",
-            f"in the {field} of a plan that is changed in place",
-            MOMENTS,
-            in_plans(**{field: f"{{label}} {secrets.PERSON}"}),
-        )
-    ),
 ]

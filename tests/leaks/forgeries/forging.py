@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leaks.forgeries.honest import doubts
-from pcevolve.auditing.populations import Populations
 from pcevolve.errors import ClientError
 from pcevolve.publish import Release, publish
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.records import GENESIS, Line, digest
 from support.forge import Event, forge, reissue
+from support.populations import Populations
 
 Act = Callable[[Path], object]
 Events = list[Event]

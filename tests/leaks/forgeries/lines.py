@@ -192,15 +192,15 @@ ORDER: dict[str, tuple[Act, str]] = {
     ),
     "a request again after it was answered": (
         asked_again(None),
-        r"request .* \(line \d+\): out of order, or asked again after it was answered",
+        r"line \d+: 'sent' i000/c000/n000000 stands where request",
     ),
     "a request again before its answer was read": (
         rewritten(asked_twice),
-        r"request .* \(line \d+\): out of order, or asked again after it was answered",
+        r"line \d+: 'sent' .* stands where what .* brought is due",
     ),
     "an answer that nobody asked for": (
         inserted("answered", "received", where=1),
-        r"line \d+: 'answered' .* stands where request",
+        r"line \d+: 'answered' .* stands where what .* brought is due",
     ),
     "an answer after what it brought": (
         inserted("answered", "received", where=1, after=True, which=2),
@@ -212,7 +212,7 @@ ORDER: dict[str, tuple[Act, str]] = {
     ),
     "a failure after an answer": (
         rewritten(lambda events: [*events[:6], NOTHING, *events[6:]]),
-        r"line 7: 'failed' i000/c000/n000000 stands where request",
+        r"line 7: 'failed' i000/c000/n000000 stands where what i000/c000/n000000 brought is due",
     ),
     "a question of which nothing came": (
         rewritten(with_an_unheard_question),
@@ -230,7 +230,10 @@ ORDER: dict[str, tuple[Act, str]] = {
         exchanged("received", 0, 1),
         r"line \d+: 'received' .* stands where what .* brought is due",
     ),
-    "what a call brought left out": (dropped("received", 2), r"line \d+: 'sent' .* stands where request"),
+    "what a call brought left out": (
+        dropped("received", 2),
+        r"line \d+: request i000/c001/n000002 is out of order",
+    ),
     "an answer left out": (
         dropped("answered", 3),
         r"line \d+: 'received' .* stands where what came of request",
@@ -239,7 +242,7 @@ ORDER: dict[str, tuple[Act, str]] = {
     "two requests exchanged": (exchanged("sent", 1, 2), r"line \d+: 'sent' .* stands where request"),
     "a receipt before its images": (
         moved("released", 0, "received", 1),
-        r"line \d+: 'released' stands where request",
+        r"line \d+: 'released' stands where what .* brought is due",
     ),
     "a receipt after its first request": (
         moved("released", 0, "received", -1),

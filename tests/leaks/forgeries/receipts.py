@@ -21,9 +21,9 @@ from leaks.forgeries.forging import (
     rewritten,
     stored,
 )
-from pcevolve.auditing.populations import Populations
 from pcevolve.public.release import Receipt
 from pcevolve.transcript import RunReader
+from support.populations import Populations
 
 Values = dict[str, object]
 WHERE = r"receipt for iteration \d+: "
@@ -283,7 +283,7 @@ RECEIPTS: list[tuple[str, str, Act, str]] = [
         "an image of another class",
         "control",
         receipted(class_exchanged),
-        "its receipt names an image of another class",
+        r"request .*: varies an image of another class, or of no earlier round",
     ),
     ("a name in words", "kept", followed(free_name, 2), POOL),
     ("another image's bytes", "kept", followed(other_digest, 2), POOL),

@@ -1,7 +1,7 @@
 """Reconciles a transcript with what an independent recorder between client and API saw.
 
 Nothing was sent that is not recorded, and nothing recorded that was not sent. Requests are compared in order (those
-that were under way at once, as the plan allows, may reach a recorder in any) and in full: method, target, version, each
+that were under way at once on record may reach a recorder in any) and in full: method, target, version, each
 header with its spelling and place, and the SHA-256 of the exact body; so are the answers. That the transcript's stored
 bodies have their SHA-256 is the audit's own check.
 
@@ -29,7 +29,17 @@ from urllib.parse import urlsplit
 from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import Attempt, RunReader
-from pcevolve.transcript.records import Answered, Failed, Header, Sent
+from pcevolve.transcript.records import (
+    Answered,
+    Failed,
+    Finished,
+    Header,
+    Planned,
+    Received,
+    Released,
+    Sent,
+    planned_slot,
+)
 
 RECORDERS_OWN: Final = frozenset({400, 413, 502})
 
@@ -78,7 +88,7 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
     everything = [Recorded.of(each, ends.get(each.line)) for each in run.traffic.attempts]
     attempts = [each for each in everything if each.host == urlsplit(run.opened.api).netloc]
     told = _Comparison()
-    at_once = 1 if run.plan is None else run.plan.at_once
+    at_once = _most_at_once(run)
     seen = _completed(flows, attempts, at_once)
     for ours, theirs in _aligned(attempts, seen if at_once == 1 else _in_order(seen, attempts)):
         told.compare(ours, theirs)
@@ -123,6 +133,20 @@ def _ends(run: RunReader) -> Iterator[tuple[int, int]]:
             under_way[entry.record.slot] = line
         elif isinstance(entry.record, Answered | Failed) and entry.record.slot in under_way:
             yield under_way.pop(entry.record.slot), line
+
+
+def _most_at_once(run: RunReader) -> int:
+    """How many calls were under way together, at most; that the plan allows so many is the audit's own check."""
+    under_way, most = set[str](), 1
+    for entry in run.entries:
+        if isinstance(entry.record, Sent):
+            under_way.add(planned_slot(entry.record.slot))
+            most = max(most, len(under_way))
+        elif isinstance(entry.record, Received):
+            under_way.discard(entry.record.slot)
+        elif isinstance(entry.record, Planned | Released | Finished):
+            under_way.clear()
+    return most
 
 
 def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from pathlib import Path
-from typing import TypeAlias
 
 from pcevolve.auditing.cards import card_finding
 from pcevolve.auditing.exports import export_findings
-from pcevolve.auditing.grammar import grammar_faults
-from pcevolve.auditing.populations import Populations
+from pcevolve.auditing.images import image_faults
 from pcevolve.auditing.rebuilt import MOST_ROUNDED, RebuiltRelease
-from pcevolve.auditing.receipts import receipt_faults
-from pcevolve.auditing.replay import Replay
+from pcevolve.auditing.rerun import Rerun
 from pcevolve.auditing.selection import LoadEncoder, Selections, encoder_of
 from pcevolve.errors import ClientError
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import misstated
 from pcevolve.public.finding import Finding
 from pcevolve.public.library import Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import NO_BOUNDARY
-from pcevolve.selectors.usability import Usability
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import cut
 from pcevolve.transcript.files import KIND_NAMES, file_faults, irregular_files, kind_of
@@ -40,9 +34,6 @@ from pcevolve.transcript.layout import (
     TRANSCRIPT,
 )
 from pcevolve.transcript.records import GREETING_SLOT, Answered, Sent
-
-Check: TypeAlias = Callable[[RunReader], Iterable[str]]
-"""A generator: nothing is looked at before its faults are collected."""
 
 
 def audit(root: Path, load: LoadEncoder = encoder_of) -> list[Finding]:
@@ -66,18 +57,20 @@ def checked(run: RunReader, load: LoadEncoder) -> tuple[list[Finding], RebuiltRe
         return [Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))], None
     if run.why_not_whole is not None:
         return [Finding("the chain of records is unbroken", (run.why_not_whole,), 0)], None
+    again, settled, published = Rerun.of(run), run.settled, run.published
+    settled_again = again if settled is run else Rerun.of(settled)
+    published_again = settled_again if published is settled else Rerun.of(published)
     findings = [Finding("the chain of records is unbroken", (), len(run.entries)), _end(run)]
-    findings += [
-        Finding(claim, _collected(check(run)), count, pending=pending)
-        for claim, check, count, pending in _claims(run)
-    ]
+    findings += _of_record(run, again)
     findings += _boundary(run)
-    findings += _choices(run.settled, load)
-    published = run.published
-    if published.plan is not None and published.finished and _made_of_it(run):
-        released = RebuiltRelease(published, published.plan)
-        return [*findings, *_rebuilt(released), _beside(run, finished=True)], released
-    return [*findings, _beside(run, finished=False)], None
+    findings += _choices(settled, settled_again, load)
+    plan, evolved = published.plan, published_again.evolved
+    if plan is None or not published.finished or not _made_of_it(run):
+        return [*findings, _beside(run, finished=False)], None
+    if evolved is None:  # nothing follows from a record that breaks off; what is wrong with it was told
+        return [*findings, _beside(run, finished=True)], None
+    released = RebuiltRelease(published, plan, evolved.dataset)
+    return [*findings, *_rebuilt(released), _beside(run, finished=True)], released
 
 
 def _boundary(run: RunReader) -> list[Finding]:
@@ -87,12 +80,12 @@ def _boundary(run: RunReader) -> list[Finding]:
     return [Finding("a boundary stood between the private images and the generator", (NO_BOUNDARY,), 1)]
 
 
-def _choices(run: RunReader, load: LoadEncoder) -> list[Finding]:
+def _choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:
     """Whether every choice follows from what was paid for; nothing where nothing was measured."""
     measured = sum(1 for each in run.receipts if each.measured)
     if not measured and run.assessment is None:
         return []
-    claim, chosen = "every choice follows from what was measured and paid for", Selections(run, load)
+    claim, chosen = "every choice follows from what was measured and paid for", Selections(run, again, load)
     if why := chosen.why_unchecked():
         return [
             Finding(claim, (), 0, f"none of {measured} measurements and what followed was checked: {why}")
@@ -102,36 +95,35 @@ def _choices(run: RunReader, load: LoadEncoder) -> list[Finding]:
     return [Finding(f"{claim}{room}", faults, measured)]
 
 
-def _claims(run: RunReader) -> list[tuple[str, Check, int, str]]:
-    """What is claimed about any record, how it is checked, of how many things, and what has not happened yet."""
-    planless = (
-        "" if run.plan is not None or run.finished else "no plan is on record yet, and so no prompt was sent"
-    )
+def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
+    """What is claimed about any record, and of how many things."""
+    planless = run.plan is None and not run.finished
     return [
-        ("the lines of the record follow each other as a run's do", _order, len(run.entries), ""),
-        (
+        Finding(
             "every recorded body is complete and unchanged, and nothing else is stored",
-            _bodies,
+            _collected(_bodies(run)),
             run.bodies_on_record,
-            "",
         ),
-        (
-            "every request is what the public plan and its receipt give, byte for byte",
-            _requests,
+        Finding(
+            "run again over the recorded answers, the plan sends every request as it is on record, in this order",
+            (*_collected(_terms(run)), *again.requests),
             run.requests,
-            planless,
+            pending="no plan is on record yet, and so no prompt was sent" if planless else "",
         ),
-        (
+        Finding(
+            "every image that left had come from the API, and the plan or a receipt named it; nothing else was free",
+            _collected(image_faults(run)),
+            run.requests,
+        ),
+        Finding(
             "the receipts pay for every release, once, at the planned price",
-            receipt_faults,
+            tuple(again.receipts),
             len(run.receipts),
-            "",
         ),
-        (
+        Finding(
             "no release chose where too few candidates could be used, as the plan counts them",
-            _unusable,
+            tuple(again.unusable),
             len(run.receipts),
-            "",
         ),
     ]
 
@@ -214,11 +206,6 @@ def _collected(found: Iterable[str]) -> tuple[str, ...]:
     return tuple(faults)
 
 
-def _order(run: RunReader) -> Iterator[str]:
-    """Whether lines stand where the grammar allows them."""
-    yield from grammar_faults(run.entries, run.plan)
-
-
 def _bodies(run: RunReader) -> Iterator[str]:
     """Bodies that are missing, changed, or written down in another way, and stored files that no line names."""
     for entry in run.entries:
@@ -272,32 +259,14 @@ def _library(run: RunReader, plan: PublicPlan) -> Library | None:
     return None if said is None else dialect(plan.dialect).library(plan.model, run.bodies.get(said.body))
 
 
-def _requests(run: RunReader) -> Iterator[str]:
-    """Requests that are not what the plan and the receipts give, as an independent replay predicts them."""
-    if run.plan is None:
+def _terms(run: RunReader) -> Iterator[str]:
+    """Whether the plan is for this run and API, and says of the API's images what the API said."""
+    plan, opened = run.plan, run.opened
+    if plan is None:
         if run.finished:
             yield "no plan is on record, so no request had a reason to leave"
         return
-    opened, plan = run.opened, run.plan
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
-    yield from misstated(dialect(plan.dialect), plan)
     if plan.library != _library(run, plan):
         yield "the plan says another thing of the provider's images than the provider did"
-    yield from Replay(run, plan, dialect(plan.dialect)).faults()
-
-
-def _unusable(run: RunReader) -> Iterator[str]:
-    """Releases, or a dataset, that came of candidates among which the plan's rule leaves nothing to choose."""
-    if run.plan is None:
-        return
-    populations, usability = Populations(run.plan, run.outputs), Usability(run.plan, run.bodies.file)
-    receipts = {each.iteration: each for each in run.receipts}
-    for at in receipts:
-        pool = replace(populations.pool(at), sources=populations.sources(at, receipts))
-        if fault := usability.fault(pool):
-            yield f"receipt for iteration {at}: {fault}"
-    if run.finished and not run.plan.selects:
-        fault = usability.fault(populations.last(), is_dataset=True)
-        if fault:
-            yield f"the dataset: {fault}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pcevolve.auditing.populations import Populations
+from pcevolve.evolution import Population
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Medium, UnreadableError
@@ -38,6 +38,7 @@ class RebuiltRelease:
     Attributes:
         run: The record, and where the release lies.
         plan: The public plan.
+        dataset: The candidates that have to be in it, by class.
         values: Pixels times channels of the images that were matched.
         rounded: How many of them are one level off.
         off: In which images.
@@ -47,6 +48,7 @@ class RebuiltRelease:
 
     run: RunReader
     plan: PublicPlan
+    dataset: Population
     values: int = 0
     rounded: int = 0
     off: list[str] = field(default_factory=list)
@@ -85,8 +87,7 @@ class RebuiltRelease:
     @cached_property
     def release(self) -> Release:
         """What the record says was published."""
-        due = Populations(self.plan, self.run.outputs).dataset(self.run.receipts)
-        return Release.of(self.run, due)
+        return Release.of(self.run, self.dataset)
 
     def _images(self, release: Release, wanted: Appearance | None) -> Iterator[str]:
         """Images of the dataset that are not what the provider sent, cleaned and in the released appearance."""

@@ -15,7 +15,7 @@ from safetensors.numpy import load as parsed
 from safetensors.numpy import save
 
 from pcevolve import methods
-from pcevolve.auditing.populations import Populations
+from pcevolve.auditing.rerun import Rerun
 from pcevolve.encoders import Encoder, load_encoder, shipped_digest, weights_digest
 from pcevolve.errors import ClientError, ModelError
 from pcevolve.public.plan import PublicPlan
@@ -72,11 +72,13 @@ class Selections:
 
     Attributes:
         run: The record.
+        again: What each release chose from, and what the run kept.
         load: Finds the encoder.
         room: Bits that rounding leaves to a forger in what was derived; known once ``faults`` was asked.
     """
 
     run: RunReader
+    again: Rerun
     load: LoadEncoder
     room: int = 0
 
@@ -117,11 +119,12 @@ class Selections:
     def _derived(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
         """Go through the receipts in order: a free choice follows from the last measurement before it."""
         looks = renditions_of(plan, next((each for each in self.run.receipts if not each.iteration), None))
-        populations = Populations(plan, self.run.outputs)
         measured: Measurement | None = None
         for receipt in receipts:
             where = f"receipt for iteration {receipt.iteration}"
-            pool = populations.pool(receipt.iteration)
+            pool = self.again.pools.get(receipt.iteration)
+            if pool is None:  # the record breaks off before, which is told elsewhere
+                return
             scenes = chooser.scenes(receipt.iteration, pool, looks)
             if receipt.measured:
                 measured = self._measured(receipt.measured)
@@ -149,9 +152,11 @@ class Selections:
             self.room += bits
 
     def _found(self, chooser: Chooser) -> Assessment | None:
-        run, populations = self.run, Populations(chooser.plan, self.run.outputs)
-        dataset = populations.kept(run.receipts)
-        return assessment(chooser, run.receipts, populations.pool, dataset, run.bodies.file)
+        evolved, again = self.again.evolved, self.again
+        if evolved is None:
+            return None
+        stored = self.run.bodies.file
+        return assessment(chooser, self.run.receipts, again.pools.__getitem__, evolved.kept, stored)
 
     def _measured(self, digest: str) -> Measurement | None:
         """A measurement in its one spelling; None for anything else."""

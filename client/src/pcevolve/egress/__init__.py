@@ -1,8 +1,7 @@
 """The only way out: the gate builds every request, puts it on record, and lets it leave when it is its turn.
 
 - ``gate``: ``Gate``, the run's ``Generator``.
-- ``policy``: builds what leaves, from the rulebook's verdict; ``own_types`` guards what is handed in.
-- ``receipts``: ``Receipts``: the gate's own copies of what was paid for, each looked through once.
+- ``policy``: builds what leaves, from the rulebook's verdict; asks the ledger about each receipt once.
 - ``paced``: ``PacedJudge``: a judge whose private work takes whole ticks of the schedule.
 - ``pace``: ``Pace``: when requests leave.
 - ``lanes``: ``Lanes``: several requests of a round under way at once, their answers in the plan's order.
@@ -14,7 +13,7 @@
 - ``bounds``, ``links``: how large an answer may be, and which of its links may be followed.
 
 May import: ``rules``, ``providers``, ``public``, ``modality`` for how large an answer may be, ``transcript``, and the
-protocols of ``evolve``. May be imported by: ``run``, which puts the parts together, and ``audit``, which shares
-``transport``, ``bounds`` and ``links`` and nothing that decides. So this package imports none of its modules: who takes
+protocols of ``evolve``. May be imported by: ``run``, which puts the parts together, and ``auditing``, which runs
+``policy`` again over a record. So this package imports none of its modules: who takes
 one of them does not load the gate.
 """

@@ -17,7 +17,7 @@ from pcevolve.egress.exchange import Exchange
 from pcevolve.egress.lanes import Lanes, Ready, Wait
 from pcevolve.egress.links import of_bearable_size
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.policy import Policy, Source, own_copy, own_extension
+from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address, Outgoing, Transport
 from pcevolve.errors import (
@@ -123,19 +123,18 @@ class Gate:
 
         Raises:
             EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate has begun:
-                who knows what was paid for cannot change. Or this is no public plan.
+                who knows what was paid for cannot change.
         """
-        own = own_copy(plan)
         known = self._transcript.plan()
-        if own.extended or (known is not None and known.extended):
+        if plan.extended or (known is not None and known.extended):
             raise EgressError("this run was extended after it was finished: pcevolve extend goes on with it")
-        if known not in (None, own):
+        if known not in (None, plan):
             raise EgressError("this run is on record with another plan: start a new one with another --out")
         self._require_beginning()
         if known is None:
-            self._transcript.append(Planned(plan=own))
+            self._transcript.append(Planned(plan=plan))
         self._measured = measured
-        self._fix(own, committed)
+        self._fix(plan, committed)
 
     def extend(self, number: int, extension: Extension, committed: Callable[[Receipt], bool]) -> PublicPlan:
         """Go on with a finished run: more variations of what it released, and of nothing else.
@@ -155,27 +154,26 @@ class Gate:
                 this gate has begun.
         """
         self._require_beginning()
-        own = own_extension(extension)
         self._require_paid(committed)
         known = self._transcript.plan()
         done = isinstance(self._transcript.entries[-1].record, Finished)
         if known is not None and done and len(known.extended) == number - 1:
-            self._transcript.append(Extended(extension=own))
+            self._transcript.append(Extended(extension=extension))
             known = self._transcript.plan()
-        if known is None or known.extended[-1:] != (own,) or len(known.extended) != number:
+        if known is None or known.extended[-1:] != (extension,) or len(known.extended) != number:
             raise EgressError("the run, or another extension of it, is unfinished: go on with that first")
-        self._fix(own_copy(known), committed)
-        return own_copy(known)
+        self._fix(known, committed)
+        return known
 
-    def _fix(self, own: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
+    def _fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Take a plan that is on record, and make sure that every receipt on record was paid for."""
-        self._policy.fix(own, committed)
+        self._policy.fix(plan, committed)
         for entry in self._transcript.entries:
             if isinstance(entry.record, Released):
                 self._policy.require_committed(entry.record.receipt)
-        self._meter.fix(own)
-        self._lanes = Lanes(own.at_once, self._exchange.transport.close, self._exchange.stopping)
-        if own.at_once > 1:
+        self._meter.fix(plan)
+        self._lanes = Lanes(plan.at_once, self._exchange.transport.close, self._exchange.stopping)
+        if plan.at_once > 1:
             self._patience = replace(self._patience, sleep=self._lanes.pause)
 
     def _require_paid(self, committed: Callable[[Receipt], bool]) -> None:
@@ -204,10 +202,7 @@ class Gate:
             ProviderError: No usable answer.
             TranscriptError: The stored bytes are no longer what the API had sent; nothing was sent.
         """
-        own = [
-            (call, source) for call, source in asks
-        ]  # read once: whoever handed them in may change his mind
-        return self._lanes.answers(own, lambda ask: ask[0].count, self._begun, self._ended)
+        return self._lanes.answers(asks, lambda ask: self._policy.may_begin(ask[0]), self._begun, self._ended)
 
     def create(self, call: Call) -> tuple[Candidate, ...]:
         """Text-to-image: what a single call brings; as ``answers``."""
@@ -239,13 +234,12 @@ class Gate:
         Raises:
             EgressError: The ledger does not know it.
         """
-        own = self._policy.require_committed(receipt)
-        # By identity: comparing thousands of names with each request takes long.
-        if own is self._recorded.get(own.iteration):
+        self._policy.require_committed(receipt)
+        if self._recorded.get(receipt.iteration) == receipt:
             return
-        if not self._transcript.has(own):
-            self._append(own)
-        self._recorded[own.iteration] = own
+        if not self._transcript.has(receipt):
+            self._append(receipt)
+        self._recorded[receipt.iteration] = receipt
 
     def _append(self, receipt: Receipt) -> None:
         with self._exchange.recording:

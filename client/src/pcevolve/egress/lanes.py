@@ -30,8 +30,7 @@ class Lanes:
     """Several requests under way at once.
 
     Attributes:
-        most: How much they may weigh together; a single one may weigh more. With one, everything happens in the
-            caller's own thread.
+        most: How many at most. With one, everything happens in the caller's own thread.
         abandon: Ends what is under way without its answer.
         stopping: Set once one of them failed, so that none of the others is tried anew.
     """
@@ -43,18 +42,17 @@ class Lanes:
     def answers(
         self,
         asked: Sequence[Asked],
-        weight: Callable[[Asked], int],
+        may_begin: Callable[[Asked], bool],
         begin: Callable[[Asked], Ready[Answer] | Wait[Brought]],
         end: Callable[[Asked, Brought], Answer],
     ) -> Iterator[Answer]:
         """Begin each in its turn, wait for several at once, end each as soon as it is there, and tell in their order.
 
-        One that would, with all from the oldest that is still waited for up to itself, weigh more than ``most``, does
-        not begin. If one fails, what is under way is waited for, so that nothing that is paid for gets lost.
+        If one fails, what is under way is waited for, so that nothing that is paid for gets lost.
 
         Args:
             asked: What is asked for.
-            weight: Of each, at least 1.
+            may_begin: Whether it may be under way beside those that are; the oldest always may.
             begin: Says what has to be waited for; called in the caller's thread, in order.
             end: Makes the answer of what was waited for; called in the caller's thread, in the order of arrival.
         """
@@ -63,7 +61,7 @@ class Lanes:
                 begun = begin(each)
                 yield begun.answer if isinstance(begun, Ready) else end(each, begun())
             return
-        yield from _Several(self, asked, weight, begin, end).answers()
+        yield from _Several(self, asked, may_begin, begin, end).answers()
 
     def pause(self, seconds: float) -> None:
         """Sleep, unless another one failed."""
@@ -76,7 +74,7 @@ class _Several(Generic[Asked, Brought, Answer]):
 
     lanes: Lanes
     asked: Sequence[Asked]
-    weight: Callable[[Asked], int]
+    may_begin: Callable[[Asked], bool]
     begin: Callable[[Asked], Ready[Answer] | Wait[Brought]]
     end: Callable[[Asked, Brought], Answer]
     done: dict[int, Answer] = field(default_factory=dict)
@@ -89,7 +87,7 @@ class _Several(Generic[Asked, Brought, Answer]):
         with ThreadPoolExecutor(self.lanes.most, thread_name_prefix="lane") as threads:
             try:
                 for place in range(len(self.asked)):
-                    self._fill(place, threads)
+                    self._fill(threads)
                     while place not in self.done:
                         self._take_some()
                     yield self.done.pop(place)
@@ -99,20 +97,17 @@ class _Several(Generic[Asked, Brought, Answer]):
                     self.lanes.abandon()
                 raise
 
-    def _fill(self, oldest: int, threads: ThreadPoolExecutor) -> None:
-        """Begin what may begin while the oldest is waited for."""
-        while self.begun < len(self.asked) and self._fits(oldest):
+    def _fill(self, threads: ThreadPoolExecutor) -> None:
+        """Begin what may begin."""
+        while self.begun < len(self.asked):
+            if self.under_way and not self.may_begin(self.asked[self.begun]):
+                return  # where nothing is under way, to begin what may not is an error, which ``begin`` raises
             begun = self.begin(self.asked[self.begun])
             if isinstance(begun, Ready):
                 self.done[self.begun] = begun.answer
             else:
                 self.under_way[threads.submit(begun)] = self.begun
             self.begun += 1
-
-    def _fits(self, oldest: int) -> bool:
-        """Whether the next one may begin."""
-        together = sum(map(self.weight, self.asked[oldest : self.begun + 1]))
-        return self.begun == oldest or together <= self.lanes.most
 
     def _take_some(self) -> None:
         """Wait until something came, and end it."""

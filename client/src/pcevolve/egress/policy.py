@@ -1,25 +1,22 @@
 """Builds what leaves, for the gate: the rulebook's verdict, spelled in a dialect and addressed. Sends nothing.
 
-A request is not looked through for what must not be in it, and nobody hands one in. It is built from the policy's own
-copies of the public plan, of committed receipts and of what the API itself sent (docs/decisions/0001).
+A request is not looked through for what must not be in it, and nobody hands one in. It is built from the public plan,
+from committed receipts and from what the API itself sent (docs/decisions/0001). The audit builds with the same policy
+what should have left, and compares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import NoneType
 from typing import TypeAlias
 
 from pcevolve.egress.bounds import of_asked_size
 from pcevolve.egress.links import follow
-from pcevolve.egress.own_types import require_own_type
-from pcevolve.egress.receipts import Receipts
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Dialect, WireRequest, misstated
 from pcevolve.public.calls import Call
-from pcevolve.public.fields import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
 from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
@@ -47,14 +44,15 @@ class Policy:
         self._address = address
         self._received = received
         self._state: RunState | None = None
-        self._receipts = Receipts()
+        self._committed: Callable[[Receipt], bool] = lambda receipt: False
+        self._receipts: dict[int, Receipt] = {}
         self._known: dict[str, Candidate] = {}
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Say once and for all what the run will send, and who knows what was paid for.
 
         Args:
-            plan: Every call of the run; the policy keeps a copy of its own.
+            plan: Every call of the run.
             committed: Asks the ledger whether it has committed exactly this receipt.
 
         Raises:
@@ -64,8 +62,8 @@ class Policy:
             raise EgressError("the plan is for another API than the one that this run is on record with")
         for fault in misstated(self._dialect, plan):
             raise EgressError(fault)
-        self._state = RunState(own_copy(plan))
-        self._receipts.fix(committed)
+        self._state = RunState(plan)
+        self._committed = committed
 
     @property
     def fixed(self) -> bool:
@@ -118,8 +116,6 @@ class Policy:
             EgressError: Why nothing may leave for this call, or not from this source.
             TranscriptError: The received bytes are no longer what the API had sent.
         """
-        require_own_type(call, Call)
-        require_own_type(source, NoneType, Prototype, PublicEcho, copied=self._receipts)
         state = self._state
         if state is None:
             raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
@@ -131,50 +127,47 @@ class Policy:
         state.note_leaving(call)
         return outgoing
 
-    def require_committed(self, receipt: Receipt) -> Receipt:
-        """Refuse a receipt that nobody paid for.
+    def may_begin(self, call: Call) -> bool:
+        """Whether it is a call's turn, or it was answered and nothing has to leave for it."""
+        state = self._state
+        return state is not None and (state.has_answer(call) or state.turn_of(call) is None)
 
-        Returns:
-            The policy's own copy, always the same one of equal receipts.
+    def require_committed(self, receipt: Receipt) -> None:
+        """Refuse a receipt that nobody paid for; one that was paid for counts from here on.
+
+        The ledger is asked once for each: how long it takes to answer depends on what others spend meanwhile, and
+        shall not show between two requests of a round.
 
         Raises:
             EgressError: The ledger does not know it.
         """
-        own = self._receipts.own(receipt)
-        if own is None:
-            raise EgressError(
-                f"the ledger knows no receipt for iteration {receipt.iteration}: is it the one that the run began with?"
-            )
+        if self._receipts.get(receipt.iteration) != receipt:
+            if not self._committed(receipt):
+                where = f"iteration {receipt.iteration}"
+                raise EgressError(
+                    f"the ledger knows no receipt for {where}: is it the one that the run began with?"
+                )
+            self._receipts[receipt.iteration] = receipt
         if self._state is not None:
-            self._state.note_receipt(own)
-        return own
+            self._state.note_receipt(receipt)
 
-    def note_answer(self, call: Call, brought: Iterable[Candidate]) -> None:
+    def note_answer(self, call: Call, brought: Sequence[Candidate]) -> None:
         """Take note that a call was answered, and by what."""
-        own = [replace(each) for each in brought]  # copies: whoever holds the others can change them
-        self._known.update((each.id, each) for each in own)
+        self._known.update((each.id, each) for each in brought)
         if self._state is not None:
-            self._state.note_outputs(call.slot, [each.digest for each in own])
+            self._state.note_outputs(call.slot, [each.digest for each in brought])
 
     def _require_reason(self, state: RunState, call: Call, source: Source) -> None:
-        """Refuse a source of another kind than the call's purpose has, and a receipt that nobody paid for this call.
-
-        A receipt that was paid for counts for the rulebook from here on.
-        """
-        if type(source) is not _kind_of(call):
+        """Refuse a source of another kind than the call's purpose has, and a receipt that nobody paid for this call."""
+        if not isinstance(source, _kind_of(call)):
             raise EgressError(f"request {call.slot} must carry {CARRIES[call.purpose]}")
         if not isinstance(source, Prototype):
             return
-        receipt = self._receipts.own(source.receipt)
-        if receipt is None:
-            raise EgressError(f"request {call.slot}: the ledger knows no receipt for its image")
-        if (receipt.run_id, receipt.iteration, source.candidate.label) != (
-            state.plan.run_id,
-            call.iteration,
-            call.label,
-        ):
+        receipt = source.receipt
+        self.require_committed(receipt)
+        due = (state.plan.run_id, call.iteration, call.label)
+        if (receipt.run_id, receipt.iteration, source.candidate.label) != due:
             raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
-        state.note_receipt(receipt)
 
     def _spelled(self, state: RunState, call: Call, source: Source) -> WireRequest:
         """The request with the received bytes that the rulebook lets it carry, or with the prompt in their place."""
@@ -203,33 +196,5 @@ class Policy:
 def _kind_of(call: Call) -> type:
     """What a call's source has to be: nothing, what the plan names, or what a receipt chose."""
     if call.purpose == "create":
-        return NoneType
+        return type(None)
     return Prototype if call.source is None else PublicEcho
-
-
-def own_copy(plan: PublicPlan) -> PublicPlan:
-    """A plan that nobody else holds: whoever holds the other can change it, its table of calls above all.
-
-    Raises:
-        EgressError: It is no plan, or none that could be read back.
-    """
-    if type(plan) is not PublicPlan:
-        raise EgressError("what was handed to the gate is no public plan")
-    try:
-        return PublicPlan.model_validate_json(plan.model_dump_json(warnings=False))
-    except ValueError:  # its text would repeat what stands in the plan
-        raise EgressError("what was handed to the gate is no public plan that can be written down") from None
-
-
-def own_extension(extension: Extension) -> Extension:
-    """An extension that nobody else holds.
-
-    Raises:
-        EgressError: It is none, or none that could be read back.
-    """
-    if type(extension) is not Extension:
-        raise EgressError("what was handed to the gate is no extension")
-    try:
-        return Extension.model_validate_json(extension.model_dump_json(warnings=False))
-    except ValueError:
-        raise EgressError("what was handed to the gate is no extension that can be written down") from None

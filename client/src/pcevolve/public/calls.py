@@ -59,7 +59,9 @@ class Call:
         return f"{stage}-{of_class}-{self.first + index:06d}"
 
 
-@dataclass(frozen=True)
+@dataclass(
+    frozen=True, eq=False
+)  # a plan holds its schedule, so that comparing these would compare plans for ever
 class Schedule:
     """The requests of a plan.
 

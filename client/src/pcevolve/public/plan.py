@@ -6,8 +6,9 @@ same plan, and with it the same requests in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Self
 
 from pydantic import model_validator
@@ -66,9 +67,9 @@ class PublicPlan(PlanFields):
         return self._schedule.enlargement(number, extension)
 
     @cached_property
-    def calls(self) -> dict[str, Call]:
+    def calls(self) -> Mapping[str, Call]:
         """Every call of the run by slot, in sending order."""
-        return {call.slot: call for call in self._schedule.all()}
+        return MappingProxyType({call.slot: call for call in self._schedule.all()})
 
     def extended_by(self, extensions: Iterable[Extension]) -> Self:
         """This plan, with all that was asked for after its dataset was released."""

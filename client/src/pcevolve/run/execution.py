@@ -227,8 +227,7 @@ def _evolved(session: _Session, audience: Audience) -> Evolved:
     judge = PacedJudge(chosen, session.gate, require_usable)
     try:
         with progress.shown():
-            # a plan of its own: what a loop does to it changes neither what leaves nor what is published
-            evolved = evolve(plan.model_copy(deep=True), session.gate, judge, progress)
+            evolved = evolve(plan, session.gate, judge, progress)
         if not plan.selects:  # what a release selects from was looked at before
             require_usable(Pool(evolved.populations[-1]), is_dataset=True)
         return evolved

@@ -280,7 +280,7 @@ def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evo
         progress = RunProgress(plan, "extension", audience, meter.bill, meter.recorded(plan))
         judge = _Recorded({each.iteration: each for each in run.receipts})
         with progress.shown():
-            evolved = evolve(plan.model_copy(deep=True), gate, judge, progress)
+            evolved = evolve(plan, gate, judge, progress)
         gate.finish()
         audience.console.print(f"cost of the run so far: {meter.bill()}")
     return evolved

@@ -1,6 +1,6 @@
-"""Rebuilds from the record what each release chose from, and what the dataset has to be.
+"""What each release of a record chose from, and what its dataset has to be, read off its lines; for tests only.
 
-A second implementation on purpose: ``evolve`` collects the same while it goes, and an auditor does not take its word.
+For forgers who make everything that follows from a forged record anew, however little sense the record makes.
 """
 
 from __future__ import annotations

@@ -1,0 +1,355 @@
+"""The gate in comparing mode: what it would send next is held against what was sent next.
+
+It is handed to ``evolve`` like the gate that sends. The requests are built by the same ``Policy``, so there is one rule
+for what may leave and when; the answers come from the record. Every line of the record is taken once and in order; one
+that stands where another is due ends the comparison, and anything else that differs is noted and passed over.
+
+::
+
+    record   = opened greeting balance* planned (round | release)* finished (extended round finished)*
+    greeting = exchange* until one is answered with success;  balance = exchange
+    round    = calls in the plan's order, with no more images under way at once than the plan says
+    call     = exchange+ received;  exchange = sent (answered | failed)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
+from pcevolve.egress.links import of_bearable_size
+from pcevolve.egress.policy import Policy
+from pcevolve.egress.transport import HIDDEN, Address, Incoming, Outgoing
+from pcevolve.errors import EgressError, ProviderReplyError
+from pcevolve.evolution import Ask
+from pcevolve.providers.dialect import Dialect
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Receipt
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.records import (
+    BALANCE_SLOT,
+    GREETING_SLOT,
+    Answered,
+    Extended,
+    Failed,
+    Finished,
+    Opened,
+    Planned,
+    Received,
+    Record,
+    Released,
+    Sent,
+    link_slot,
+    planned_slot,
+)
+from pcevolve_shared import images
+
+STAND_IN = ":"
+"""For a key, whose value is not on record; of a form that every scheme takes."""
+LONGEST_KEY = 5000
+"""Characters."""
+
+
+@dataclass
+class UnderWay:
+    """A call that was tried, and what it brought is not on record yet.
+
+    Attributes:
+        call: Of the plan.
+        expected: The request, with a stand-in for the key.
+        parent: Id of what it varies, if it varies anything.
+        waiting: Slot of the attempt that nothing came of so far; None if there is none.
+        asked: Address of that attempt.
+        answers: Those that can be read, each with slot and address of every image that it only points to.
+        found: What lay at such an address.
+        made: What the call brought; None while no answer is complete.
+    """
+
+    call: Call
+    expected: Outgoing
+    parent: str | None
+    waiting: str | None = None
+    asked: str = ""
+    answers: list[tuple[bytes, tuple[tuple[str, str], ...]]] = field(default_factory=list)
+    found: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    made: list[bytes] | None = None
+
+    @property
+    def due(self) -> str:
+        """What has to come next of it."""
+        if self.waiting is not None:
+            return f"what came of request {self.waiting}"
+        return f"request {self.call.slot}" if self.made is None else f"what {self.call.slot} brought"
+
+    def points_to(self, slot: str, url: str) -> bool:
+        """Whether an answer had pointed there."""
+        return any((slot, url) in at for _, at in self.answers)
+
+
+@dataclass
+class ComparingGate:
+    """A ``Generator`` whose answers are those on record.
+
+    Attributes:
+        run: The record.
+        dialect: The API's.
+        plan: The plan on record; None where the run did not come so far.
+        faults: What differs, each with its line.
+    """
+
+    run: RunReader
+    dialect: Dialect
+    plan: PublicPlan | None
+    faults: list[str] = field(default_factory=list)
+    lines: Lines = field(init=False)
+    key: KeyLength = field(default_factory=KeyLength)
+    policy: Policy = field(init=False)
+    _under_way: dict[str, UnderWay] = field(default_factory=dict)
+    _extensions: int = 0
+
+    def __post_init__(self) -> None:
+        """Begin before the first line."""
+        self.lines = Lines(self.run.entries)
+        self.address = Address(self.run.opened.api, STAND_IN, self.dialect.scheme)
+        self.policy = Policy(self.dialect, self.address, self.run.bodies.file)
+
+    def begin(self) -> None:
+        """Compare everything up to the plan.
+
+        Raises:
+            OutOfPlaceError: A line stands where another is due.
+            RecordEndsError: The run did not come so far.
+            EgressError: The plan is for another API, or says what its requests do not.
+        """
+        self.lines.take(Opened, "the opening line")
+        while not self._exchange(GREETING_SLOT, self.policy.greeting(), "the greeting"):
+            pass
+        question = self.policy.balance_request()
+        while question is not None and getattr(self.lines.next(), "slot", None) == BALANCE_SLOT:
+            self._exchange(BALANCE_SLOT, question, "a question for the balance")
+        self.lines.take(Planned, "the plan")
+        if self.plan is not None:
+            self.policy.fix(self.plan, lambda receipt: True)
+
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        """What the calls of a round brought, as the record has it.
+
+        Raises:
+            OutOfPlaceError: A line stands where another is due.
+            RecordEndsError: The record ends before the round does.
+        """
+        begun, done = 0, dict[str, tuple[Candidate, ...]]()
+        if asks and asks[0][0].purpose == "enlarge":
+            self._extend()
+        for call, _ in asks:
+            while call.slot not in done:
+                record = self.lines.next()
+                if begun < len(asks) and isinstance(record, Sent) and record.slot == asks[begun][0].slot:
+                    self._begin(*asks[begun], record)
+                    begun += 1
+                elif not self._go_on(record, done):
+                    oldest = next(iter(self._under_way.values()), None)
+                    due = f"request {asks[begun][0].slot}" if oldest is None else oldest.due
+                    raise self.lines.misplaced(due)
+            yield done.pop(call.slot)
+
+    def take_receipt(self, iteration: int) -> Receipt:
+        """The receipt of a release, which comes before the requests that it allows.
+
+        Raises:
+            OutOfPlaceError: Something else stands there.
+        """
+        due = f"the receipt for iteration {iteration}"
+        receipt = self.lines.take(Released, due).receipt
+        if receipt.iteration != iteration:
+            raise self.lines.misplaced(due, last=True)
+        self.policy.require_committed(receipt)
+        return receipt
+
+    def finish(self) -> None:
+        """Compare the closing line, behind which there is nothing.
+
+        Raises:
+            OutOfPlaceError: There is something else.
+        """
+        self._close(of_extension=self._extensions > 0)
+        if self.lines.place < len(self.lines.entries):
+            raise self.lines.misplaced("nothing, for the record is closed")
+
+    def _extend(self) -> None:
+        """Take the lines between what a run released and an extension of it."""
+        self._close(of_extension=self._extensions > 0)
+        self.lines.take(Extended, "an extension")
+        self._extensions += 1
+        self.key.failed.add(GREETING_SLOT)  # it may be years later, and the owner have another key
+
+    def _close(self, *, of_extension: bool) -> None:
+        finished, sent = self.lines.take(Finished, "the closing line"), self.lines.count_sent()
+        where = f"line {self.lines.place}"
+        if finished.sent != sent:
+            raise OutOfPlaceError(f"{where}: counts {finished.sent} requests, and {sent} are on record")
+        if of_extension and finished.assessment is not None:
+            self.faults.append(
+                f"{where}: says something of the dataset's use, of which an extension says nothing"
+            )
+
+    def _begin(self, call: Call, source: object, sent: Sent) -> None:
+        """Begin a call, if it is its turn."""
+        try:
+            expected = self.policy.request_for(call, source)  # type: ignore[arg-type]
+        except EgressError as error:
+            raise OutOfPlaceError(f"line {self.lines.place + 1}: {error}") from error
+        parent = getattr(getattr(source, "candidate", None), "id", None)
+        self._under_way[call.slot] = UnderWay(call, expected, parent)
+        self._send(self._under_way[call.slot], sent)
+
+    def _go_on(self, record: Record, done: dict[str, tuple[Candidate, ...]]) -> bool:
+        """Take a line of a call that is under way; False where it is none, or not the call's next."""
+        if not isinstance(record, Sent | Answered | Failed | Received):
+            return False
+        known = self._under_way.get(planned_slot(record.slot))
+        if known is None:
+            return False
+        if isinstance(record, Sent):
+            return self._send(known, record)
+        if isinstance(record, Answered | Failed):
+            return self._take_outcome(known, record)
+        if known.waiting is not None or known.made is None or record.slot != known.call.slot:
+            return False
+        done[record.slot] = self._end(known, record)
+        return True
+
+    def _send(self, known: UnderWay, sent: Sent) -> bool:
+        """Compare an attempt at a call, or at what lies behind a link of its answer."""
+        if known.waiting is not None or known.made is not None:
+            return False
+        self.lines.place += 1
+        known.waiting, known.asked = sent.slot, sent.url
+        if sent.slot == known.call.slot:
+            self._compare(sent, known.expected)
+        elif not known.points_to(sent.slot, sent.url):
+            self._note(sent, "the provider had not pointed there")
+        else:
+            self._compare_link(sent)
+        return True
+
+    def _take_outcome(self, known: UnderWay, outcome: Answered | Failed) -> bool:
+        if known.waiting != outcome.slot:
+            return False
+        self.lines.place += 1
+        known.waiting = None
+        self.key.note(outcome, () if self.plan is None else self.plan.calls)
+        if isinstance(outcome, Answered):
+            self._require_length(outcome)
+            if outcome.status == HTTPStatus.OK:
+                self._read(known, outcome)
+        return True
+
+    def _read(self, known: UnderWay, answer: Answered) -> None:
+        """Take in what the API sent; an answer that cannot be read is one that the client had to ask for again."""
+        body = self.run.bodies.get(answer.body)
+        with suppress(ProviderReplyError):
+            if answer.slot == known.call.slot:
+                links = enumerate(self.dialect.links(known.call, body))
+                known.answers.append(
+                    (body, tuple((link_slot(known.call.slot, place), link) for place, link in links))
+                )
+            else:
+                known.found[answer.slot, known.asked] = of_bearable_size(body)
+        for body, at in known.answers:
+            if known.made is None and all(each in known.found for each in at):
+                with suppress(ProviderReplyError):
+                    made = self.dialect.decode(known.call, body, [known.found[each] for each in at])
+                    known.made = self.policy.admit(made)
+
+    def _end(self, known: UnderWay, received: Received) -> tuple[Candidate, ...]:
+        """Name what a call brought."""
+        self.lines.place += 1
+        del self._under_way[known.call.slot]
+        made = tuple(
+            Candidate.received(known.call, index, known.parent, data, images.media_type_or_bytes(data))
+            for index, data in enumerate(known.made or ())
+        )
+        if received.outputs != tuple(each.digest for each in made):
+            where = f"answer {received.slot} (line {self.lines.place})"
+            self.faults.append(f"{where}: brought other outputs than are on record")
+        self.policy.note_answer(known.call, made)
+        return made
+
+    def _exchange(self, slot: str, expected: Outgoing, due: str) -> bool:
+        """Compare one attempt at a request that is no call of the plan; whether it succeeded."""
+        sent = self.lines.take(Sent, due)
+        if sent.slot != slot:
+            raise self.lines.misplaced(due, last=True)
+        self._compare(sent, expected)
+        outcome = self.lines.next()
+        if not isinstance(outcome, Answered | Failed) or outcome.slot != slot:
+            raise self.lines.misplaced(f"what came of request {slot}")
+        self.lines.place += 1
+        self.key.note(outcome, ())
+        if isinstance(outcome, Answered):
+            self._require_length(outcome)
+        return isinstance(outcome, Answered) and outcome.status == HTTPStatus.OK
+
+    def _require_length(self, answer: Answered) -> None:
+        """Note an answer whose recorded length is not that of its headers and body."""
+        frame = Incoming(answer.status, answer.headers, b"").wire_bytes
+        if answer.wire_bytes != frame + answer.body.size:
+            self.faults.append(
+                f"answer {answer.slot} (line {self.lines.place}): its recorded length is wrong"
+            )
+
+    def _compare(self, sent: Sent, expected: Outgoing) -> None:
+        """Hold a request against the one that the gate would send, whose key is a stand-in."""
+        has_key = ("Authorization", HIDDEN) in sent.headers
+        if not has_key:
+            expected = replace(
+                expected, headers=tuple(h for h in expected.headers if h[0] != "Authorization")
+            )
+        longer = sent.wire_bytes - expected.wire_bytes
+        self._note(
+            sent,
+            self._difference(sent, expected)
+            or _misstated(longer, LONGEST_KEY if has_key else 1)
+            or self.key.fault(longer if has_key else None),
+        )
+
+    def _compare_link(self, sent: Sent) -> None:
+        """Hold a request for an image that lies elsewhere against the one that follows the provider's link."""
+        try:
+            expected = self.policy.link(sent.url)
+        except ProviderReplyError as error:
+            self._note(sent, str(error))
+            return
+        carried = (
+            None if sent.headers == expected.headers else "carried headers that no link is followed with"
+        )
+        self._note(
+            sent,
+            carried
+            or self._difference(sent, expected)
+            or _misstated(sent.wire_bytes - expected.wire_bytes, 1),
+        )
+
+    def _difference(self, sent: Sent, expected: Outgoing) -> str | None:
+        if (sent.method, sent.url) != (expected.method, expected.url):
+            return f"went to {sent.method} {urlsplit(sent.url).path}, not where the plan says"
+        if self.run.bodies.get(sent.body) != expected.body:
+            return "its body differs from what the plan and the receipt give"
+        if sent.headers != expected.recorded_headers():
+            return "carried headers that the plan does not give"
+        return None
+
+    def _note(self, sent: Sent, fault: str | None) -> None:
+        if fault is not None:
+            self.faults.append(f"request {sent.slot} (line {self.lines.place}): {fault}")
+
+
+def _misstated(longer: int, most: int) -> str | None:
+    """Whether a request is not as long as it says, but for what stands in place of a key."""
+    return None if 0 <= longer < most else "its recorded length is wrong"

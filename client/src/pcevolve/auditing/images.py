@@ -1,0 +1,276 @@
+"""A second, small check of what left, which shares no code with the rulebook, the gate, the loop or the dialects.
+
+Each request of the plan carries no image, or exactly one that had come from the API before, under an id that the public
+plan names or that the receipt of its class and round chose. Everything else in its body is one of the values that the
+plan has for the call, under a name that is known here; nothing in it is free. Texts are images to this check; which of
+their words are blank is arithmetic that both use.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import gcd
+from typing import Any, Final, NamedTuple
+
+from pcevolve.modality.texts.blanks import blanked
+from pcevolve.modality.texts.reading import read
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.records import Answered, Received, Released, Sent, planned_slot
+
+_IMAGE: Final = re.compile(r"(?:data:image/[a-z]+;base64,)?\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
+"""How the record writes down an image in a body."""
+_PART: Final = re.compile(
+    r'Content-Disposition: form-data; name="([a-z_]+)"'
+    r'(?:; filename="image\.[a-z]+"\r\nContent-Type: [a-z/-]+)?\r\n\r\n(.*)',
+    re.DOTALL,
+)
+_QUESTION: Final = (
+    "{prompt}\n\nFill in every blank (_) of the text below with a word of your own. Answer with the whole text and "
+    "nothing else.\n{blanked}"
+)
+Leaf = tuple[str, Any]
+"""A value in a body, and the name that it stands under."""
+
+
+class Known(NamedTuple):
+    """What the API sent under a candidate's id.
+
+    Attributes:
+        label: Its class.
+        iteration: The round that brought it.
+        digest: SHA-256 of the bytes.
+        wording: By which of its class's prompts it was made, if that is known.
+    """
+
+    label: str
+    iteration: int
+    digest: str
+    wording: int | None
+
+
+class Unexplained(Exception):  # noqa: N818 - it never leaves this module
+    """A request carries what it has no reason to carry; the message says what."""
+
+
+def image_faults(run: RunReader) -> Iterator[str]:
+    """What left without a reason, each with its line.
+
+    Args:
+        run: The record; its bodies are what their digests say, which is checked elsewhere.
+    """
+    if run.plan is None:
+        return
+    seen = _Seen(run, run.plan)
+    for line, entry in enumerate(run.entries, 1):
+        match entry.record:
+            case Answered() as answer:
+                seen.arrived |= _arrived(answer, run.bodies)
+            case Received(slot=slot, outputs=outputs):
+                if fault := seen.note(slot, outputs):
+                    yield f"answer {slot} (line {line}): {fault}"
+            case Released(receipt=receipt):
+                seen.receipts[receipt.iteration] = receipt
+            case Sent() as sent:
+                try:
+                    seen.explain(sent)
+                except Unexplained as error:
+                    yield f"request {sent.slot} (line {line}): {error}"
+
+
+@dataclass
+class _Seen:
+    """What had crossed the wire before a line.
+
+    Attributes:
+        arrived: Digests of all that came in answers.
+        known: What came, by candidate id.
+        shapes: Names in the bodies of calls of a kind, in order: the first of them settles it.
+    """
+
+    run: RunReader
+    plan: PublicPlan
+    arrived: set[str] = field(default_factory=set)
+    known: dict[str, Known] = field(default_factory=dict)
+    receipts: dict[int, Receipt] = field(default_factory=dict)
+    shapes: dict[bool, list[str]] = field(default_factory=dict)
+
+    def note(self, slot: str, outputs: tuple[str, ...]) -> str:
+        """Take note of what a call brought; says what is wrong with it."""
+        call = self.plan.calls.get(slot)
+        if call is None:
+            return "is of no call of the plan"
+        wording = call.wording if call.purpose == "create" else self._wording(call)
+        for index, digest in enumerate(outputs):
+            self.known.setdefault(call.output(index), Known(call.label, call.iteration, digest, wording))
+        return "" if self.arrived.issuperset(outputs) else "names an output that had not come"
+
+    def explain(self, sent: Sent) -> None:
+        """Find the reason for everything in a request's body.
+
+        Raises:
+            Unexplained: There is none.
+        """
+        call = self.plan.calls.get(sent.slot)
+        if call is None:
+            if sent.body.size or planned_slot(sent.slot) not in {*self.plan.calls, "hello", "account"}:
+                raise Unexplained("is not in the plan, and yet it says something")
+            return
+        text = sent.body.text or ""
+        is_form = text.startswith("--")
+        leaves = list(_parts(text)) if is_form else _leaves(text)
+        if is_form and not _is_hash_of_parts(self.run.bodies.get(sent.body)):
+            raise Unexplained("has a form whose boundary is no hash of its parts")
+        images = [found[1] for _, value in leaves if (found := _image(value))]
+        due = None if call.purpose == "create" else self._due(call)
+        sends_image = due is not None and not self.plan.varies_prompts and self.plan.modality.kind == "image"
+        if images != ([due.digest] if due is not None and sends_image else []):
+            raise Unexplained("carries another image than the plan or its receipt names")
+        allowed = self._values(call, due)
+        for name, value in leaves:
+            spelled = (str(each) if is_form else each for each in allowed.get(name, ()))
+            if not _image(value) and (type(value), value) not in ((type(each), each) for each in spelled):
+                raise Unexplained(f"says something under {name[:40]!a} that the plan does not")
+        names = [name for name, _ in leaves]
+        if names != self.shapes.setdefault(call.purpose == "create", names):
+            raise Unexplained("says its values in another order than the requests before it")
+
+    def _due(self, call: Call) -> Known:
+        """What a call has to vary."""
+        receipt = self.receipts.get(call.iteration)
+        if call.source is None:
+            chosen = () if receipt is None or receipt.run_id != self.plan.run_id else receipt.of(call.label)
+            if call.parent is None or call.parent >= len(chosen):
+                raise Unexplained("varies what no receipt of its class and round chose")
+            named, digest = chosen[call.parent].id, chosen[call.parent].digest
+        else:
+            named, digest = call.source, None
+        known = self.known.get(named)
+        if known is None or known.digest not in self.arrived or digest not in (None, known.digest):
+            raise Unexplained("varies what had not come from the API")
+        if known.label != call.label or (digest is not None and known.iteration >= call.iteration):
+            raise Unexplained("varies an image of another class, or of no earlier round")
+        return known
+
+    def _wording(self, call: Call) -> int | None:
+        try:
+            return self._due(call).wording
+        except Unexplained:
+            return None
+
+    def _values(self, call: Call, due: Known | None) -> dict[str, tuple[Any, ...]]:
+        """What a body may say of a call, by the names that APIs have for it."""
+        plan, words = self.plan, (self._prompt(call, due),)
+        values: dict[str, tuple[Any, ...]] = {"model": (plan.model,), "sd_model_checkpoint": (plan.model,)}
+        values |= dict.fromkeys(("prompt", "content"), words) | {"role": ("user",)}
+        values |= dict.fromkeys(("n", "batch_size"), (call.count,)) | {
+            "n_iter": (1,),
+            "save_images": (False,),
+        }
+        values["seed"] = (call.seed, *(call.seed % most + 1 for most in (2**32 - 2, 2**32 - 1)))
+        values |= dict.fromkeys(("strength", "denoising_strength"), (call.strength,))
+        values |= {"output_format": ("png",), "response_format": ("b64", "b64_json")}
+        if plan.modality.kind == "text":
+            return values | {"max_tokens": (plan.texts.tokens,), "temperature": (plan.texts.temperature,)}
+        asked = plan.images
+        across = gcd(asked.width, asked.height)
+        values |= dict.fromkeys(("steps", "num_inference_steps"), (asked.steps,))
+        values |= dict.fromkeys(("guidance", "cfg_scale", "guidance_scale"), (asked.guidance,))
+        values |= dict.fromkeys(("size", "image_size"), (f"{asked.width}x{asked.height}",))
+        values |= {
+            "width": (asked.width,),
+            "height": (asked.height,),
+            "negative_prompt": (asked.negative_prompt,),
+        }
+        values |= {"adapter": (asked.adapter,), "scale": (asked.adapter_scale,)}
+        ratio = f"{asked.width // across}:{asked.height // across}"
+        return values | {"mode": ("text-to-image", "image-to-image"), "aspect_ratio": (ratio,)}
+
+    def _prompt(self, call: Call, due: Known | None) -> str:
+        """The words of a call: its class's public prompt, or that of what it varies, or the varied text with blanks."""
+        prompt = self.plan.prompt(call.label)
+        wording = call.wording if due is None else due.wording if self.plan.varies_prompts else None
+        if wording is not None:
+            prompt = self.plan.first_prompts(call.label)[wording]
+        text = None if due is None or self.plan.varies_prompts else read(self.run.bodies.file(due.digest))
+        if self.plan.modality.kind == "image" or text is None:
+            return prompt
+        return _QUESTION.format(prompt=prompt, blanked=blanked(text, call.strength or 0.0, call.seed))
+
+
+def _arrived(answer: Answered, bodies: Bodies) -> set[str]:
+    """Digests of all that an answer may have brought: files that were cut out of it, images in base64, and texts."""
+    arrived = set(answer.body.files)
+    try:
+        leaves = list(_walk("", json.loads(answer.body.text or bodies.get(answer.body))))
+    except ValueError:  # the image itself
+        return arrived
+    for text in ("", *(value for _, value in leaves if isinstance(value, str))):
+        arrived.add(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+        with suppress(ValueError):
+            arrived.add(hashlib.sha256(base64.b64decode(text.rpartition(",")[2], validate=True)).hexdigest())
+    return arrived
+
+
+def _leaves(text: str) -> list[Leaf]:
+    """All values of a body in JSON.
+
+    Raises:
+        Unexplained: It is none, or not in the one spelling of its values.
+    """
+    try:
+        body = json.loads(text)
+    except ValueError:
+        raise Unexplained("has a body that is no JSON and no form") from None
+    if json.dumps(body, ensure_ascii=False, separators=(",", ":")) != text:
+        raise Unexplained("has a body that is not in the one spelling of its values")
+    return list(_walk("", body))
+
+
+def _walk(name: str, value: Any) -> Iterator[Leaf]:  # noqa: ANN401 - what JSON has
+    """All values in a JSON value, each under the last name on the way to it."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _walk(key, each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _walk(name, each)
+    else:
+        yield name, value
+
+
+def _parts(text: str) -> Iterator[Leaf]:
+    """The fields of a form."""
+    line = text.partition("\r\n")[0]
+    parts = text.removeprefix(f"{line}\r\n").removesuffix(f"\r\n{line}--\r\n").split(f"\r\n{line}\r\n")
+    if text != "".join(f"{line}\r\n{part}\r\n" for part in parts) + f"{line}--\r\n":
+        raise Unexplained("has a body that is no form")
+    for part in parts:
+        found = _PART.fullmatch(part)
+        if found is None:
+            raise Unexplained("has a form with a part that is no field")
+        yield found[1], found[2]
+
+
+def _image(value: object) -> re.Match[str] | None:
+    return _IMAGE.fullmatch(value) if isinstance(value, str) else None
+
+
+def _is_hash_of_parts(body: bytes) -> bool:
+    """Whether a form's boundary follows from what it separates, so that it says nothing of its own."""
+    line = body.partition(b"\r\n")[0]
+    parts = (
+        body.removeprefix(line + b"\r\n")
+        .removesuffix(b"\r\n" + line + b"--\r\n")
+        .split(b"\r\n" + line + b"\r\n")
+    )
+    return line[2:] == hashlib.sha256(b"\r\n".join(parts)).hexdigest()[:40].encode()

@@ -1,0 +1,110 @@
+"""The lines of a record as an audit takes them: each once, in order; and whether one key was sent with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TypeVar
+
+from pcevolve.transcript.log import Entry
+from pcevolve.transcript.records import (
+    GREETING_SLOT,
+    Answered,
+    Extended,
+    Failed,
+    Finished,
+    Opened,
+    Planned,
+    Received,
+    Record,
+    Released,
+    Sent,
+    planned_slot,
+)
+
+R = TypeVar("R", Opened, Planned, Released, Sent, Received, Finished, Extended)
+
+
+class OutOfPlaceError(Exception):
+    """A line stands where another is due; the message says which."""
+
+
+class RecordEndsError(Exception):
+    """The record ends before the run does, which is no fault, or makes sense no further for a fault that was noted."""
+
+
+@dataclass
+class Lines:
+    """The lines of a record, each of which is taken once, in order.
+
+    Attributes:
+        entries: All of them.
+        place: Of the next one.
+    """
+
+    entries: Sequence[Entry]
+    place: int = 0
+
+    def next(self) -> Record:
+        """The next line, which is not taken yet.
+
+        Raises:
+            RecordEndsError: There is none.
+        """
+        if self.place == len(self.entries):
+            raise RecordEndsError
+        return self.entries[self.place].record
+
+    def take(self, kind: type[R], due: str) -> R:
+        """Take the next line, which has to be of this kind.
+
+        Raises:
+            OutOfPlaceError: It is of another.
+            RecordEndsError: There is none.
+        """
+        record = self.next()
+        if not isinstance(record, kind):
+            raise self.misplaced(due)
+        self.place += 1
+        return record
+
+    def misplaced(self, due: str, *, last: bool = False) -> OutOfPlaceError:
+        """The next line, or the last that was taken, stands where something else is due."""
+        entry = self.entries[self.place - last]
+        slot = getattr(entry.record, "slot", None)
+        named = f" {slot}" if slot else ""
+        return OutOfPlaceError(
+            f"line {entry.seq + 1}: '{entry.record.kind}'{named} stands where {due} is due"
+        )
+
+    def count_sent(self) -> int:
+        """How many requests were taken so far."""
+        return sum(isinstance(each.record, Sent) for each in self.entries[: self.place])
+
+
+@dataclass
+class KeyLength:
+    """Whether all requests carried one key: its value is not on record, but its length could say something.
+
+    Attributes:
+        length: How much longer than ``STAND_IN`` the last key was; None where none was sent.
+        failed: Slots whose last attempt brought no success. Only then may a key be exchanged, and at first.
+    """
+
+    length: int | None = None
+    failed: set[str] = field(default_factory=lambda: {GREETING_SLOT})
+
+    def note(self, outcome: Answered | Failed, planned: Iterable[str]) -> None:
+        """Take note of whether an attempt succeeded; what is not of the plan counts until anything does."""
+        slot = planned_slot(outcome.slot)
+        if isinstance(outcome, Answered) and outcome.status == HTTPStatus.OK:
+            self.failed = {each for each in self.failed if each in planned and each != slot}
+        else:
+            self.failed.add(slot)
+
+    def fault(self, length: int | None) -> str | None:
+        """What is wrong with the key of the next request."""
+        before, self.length = self.length, length
+        same = length == before or bool(self.failed)
+        return None if same else "was sent with another key than the request before it, which had succeeded"

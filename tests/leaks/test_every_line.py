@@ -1,0 +1,54 @@
+"""A record with any line left out, doubled, or exchanged with the next, however well the forger chains the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leaks.forgeries.honest import KINDS, Honest
+from leaks.given import Count
+from pcevolve.auditing.rerun import Rerun
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.log import Entry
+from pcevolve.transcript.records import Record
+
+Change = Callable[[list[Record], int], list[Record]]
+CHANGES: dict[str, Change] = {
+    "left out": lambda lines, at: [*lines[:at], *lines[at + 1 :]],
+    "doubled": lambda lines, at: [*lines[: at + 1], *lines[at:]],
+    "exchanged with the next": lambda lines, at: [
+        *lines[:at],
+        *reversed(lines[at : at + 2]),
+        *lines[at + 2 :],
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def honest(memory: Path) -> Honest:
+    return Honest(memory / "honest")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_does_not_pass(kind: str, change: str, honest: Honest, folder: Path, count: Count):
+    run = RunReader.strict(honest.copy(kind, folder))
+    lines = [entry.record for entry in run.entries]
+    passed = []
+    for at in range(1, len(lines)):
+        forged = CHANGES[change](lines, at)
+        if forged != lines:
+            refused = is_refused(run, forged)
+            count(f"a line {change}", refused)
+            passed += [] if refused else [at]
+    assert not passed
+    assert not is_refused(run, lines)
+
+
+def is_refused(run: RunReader, lines: list[Record]) -> bool:
+    """Whether running a record again comes to no end, or tells something against it."""
+    entries = tuple(Entry(seq, each, "") for seq, each in enumerate(lines))
+    again = Rerun.of(RunReader(run.layout, entries))
+    return again.evolved is None or bool(again.requests or again.receipts)
