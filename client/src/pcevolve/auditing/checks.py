@@ -199,6 +199,7 @@ def _collected(found: Iterable[str]) -> tuple[str, ...]:
     except (
         ArithmeticError,
         LookupError,
+        RecursionError,
         TypeError,
         ValueError,
     ) as error:  # what a forger wrote into a record

@@ -211,8 +211,8 @@ def _arrived(answer: Answered, bodies: Bodies) -> set[str]:
     """Digests of all that an answer may have brought: files that were cut out of it, images in base64, and texts."""
     arrived = set(answer.body.files)
     try:
-        leaves = list(_walk("", json.loads(answer.body.text or bodies.get(answer.body))))
-    except ValueError:  # the image itself
+        leaves = list(_walk(json.loads(answer.body.text or bodies.get(answer.body))))
+    except (ValueError, RecursionError):  # the image itself, or nothing that any dialect reads
         return arrived
     for text in ("", *(value for _, value in leaves if isinstance(value, str))):
         arrived.add(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
@@ -229,23 +229,24 @@ def _leaves(text: str) -> list[Leaf]:
     """
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Unexplained("has a body that is no JSON and no form") from None
     if json.dumps(body, ensure_ascii=False, separators=(",", ":")) != text:
         raise Unexplained("has a body that is not in the one spelling of its values")
-    return list(_walk("", body))
+    return list(_walk(body))
 
 
-def _walk(name: str, value: Any) -> Iterator[Leaf]:  # noqa: ANN401 - what JSON has
-    """All values in a JSON value, each under the last name on the way to it."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            yield from _walk(key, each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _walk(name, each)
-    else:
-        yield name, value
+def _walk(value: Any) -> Iterator[Leaf]:  # noqa: ANN401 - what JSON has
+    """All values in a JSON value, in order, each under the last name on the way to it."""
+    left: list[Leaf] = [("", value)]
+    while left:  # no recursion: how deep an answer is nested is the provider's choice
+        name, each = left.pop()
+        if isinstance(each, dict):
+            left.extend(reversed(each.items()))
+        elif isinstance(each, list):
+            left.extend((name, one) for one in reversed(each))
+        else:
+            yield name, each
 
 
 def _parts(text: str) -> Iterator[Leaf]:

@@ -59,6 +59,7 @@ class Rerun:
         except (
             ArithmeticError,
             LookupError,
+            RecursionError,
             TypeError,
             ValueError,
         ) as error:  # what a forger wrote into a record
