@@ -118,10 +118,11 @@ def test_weights_that_are_not_at_hand_are_said_once_and_before_a_server_is_start
         assert not (tmp_path / "out" / "server.log").exists()
 
 
-def test_the_list_names_every_table(bench: Client):
+def test_the_list_says_of_every_table_how_to_see_it_in_minutes(bench: Client):
     shown = bench("table", "--list")
     assert shown.returncode == 0
-    assert all(name in shown.stdout for name in ("table1", "figure8", "pe-lookahead"))
+    for name in ("table1", "figure8", "pe-lookahead", "text-secrets"):
+        assert f"pcevolve-bench table {name} --smoke" in shown.stdout
 
 
 def measured(out: Path) -> int:

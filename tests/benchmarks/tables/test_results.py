@@ -22,7 +22,7 @@ from pcevolve_benchmarks.tables.store import Figure, Store
 
 
 def cell(method: str, seed: int, yardstick: str = "") -> Cell:
-    return Cell("digits", f'{{"method": "{method}"}}', seed, yardstick, FULL.tested)
+    return Cell("digits", f'{{"method": "{method}"}}', seed, yardstick, FULL.tested, FULL.heads)
 
 
 @pytest.fixture
@@ -81,6 +81,7 @@ def test_a_classifier_without_images_is_in_every_judge_s_table(store: Store):
             {"accuracy": 0.5, "accuracy@0": 0.3, "accuracy@1": 0.5},
             {"ε = 4, 0": 0.3, "ε = 4, 1": 0.5},
         ),
+        ("best", {"last": 0.5, "best": 0.7}, {"ε = 4, last": 0.5, "ε = 4, best on the test images": 0.7}),
         (
             "loss",
             {"accuracy": 0.5, "loss@0": 1.1, "loss@1": 0.2, "accuracy@1": 0.4},

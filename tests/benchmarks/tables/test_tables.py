@@ -85,8 +85,26 @@ def test_all_methods_get_the_same_shots_of_a_seed():
 
 def test_columns_say_which_data_and_which_value_where_there_are_several_of_both():
     several = {place.column for place in placed(table("table6"), SMOKE, (*DATA, OTHER))}
-    assert several == {"digits, ε = 4", "digits, ε = 8", "cells, ε = 4", "cells, ε = 8"}
+    assert several == {"digits, ε = 4", "digits, ε = 10", "cells, ε = 4", "cells, ε = 10"}
     assert {place.column for place in placed(table("table1"), SMOKE, (*DATA, OTHER))} == {"digits", "cells"}
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("figure1", {"K = 1", "K = 10"}),
+        ("table4", {"τ = 1", "τ = 10"}),
+        ("table6", {"ε = 4", "ε = 10"}),
+        ("figure3", {"K = 1", "K = 10"}),
+        ("figure4", {"N = 50", "N = 100"}),
+        ("pe-lookahead", {"k = 0", "k = 8"}),
+        ("pe-threshold", {"H = 0", "H = 4"}),
+        ("pe-votes", {"q = 1", "q = 2"}),
+        ("pe-fid", {"ε = 0.67", "ε = 1"}),
+    ],
+)
+def test_the_smallest_size_shows_the_paper_s_own_setting(name: str, shown: set[str]):
+    assert {each.column for each in placed(table(name), SMOKE)} == shown
 
 
 def test_columns_of_the_table_about_apis_are_the_models_that_were_named():

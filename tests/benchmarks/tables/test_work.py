@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pcevolve.errors import ClientError, EngineError
@@ -27,8 +28,9 @@ class Dying:
 
 def test_each_run_that_begins_is_named_by_its_number_row_column_and_seed(tmp_path: Path):
     table = Table("t", "", "", rows=(PE,), columns=COLUMNS, controls=())
-    found = tuple(places(table, DATA, SMOKE, columns_of(table, SMOKE, (), ()), {"encoder": "bundled"}))
-    asked = Asked(table, SMOKE, found, DATA, tmp_path, ("cnn",), {}, Dying())
+    scale = replace(SMOKE, seeds=2)
+    found = tuple(places(table, DATA, scale, columns_of(table, scale, (), ()), {"encoder": "bundled"}))
+    asked = Asked(table, scale, found, DATA, tmp_path, ("cnn",), {}, Dying())
     said: list[str] = []
     done: list[tuple[int, int]] = []
     faults = filled(asked, lambda *each: done.append(each), said.append)

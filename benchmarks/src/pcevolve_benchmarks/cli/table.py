@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Column
 from rich.table import Table as Shown
 
 from pcevolve.cli.options import given, takes
@@ -34,10 +35,13 @@ def table(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",
     listed: Annotated[
-        bool, typer.Option("--list", help="Name all tables and figures, and what they show.")
+        bool,
+        typer.Option(
+            "--list", help="Say of all tables and figures what they show, and how to see them in minutes."
+        ),
     ] = False,
     smoke: Annotated[
-        bool, typer.Option("--smoke", help="Small runs, two seeds: minutes, to see that everything works.")
+        bool, typer.Option("--smoke", help="Small runs, one seed: minutes, to see that everything works.")
     ] = False,
     full: Annotated[
         bool,
@@ -230,9 +234,9 @@ def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[
 def _list() -> None:
     from pcevolve_benchmarks.tables.text_studies import STUDIES
 
-    shown = Shown("name", "what it shows", "after")
-    for each in TABLES.values():
-        shown.add_row(each.name, each.title, each.source)
-    for study in STUDIES.values():
-        shown.add_row(study.name, study.title, "SecPE, in miniature")
+    known = [(each.name, each.title, each.source) for each in TABLES.values()]
+    known += [(study.name, study.title, "SecPE, in miniature") for study in STUDIES.values()]
+    shown = Shown("what it shows", "after", Column("in minutes", no_wrap=True))
+    for name, title, source in known:
+        shown.add_row(title, source, f"pcevolve-bench table {name} --smoke")
     Console().print(shown)

@@ -29,6 +29,7 @@ class Cell:
         seed: Public seed, and seed of the draw of the shots.
         yardstick: See ``Variant``.
         tested: Most held-out images of each class.
+        heads: How many heads each judge trains.
     """
 
     data: str
@@ -36,6 +37,7 @@ class Cell:
     seed: int
     yardstick: Yardstick
     tested: int
+    heads: int
 
     @property
     def run(self) -> str:
@@ -74,7 +76,14 @@ def columns_of(
     if table.by == "encoder":
         return tuple(Variant(name, {"encoder": name}) for name in encoders)
     columns = table.paper_columns if scale.name == PAPER and table.paper_columns else table.columns
-    return columns[: scale.columns]
+    return columns if scale.columns is None else _some(columns, scale.columns)
+
+
+def _some(columns: tuple[Variant, ...], most: int) -> tuple[Variant, ...]:
+    """A few columns in their order: the paper's own setting, and the first of the others."""
+    papers = [each for each in columns if each.papers]
+    kept = [*papers, *(each for each in columns if not each.papers)][:most]
+    return tuple(each for each in columns if each in kept)
 
 
 def places(
@@ -96,7 +105,9 @@ def places(
     rows = [*table.rows, *(each for each in table.controls if each not in table.rows)]
     for seed, source, column, row in product(range(scale.seeds), data, columns, rows):
         options = _options(row, column, scale, source.words, common)
-        cell = Cell(source.name, json.dumps(options, sort_keys=True), seed, row.yardstick, scale.tested)
+        cell = Cell(
+            source.name, json.dumps(options, sort_keys=True), seed, row.yardstick, scale.tested, scale.heads
+        )
         yield Place(row.name, _named(source, column, data), cell)
 
 

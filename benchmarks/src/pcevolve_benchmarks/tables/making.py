@@ -196,7 +196,7 @@ def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:
         yield f"GCap's captions: {wanted.sizes.captioner or 'measured attributes, without a model'}."
     yield f"The paper's own: {asked.table.original.spelled}."
     yield f"Images by `{', '.join(wanted.models)}`, selected by `{', '.join(wanted.selecting)}`."
-    yield "Means, from three seeds on with 95 % intervals by Student's t; every judge trains three heads."
+    yield f"Means, from three seeds on with 95 % intervals by Student's t; of heads each judge trains {scale.heads}."
     yield from (_about(data) for data in asked.data)
 
 

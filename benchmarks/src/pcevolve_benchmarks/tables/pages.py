@@ -92,7 +92,8 @@ def written(
     pictures = list(more)
     for each in tables:
         name = f"{table.name}-{_plain(each.judge)}-{_plain(each.measure)}.svg"
-        drawn = svg(chart(table, each), each.columns) if table.axis else bars(table.title, each)
+        curves = table.axis and each.measure != "best"
+        drawn = svg(chart(table, each), each.columns) if curves else bars(table.title, each)
         write_durably(folder / name, drawn, 0o644)
         pictures.append(name)
     page = folder / f"{table.name}.md"

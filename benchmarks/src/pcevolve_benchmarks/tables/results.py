@@ -14,6 +14,7 @@ BY_ITERATION: Mapping[Measure, str] = {"by iteration": "accuracy", "loss": "loss
 """Measures that have a figure after each iteration T, and what these are called before ``@T``."""
 PAIRS: Mapping[Measure, tuple[tuple[str, str], ...]] = {
     "mixed": (("accuracy", "alone"), ("mixed", "with the shots")),
+    "best": (("last", "last"), ("best", "best on the test images")),
     "noise": (("votes cast", "votes"), ("noise cast", "noise")),
 }
 """Measures of two figures, and what their columns are called."""

@@ -74,6 +74,7 @@ class Scale:
         rounds: Most rounds of methods whose last round is the dataset; None for their own.
         seeds: Draws of shots, prompts' seeds and noise.
         tested: Most held-out images of each class.
+        heads: Heads that each judge trains.
         columns: Most columns of a table.
     """
 
@@ -83,6 +84,7 @@ class Scale:
     rounds: int | None
     seeds: int
     tested: int
+    heads: int = 3
     columns: int | None = None
 
     def of_paper(self, original: Original) -> Scale:
@@ -97,7 +99,7 @@ class Scale:
         )
 
 
-SMOKE = Scale("smoke", candidates=10, shots=5, rounds=2, seeds=2, tested=60, columns=2)
+SMOKE = Scale("smoke", candidates=10, shots=5, rounds=2, seeds=1, tested=60, heads=1, columns=2)
 FULL = Scale("full", candidates=100, shots=10, rounds=None, seeds=3, tested=1000)
 
 

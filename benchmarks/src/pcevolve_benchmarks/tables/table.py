@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Yardstick: TypeAlias = Literal["", "shots", "classifier", "untrained"]
 Measure: TypeAlias = Literal[
-    "accuracy", "mixed", "fid", "by iteration", "loss", "votes", "noise", "dimension"
+    "accuracy", "mixed", "fid", "by iteration", "best", "loss", "votes", "noise", "dimension"
 ]
 
 
@@ -21,11 +21,13 @@ class Variant:
         options: By the names of the run's settings.
         yardstick: What is judged in place of a run's images: the private ``shots`` themselves, the ``classifier`` that
             the run released, without any image, or an ``untrained`` head.
+        papers: Of a column: whether it is the paper's own setting, which tables of every size have.
     """
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     yardstick: Yardstick = ""
+    papers: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,15 +100,17 @@ ALL = (INIT, RF, GCAP, LE, DPIMG, *LOOPS, NO_IMAGES)
 """The rows of the PCEvolve paper's comparisons, and ours."""
 
 
-def value_columns(option: str, values: tuple[Any, ...], sign: str) -> tuple[Variant, ...]:
-    """A column for each value of an option."""
-    return tuple(Variant(f"{sign} = {value:g}", {option: value}) for value in values)
+def value_columns(
+    option: str, values: Sequence[Any], sign: str, papers: int | str | None = None
+) -> tuple[Variant, ...]:
+    """A column for each value of an option, one of which may be the paper's own setting."""
+    return tuple(Variant(f"{sign} = {each}", {option: each}, papers=each == papers) for each in values)
 
 
-EPSILONS = tuple(Variant(f"ε = {value}", {"epsilon": value}) for value in ("4", "8", "10", "20"))
-PE_EPSILONS = tuple(Variant(f"ε = {value}", {"epsilon": value}) for value in ("0.67", "1", "2", "3.34", "10"))
-COUNTS = value_columns("candidates", (50, 100, 150, 200, 500), "N")
-SHOT_COUNTS = value_columns("subsample", (1, 5, 10, 25, 50), "K")
+EPSILONS = value_columns("epsilon", ("4", "8", "10", "20"), "ε", papers="10")
+PE_EPSILONS = value_columns("epsilon", ("0.67", "1", "2", "3.34", "10"), "ε", papers="0.67")
+COUNTS = value_columns("candidates", (50, 100, 150, 200, 500), "N", papers=100)
+SHOT_COUNTS = value_columns("subsample", (1, 5, 10, 25, 50), "K", papers=10)
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class TextBench:
     def _wanted(self) -> Iterator[Wanted]:
         worlds = list(self.study.worlds)[: 1 if self.small else None]
         methods = self.study.small if self.small else list(self.study.methods)
-        seeds = range(self.seeds or (2 if self.small else self.study.seeds))
+        seeds = range(self.seeds or (1 if self.small else self.study.seeds))
         for writer, seed, world, name in product(self.writers, seeds, worlds, methods):
             yield world, seed, name, _served(writer)
 

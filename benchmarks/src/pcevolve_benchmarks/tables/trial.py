@@ -38,8 +38,6 @@ from pcevolve_benchmarks.tables.outcomes import noise_on_votes, populations, spr
 from pcevolve_benchmarks.tables.store import Figure
 from pcevolve_benchmarks.tables.table import RUNLESS, Measure
 
-HEADS = (0, 1, 2)
-"""Seeds of each judge's head."""
 NEAREST_MEAN = "nearest mean"
 
 
@@ -62,6 +60,11 @@ class Job:
     connection: Mapping[str, Any]
     judges: tuple[str, ...]
     measures: frozenset[Measure]
+
+    @property
+    def heads(self) -> int:
+        """How many heads each judge trains."""
+        return self.cells[0].heads
 
     @property
     def is_baseline(self) -> bool:
@@ -155,7 +158,7 @@ def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
         real = as_seen_by(judge.name, job.data, cell.tested)
         shapes = Training(real, test.targets, len(test.labels))
         # Nothing is trained, so a seed of a cell shows in the first weights alone.
-        heads = [judge.untrained(shapes, len(HEADS) * cell.seed + seed) for seed in HEADS]
+        heads = [judge.untrained(shapes, cell.heads * cell.seed + seed) for seed in range(cell.heads)]
         yield Figure(judge.name, False, "accuracy", _right(heads, real, test))
 
 
@@ -172,11 +175,11 @@ def _asked(
     outcome: Outcome | Result | None,
 ) -> Iterator[tuple[str, float]]:
     """What one judge says, by name."""
-    yield "accuracy", _accuracy(judge, own, real, test)
+    yield "accuracy", _accuracy(judge, own, real, test, job.heads)
     if "mixed" in job.measures and outcome is not None:
         looked = judge.look(shots.images)
         both = np.concatenate([looked, own[0]]), np.concatenate([shots.targets, own[1]])
-        yield "mixed", _accuracy(judge, both, real, test)
+        yield "mixed", _accuracy(judge, both, real, test, job.heads)
     if "fid" in job.measures and judge.name != CNN:
         yield from _distances(own[0], real)
     if "dimension" in job.measures and judge.name != CNN:
@@ -187,17 +190,21 @@ def _asked(
         yield from spread(outcome)
     if "noise" in job.measures:
         yield from noise_on_votes(outcome, shots, test.labels)
-    if {"by iteration", "loss"} & job.measures:
+    if {"by iteration", "best", "loss"} & job.measures:
+        accuracies = []
         for iteration, each in enumerate(populations(outcome, test.labels)):
-            trained = _trained(judge, (judge.look(each.images), each.targets), test)
-            yield f"accuracy@{iteration}", _right(trained.heads, real, test)
+            trained = _trained(judge, (judge.look(each.images), each.targets), test, job.heads)
+            accuracies.append(_right(trained.heads, real, test))
+            yield f"accuracy@{iteration}", accuracies[-1]
             if (loss := trained.loss) is not None:
                 yield f"loss@{iteration}", loss
+        yield "last", accuracies[-1]
+        yield "best", max(accuracies[1:] or accuracies)
 
 
-def _accuracy(judge: Judge, own: Seen, real: NDArray[np.floating], test: HeldOut) -> float:
+def _accuracy(judge: Judge, own: Seen, real: NDArray[np.floating], test: HeldOut, heads: int) -> float:
     """Accuracy of heads that are trained on some images, mean over their seeds."""
-    return _right(_trained(judge, own, test).heads, real, test)
+    return _right(_trained(judge, own, test, heads).heads, real, test)
 
 
 def _right(heads: Sequence[Predict], real: NDArray[np.floating], test: HeldOut) -> float:
@@ -218,7 +225,7 @@ class _Trained:
         return float(np.mean(own)) if own else None
 
 
-def _trained(judge: Judge, own: Seen, test: HeldOut) -> _Trained:
+def _trained(judge: Judge, own: Seen, test: HeldOut, heads: int) -> _Trained:
     """Train a head for each seed.
 
     Raises:
@@ -229,7 +236,7 @@ def _trained(judge: Judge, own: Seen, test: HeldOut) -> _Trained:
     training = Training(features[usable], targets[usable], len(test.labels))
     if missing := set(range(len(test.labels))) - set(training.targets.tolist()):
         raise DataError(f"judge {judge.name} can use no image of class {test.labels[min(missing)]!r}")
-    return _Trained(training, [judge.train(training, seed) for seed in HEADS])
+    return _Trained(training, [judge.train(training, seed) for seed in range(heads)])
 
 
 def _distances(made: NDArray[np.floating], real: NDArray[np.floating]) -> Iterator[tuple[str, float]]:

@@ -149,6 +149,8 @@ def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
         return {"accuracy", "mixed"}
     if measure == "noise":
         return {"accuracy", "votes cast", "noise cast"}
+    if measure == "best" and not cell.yardstick:
+        return {"accuracy", "best"}
     if measure in BY_ITERATION and not cell.yardstick and (measure != "loss" or judge != CNN):
         return {"accuracy", f"{BY_ITERATION[measure]}@0"}
     return {"accuracy"}
