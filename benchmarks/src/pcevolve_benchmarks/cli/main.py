@@ -12,6 +12,7 @@ from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.main import carry_out
 from pcevolve_benchmarks.cli.baseline import baseline
 from pcevolve_benchmarks.cli.datasets import datasets
+from pcevolve_benchmarks.cli.limits import limits
 from pcevolve_benchmarks.cli.table import table
 
 SUMMARY = """Make the tables of the papers, and run what they compare with, on public research data.
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.command("table", cls=CommandWithPanels)(table)
 app.command("baseline", cls=CommandWithPanels)(baseline)
 app.command("datasets", cls=CommandWithPanels)(datasets)
+app.command("limits", cls=CommandWithPanels)(limits)
 
 
 def _print_version(wanted: bool) -> None:
