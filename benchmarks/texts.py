@@ -9,8 +9,10 @@ It continues where it was cut off.
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pcevolve_benchmarks.tables.text_page import tables
@@ -64,13 +66,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--study", choices=STUDIES, default="text")
     parser.add_argument("--seeds", type=int)
+    parser.add_argument(
+        "--only", nargs="+", metavar="METHOD", help="rows to make; the page has what there is"
+    )
     parser.add_argument("--work", type=Path, default=Path("runs/bench-texts"))
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     given = parser.parse_args(arguments)
     study = STUDIES[given.study]
-    rows = TextBench(study, given.work, seeds=given.seeds).made(
+    asked = replace(study, methods={name: study.methods[name] for name in given.only or study.methods})
+    TextBench(asked, given.work, seeds=given.seeds).made(
         lambda done, all_of_them: print(done, all_of_them, flush=True)
     )
+    rows = [json.loads(line) for line in (given.work / f"{study.name}.jsonl").read_text().splitlines()]
     (given.out / f"{FILES[study.name]}.md").write_text(HEADERS[study.name] + tables(study, rows))
     shutil.copyfile(given.work / f"{study.name}.jsonl", given.out / f"{FILES[study.name]}.jsonl")
 

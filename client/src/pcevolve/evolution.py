@@ -154,10 +154,7 @@ class _Evolution:
 
     def _release(self, iteration: int) -> Receipt:
         """Let the private side choose from the pool."""
-        shown = self.populations if self.plan.pool == "all" else self.populations[-1:]
-        newest = (each for of_class in self.populations[-1].values() for each in of_class)
-        sources = {each.id: self.known[each.parent].digest for each in newest if each.parent in self.known}
-        pool = Pool(joined(self.plan.labels, shown), self.views, sources)
+        pool = self._pool()
         query = Query(self.plan.run_id, iteration)
         self.judge.show(query, pool)
         receipt = self.judge.release(query, pool)
@@ -165,6 +162,26 @@ class _Evolution:
         self.receipts.append(receipt)
         self.pools[iteration] = pool
         return receipt
+
+    def _pool(self) -> Pool:
+        """What the next release chooses from: the newest population, and what the plan's rule leaves of the others.
+
+        An audit runs this loop again, so a run and its audit have this one rule.
+        """
+        *earlier, newest = self.populations
+        if self.plan.pool != "all":
+            earlier = [self._survivors()] if self.plan.pool == "survivors" else []
+        each_new = (each for of_class in newest.values() for each in of_class)
+        sources = {each.id: self.known[each.parent].digest for each in each_new if each.parent in self.known}
+        return Pool(joined(self.plan.labels, [*earlier, newest]), self.views, sources)
+
+    def _survivors(self) -> Population:
+        """What the last release chose, in its order, each once; nothing before the first."""
+        ids = {
+            label: dict.fromkeys(each.id for last in self.receipts[-1:] for each in last.of(label))
+            for label in self.plan.labels
+        }
+        return {label: tuple(self.known[each] for each in of_class) for label, of_class in ids.items()}
 
     def _keep(self) -> Population:
         """The last population with its variations, or what a last release keeps of all rounds."""

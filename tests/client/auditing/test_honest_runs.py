@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,16 +21,19 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge
 from pcevolve.private.views import PrivateViews
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Chosen
 from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
+from support.forge import forge
 from support.paid import encoder
 from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, rng, small_plan
 
 LABELS, SHOTS, SIDE = ("cut", "good"), 3, 24
 SELECTED = {"pool": "all", "keep": "selected", "initial": 8, "prototypes": 2, "centre_first": True}
+AUG_PE = {"method": "aug-pe", "pool": "survivors", "keep": "selected", "prototypes": 4}
 RUNS = {
     "dp-means in the look that fits": {"method": "dp-means", "appearance": "auto", **SELECTED},
     "dp-means in the encoder's frame": {
@@ -74,12 +79,10 @@ RUNS = {
     "pe-em": {"method": "pe-em", "prototypes": 4},
     "secpe": {"method": "secpe", "pool": "all", "keep": "selected"},
     "secpe in few cells": {"method": "secpe", "pool": "all", "keep": "selected", "cells": 2},
-    "aug-pe": {"method": "aug-pe", "pool": "all", "keep": "selected"},
+    "aug-pe": AUG_PE,
+    "aug-pe of all rounds": {**AUG_PE, "pool": "all"},
     "aug-pe that draws from more variations by votes above a threshold": {
-        "method": "aug-pe",
-        "pool": "all",
-        "keep": "selected",
-        "prototypes": 4,
+        **AUG_PE,
         "selection": "prob",
         "variations": 3,
         "threshold": 1.0,
@@ -122,6 +125,29 @@ def test_a_run_of_the_real_judge_passes_every_check(tmp_path: Path, name: str):
     findings = audit(judged_run(tmp_path, plan))
     assert [fault for finding in findings for fault in finding.faults] == []
     assert any(finding.claim.startswith("every choice follows") and finding.checked for finding in findings)
+
+
+def test_a_receipt_that_brings_back_what_was_voted_out_is_found(tmp_path: Path):
+    root = judged_run(tmp_path, small_plan(**AUG_PE, candidates=4, initial=16, shots=SHOTS, delta=1e-5))
+    record = RunReader.strict(root)
+    before, last = record.receipts[-2:]
+    first = [
+        Chosen(call.output(place), digest)
+        for call in record.plan.round(0)
+        for place, digest in enumerate(record.outputs[call.slot])
+        if call.label == "cut"
+    ]
+    lost = next(each for each in first if each not in before.of("cut"))
+
+    def bring_back(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        receipt = next(each["receipt"] for each in reversed(events) if each["kind"] == "released")
+        receipt["choices"][0]["chosen"][0] = asdict(lost)
+        return events
+
+    forge(root, bring_back)
+    faults = [fault for finding in audit(root) for fault in finding.faults]
+    said = "names an image that is not among those it chose from, for 'cut'"
+    assert f"receipt for iteration {last.iteration}: {said}" in faults
 
 
 def always(data: bytes) -> FakeProvider:

@@ -201,7 +201,14 @@ def test_the_best_are_kept_each_once_in_the_order_of_their_votes_and_what_cannot
     assert ranked(6) == [1, 3, 0, 2, 1, 3]
 
 
-def test_what_a_threshold_leaves_nothing_of_comes_in_the_order_of_the_pool():
+def test_what_a_threshold_or_zero_leaves_nothing_of_comes_in_the_order_of_the_pool():
+    below_zero = {"votes": np.array([-3.0, 9.0, -2.0, 4.0, 50.0])}
+    assert Votes(ranked=True).pick(below_zero, LINE.scene("replace-one", wanted=4))[0].tolist() == [
+        1,
+        3,
+        0,
+        2,
+    ]
     assert ranked(4, threshold=2.0) == [1, 3, 0, 2]
     assert ranked(4, threshold=100.0) == [0, 1, 2, 3]
 
@@ -215,9 +222,15 @@ def test_where_they_are_drawn_it_is_in_proportion_to_what_the_threshold_leaves()
     assert set(ranked(400, drawn=True, threshold=100.0)) == {0, 1, 2, 3}  # at random where nothing is left
 
 
-def test_only_aug_pe_takes_another_draw_or_more_variations():
+def test_only_aug_pe_takes_another_draw_and_only_it_and_secpe_more_variations():
     own = {"delta": 1e-5, "keep": "selected", "pool": "all"}
+    takers = {"selection": ("aug-pe",), "variations": ("aug-pe", "secpe")}
     for changes in ({"selection": "prob"}, {"variations": 2}):
-        with pytest.raises(UsageError, match="takes neither --selection nor --variations"):
-            METHODS["secpe"].planned(small_plan(method="secpe", **own, **changes))
-        METHODS["aug-pe"].planned(small_plan(method="aug-pe", **own, **changes))
+        (option,) = changes
+        for name in ("aug-pe", "secpe", "dp-means"):
+            plan = small_plan(method=name, **own, **changes)
+            if name in takers[option]:
+                METHODS[name].planned(plan)
+            else:
+                with pytest.raises(UsageError, match=f"takes no --{option}: leave it out"):
+                    METHODS[name].planned(plan)

@@ -87,6 +87,11 @@ def _secpe(ratio: float, **more: object) -> Options:
     return {"method": "secpe", **promise, **more}
 
 
+def _aug_pe(ratio: float, **more: object) -> Options:
+    """The same promise for whatever may be secret in any text, by group privacy."""
+    return {"method": "aug-pe", "epsilon": equal_epsilon(PRIOR, ratio * PRIOR, HOLDERS, DELTA), **more}
+
+
 def _written(path: Path, data: PrivateDataset) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
@@ -98,6 +103,8 @@ def _written(path: Path, data: PrivateDataset) -> Path:
     return path
 
 
+PUBLISHED: Final[Options] = {"iterations": 9, "variations": 3}
+"""Aug-PE's own sizes: ten votes, the last of which selects the dataset, and L = 4."""
 RATIOS: Final = (2, 10, 50)
 FIRST: Final = 160
 """First candidates of each class."""
@@ -113,9 +120,22 @@ STUDIES: Final[Mapping[str, Study]] = {
             methods={
                 "t2i": {"method": "t2i"},
                 "random": {"method": "random", "iterations": 5, "initial": 160},
-                "aug-pe": {"method": "aug-pe", "iterations": 4, "initial": 160},
+                "aug-pe": {"method": "aug-pe"},
+                "aug-pe, 4 rounds of 1": {
+                    "method": "aug-pe",
+                    "iterations": 4,
+                    "variations": 1,
+                    "initial": 160,
+                },
                 "pe": {"method": "pe", "iterations": 5, "initial": 160},
                 "secpe": {"method": "secpe", "iterations": 4, "initial": 160, "secret_size": 30},
+                "secpe, 9 rounds of 3": {
+                    "method": "secpe",
+                    "iterations": 9,
+                    "variations": 3,
+                    "initial": 160,
+                    "secret_size": 30,
+                },
                 "secpe, as noted": {
                     "method": "secpe-as-noted",
                     "iterations": 4,
@@ -156,14 +176,17 @@ STUDIES: Final[Mapping[str, Study]] = {
                     )
                     for first in (80, 320)
                 },
-                "aug-pe, none secret": {"method": "aug-pe"},
                 **{
-                    f"aug-pe, r/p = {ratio}": {
-                        "method": "aug-pe",
-                        "epsilon": equal_epsilon(PRIOR, ratio * PRIOR, HOLDERS, DELTA),
-                    }
-                    for ratio in RATIOS
+                    f"secpe, {said}, K = {FIRST}, 9 rounds of 3": {**options, **PUBLISHED}
+                    for said, options in (
+                        ("none secret", {"method": "secpe", "cells": FIRST}),
+                        *((f"r/p = {ratio}", _secpe(ratio, cells=FIRST)) for ratio in RATIOS),
+                    )
                 },
+                "aug-pe, none secret": {"method": "aug-pe", **PUBLISHED},
+                **{f"aug-pe, r/p = {ratio}": _aug_pe(ratio, **PUBLISHED) for ratio in RATIOS},
+                "aug-pe, none secret, 3 rounds of 1": {"method": "aug-pe", "variations": 1},
+                **{f"aug-pe, r/p = {ratio}, 3 rounds of 1": _aug_pe(ratio, variations=1) for ratio in RATIOS},
             },
             small=("random", "secpe, r/p = 10", "aug-pe, r/p = 10"),
             shots=90,

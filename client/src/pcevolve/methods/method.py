@@ -13,6 +13,7 @@ from pcevolve.methods.centre_first import with_centre
 from pcevolve.methods.class_counts import with_class_counts
 from pcevolve.methods.rounds import Calibration, Rounds, Scope
 from pcevolve.privacy import FREE, Budget, Event
+from pcevolve.public import settings
 from pcevolve.public.plan import PublicPlan
 
 SelectorName = Literal[
@@ -95,8 +96,9 @@ class Method:
         delta: Default δ.
         prototypes: Most prototypes per class and round by default; None for as many as candidates.
         schedule: Default strengths.
-        initial: Text-to-image candidates, in multiples of the dataset's size.
-        pool: Whether earlier generations may be chosen.
+        initial: Text-to-image candidates, in multiples of the dataset's size; see ``initial_for``.
+        pool: Which earlier candidates may be chosen, beside the latest generation.
+        variations: Of each place in the dataset, in a round; by default.
         keep: Whether the dataset is the last population or selected from all.
         appearance: Whether the dataset is given the appearance of the private images, which a first access releases,
             where noise allows; ``auto`` if what is released about the classes can tell.
@@ -118,7 +120,8 @@ class Method:
     prototypes: int | None = 1
     schedule: Schedule = Schedule(0.8, 0.6, step=0.02)
     initial: int = 1
-    pool: Literal["latest", "all"] = "latest"
+    pool: settings.Pool = "latest"
+    variations: int = 1
     keep: Literal["last", "selected"] = "last"
     appearance: AppearanceMode = "as-is"
     centre_first: str = ""
@@ -209,6 +212,15 @@ class Method:
         most = candidates if self.prototypes is None else min(self.prototypes, candidates)
         return next(count for count in range(most, 0, -1) if candidates % count == 0)
 
+    def initial_for(self, candidates: int, variations: int) -> int:
+        """Default text-to-image candidates of each class; of survivors and their variations, as many as of these.
+
+        Args:
+            candidates: Of each class in the dataset.
+            variations: Of each of them in a round.
+        """
+        return candidates * (1 + variations if self.pool == "survivors" else self.initial)
+
     def planned(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
         """The events of every release of a plan, by iteration; a dataset's selection follows at no cost.
 
@@ -248,8 +260,10 @@ class Method:
 
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
         """What does not go with how the method chooses."""
-        if (plan.selection, plan.variations) != ("rank", 1) and "selection" not in self.own:
-            yield "takes neither --selection nor --variations: leave them out"
+        if plan.selection != "rank" and "selection" not in self.own:
+            yield "takes no --selection: leave it out"
+        if plan.variations != 1 and "variations" not in self.own:
+            yield "takes no --variations: leave it out"
         if plan.cells is not None and "cells" not in self.own:
             yield "counts nothing in cells: leave --cells out"
         if plan.cells is not None and plan.pool != "all":

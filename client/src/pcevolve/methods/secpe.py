@@ -38,6 +38,7 @@ METHOD = Method(
             "secret_bound",
             "secret_size",
             "cells",
+            "variations",
         }
     ),
 )

@@ -200,7 +200,8 @@ Variations = Annotated[
     Field(
         ge=1,
         le=100,
-        description="Variations that aug-pe asks for in a round, for each place in the dataset: L - 1 of Aug-PE.",
+        description="Variations that aug-pe and secpe ask for in a round, for each place in the dataset: L - 1 of the "
+        "papers; the method's own if not given.",
     ),
     _EVOLUTION,
 ]
@@ -214,8 +215,11 @@ More = Annotated[
     _EVOLUTION,
 ]
 Pool = Annotated[
-    Literal["latest", "all"],
-    Field(description="What may be chosen: the latest generation, or all; the method's own if not given."),
+    Literal["latest", "survivors", "all"],
+    Field(
+        description="What may be chosen: the latest generation, that and what was chosen the last time (survivors), or "
+        "all; the method's own if not given."
+    ),
     _EVOLUTION,
 ]
 Keep = Annotated[

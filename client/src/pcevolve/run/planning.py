@@ -52,7 +52,8 @@ def resolved_plan(
     _require_fitting(components)
     settings, method = components.settings, components.method
     asking = of_kind(components.dialect.makes).asking
-    initial = settings.initial or settings.candidates * method.initial
+    variations = settings.variations or method.variations
+    initial = settings.initial or method.initial_for(settings.candidates, variations)
     frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
     shared = {*PublicPlan.model_fields} & {*RunSettings.model_fields}
     values = settings.model_dump(include=shared, exclude_none=True) | {
@@ -69,6 +70,7 @@ def resolved_plan(
         ),
         "strengths": _strengths(components, asking.schedule(method), advice),
         "initial": initial,
+        "variations": variations,
         "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
         "pool": settings.pool or method.pool,
         "keep": settings.keep or method.keep,

@@ -73,7 +73,7 @@ class Chooser:
 
     def scenes(self, iteration: int, pool: Pool, renditions: Iterable[Rendition]) -> tuple[Scene, ...]:
         """What the selector is shown: one scene for each rendition."""
-        if self.plan.pool == "latest":
+        if self.plan.pool != "all":
             self._forget_others(pool)
         return tuple(self._scene(iteration, pool, rendition) for rendition in renditions)
 

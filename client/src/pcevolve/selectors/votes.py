@@ -100,8 +100,7 @@ class Votes:
         entrants = scene.entrants(target)
         kept = np.maximum(votes[entrants] - scene.threshold, 0.0)
         if self.ranked and not scene.drawn:
-            best = kept if scene.threshold else votes[entrants]  # without H, votes below 0 have an order too
-            return np.resize(entrants[np.argsort(-best, kind="stable")], scene.wanted)
+            return np.resize(entrants[np.argsort(-kept, kind="stable")], scene.wanted)
         weights = kept / kept.sum() if kept.sum() > 0 else None
         return np.asarray(scene.random(target).choice(entrants, scene.wanted, p=weights), dtype=np.int64)
 
