@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,9 @@ from pcevolve.public.fields import IN_PROCESS
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.baselines.gcap import LONGEST, NOTHING_SAID, one_caption
 from pcevolve_benchmarks.baselines.places import drawn_places
+from pcevolve_benchmarks.baselines.rf import FarFromOthers
 from pcevolve_benchmarks.runner import NO_GATE, Result, run, settings_of
+from support.neighbours import World, records_of
 
 
 class Patterns:
@@ -120,7 +124,7 @@ def test_noised_images_of_the_asked_size_are_what_dpimg_has_varied(data: Path, t
     assert min(np.asarray(image).std() for image in generator.varied) > 100, "noise has drowned everything"
 
 
-def test_rf_keeps_candidates_that_look_like_their_own_class(data: Path, tmp_path: Path):
+def test_rf_keeps_candidates_that_look_like_no_other_class(data: Path, tmp_path: Path):
     class Alike(Patterns):
         def create(self, prompt: str, seeds: Sequence[int]) -> list[Image.Image]:
             return [_pattern(100 if place else 200) for place, _ in enumerate(seeds)]
@@ -130,6 +134,25 @@ def test_rf_keeps_candidates_that_look_like_their_own_class(data: Path, tmp_path
     by_class = {label: {one["digest"] for one in of_class} for label, of_class in chosen.items()}
     assert len(by_class["cut"]) == len(by_class["good"]) == 1
     assert by_class["cut"] != by_class["good"]
+
+
+def test_rf_rejects_what_is_near_another_class_s_shots_however_near_its_own_are():
+    """Its own shot is at 9, the other class's at 10: 8 is nearest to its own, and rejected; 1 and -30 are kept."""
+    pool = (8.0, 1.0, 12.0, math.nan, -30.0, 3.0)
+    scene = World(pools=(pool, (5.0,) * 6), places=()).scene("replace-one", wanted=2)
+    shots = records_of((((9.0, 0),), ((10.0, 1),)))
+    selector = FarFromOthers()
+    assert selector.pick(selector.measure(shots, scene, (), SeededNoise(1)), scene)[0].tolist() == [1, 4]
+    scene = replace(scene, wanted=7)  # what is no image comes in only where nothing else does
+    assert selector.pick(selector.measure(shots, scene, (), SeededNoise(1)), scene)[0].tolist() == [
+        0,
+        1,
+        2,
+        4,
+        5,
+        0,
+        1,
+    ]
 
 
 def test_every_image_of_le_has_a_prompt_of_its_own(data: Path, tmp_path: Path):

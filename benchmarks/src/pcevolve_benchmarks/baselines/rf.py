@@ -1,8 +1,9 @@
-"""Real-Fake filtering (RF): prompts alone, less the images that resemble another class's private images.
+"""Real filtering (RF): prompts alone, less the images that lie nearest to another class's private images.
 
-What is measured has no noise: it says of every candidate how near private images are.
+What is measured has no noise: it says of every candidate how near private images are. How near an image is to those of
+its own class plays no part, as in the publications.
 
-Source: Samuel et al. 2024, as PCEvolve, section 5.1 and appendix A.3, describes it.
+Source: He et al. 2023, section 3.2, and as PCEvolve, section 5.1 and appendix A.3, describes it.
 """
 
 from __future__ import annotations
@@ -18,51 +19,47 @@ from pcevolve.selectors.scene import IntArray
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Options
 
 POOL = 3
-"""Candidates for each image of the dataset."""
-WORST = -1.0
-"""Margin of a candidate that is no image."""
+"""Candidates for each image of the dataset: two of three are rejected."""
+USELESS = -1.0
+"""Distance of a candidate that is no image."""
 USUAL_CANDIDATES = 100
 
 
-class Resembling:
-    """Takes candidates whose nearest private image is of their own class, in the order of the pool; then the others."""
+class FarFromOthers:
+    """Rejects the candidates that lie nearest to private images of other classes, until as many are left as wanted."""
 
     def measure(
         self, private: PrivateEmbeddings, scene: Scene, events: Accesses, noise: Noise
     ) -> Measurement:
-        """Margins of all candidates, without noise.
+        """Distances of all candidates, without noise.
 
         Returns:
-            ``margins``: float64 ``(candidates of all classes,)`` in [-1, 1], class after class, above 0 where the
-            nearest private image is of the candidate's class.
+            ``distances``: float64 ``(candidates of all classes,)``, class after class, squared, to the nearest private
+            image of another class; infinite where there is no other class.
         """
         return {
-            "margins": np.concatenate(
-                [_margins(pool, private, target) for target, pool in enumerate(scene.pools)]
+            "distances": np.concatenate(
+                [_to_others(pool, private, target) for target, pool in enumerate(scene.pools)]
             )
         }
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
-        """The first candidates with a margin above 0, then those with the largest; the same again where few are."""
+        """The candidates that are left, in the order of the pool; the same again where there are too few images."""
         ends = pairwise(accumulate((len(pool) for pool in scene.pools), initial=0))
-        return tuple(_first(measured["margins"][start:stop], scene.wanted) for start, stop in ends)
+        return tuple(_left(measured["distances"][start:stop], scene.wanted) for start, stop in ends)
 
 
-def _margins(pool: FloatArray, private: PrivateEmbeddings, target: int) -> FloatArray:
-    """How much nearer the nearest private image of another class is than that of the own, over their sum."""
-    far = squared_distances(pool, np.asarray(private.embeddings, dtype=np.float64))
-    own = np.sqrt(far[:, private.targets == target].min(axis=1, initial=np.inf))
-    other = np.sqrt(far[:, private.targets != target].min(axis=1, initial=np.inf))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        margins = np.where(np.isfinite(other), (other - own) / (other + own), 1.0)
-    return np.where(np.isfinite(pool).all(axis=1), np.nan_to_num(margins, nan=0.0), WORST)
+def _to_others(pool: FloatArray, private: PrivateEmbeddings, target: int) -> FloatArray:
+    """Squared distance of each candidate to the nearest private image of another class."""
+    others = np.asarray(private.embeddings, dtype=np.float64)[private.targets != target]
+    far = squared_distances(pool, others).min(axis=1, initial=np.inf)
+    return np.where(np.isfinite(pool).all(axis=1), far, USELESS)
 
 
-def _first(margins: FloatArray, wanted: int) -> IntArray:
-    passing = margins > 0
-    order = np.lexsort((np.arange(len(margins)), np.where(passing, 0.0, -margins), ~passing))
-    usable = int((margins > WORST).sum()) or len(order)  # those that are not come last
-    return np.resize(order[:usable], wanted).astype(np.int64)
+def _left(distances: FloatArray, wanted: int) -> IntArray:
+    farthest = np.argsort(-distances, kind="stable")
+    usable = int((distances > USELESS).sum()) or len(distances)  # those that are not come last
+    return np.resize(np.sort(farthest[: min(wanted, usable)]), wanted).astype(np.int64)
 
 
 def _usual(given: Options) -> Options:
@@ -73,11 +70,11 @@ def _usual(given: Options) -> Options:
 
 BASELINE = Baseline(
     name="rf",
-    summary="text-to-image, less what resembles another class's private images",
+    summary="text-to-image, less what lies nearest to another class's private images",
     protects="nothing: which candidates are kept depends on the private images without any noise",
     base="t2i",
     accesses=lambda budget, scope: ((Access("unprotected"),),),
-    carry_out=lambda session: session.chosen_by(Resembling()),
+    carry_out=lambda session: session.chosen_by(FarFromOthers()),
     paid=False,
     usual=_usual,
 )
