@@ -31,7 +31,7 @@ def picture(path: Path, tone: int = 0) -> Path:
 
 
 def covidx(root: Path) -> None:
-    for split, patients in (("train", "abc"), ("test", "de")):
+    for split, patients in (("train", "abc"), ("val", "fg"), ("test", "de")):
         lines = []
         for place, patient in enumerate(patients):
             for number, label in enumerate(("negative", "positive")):
@@ -148,6 +148,15 @@ def test_covidx_has_its_own_split_and_patients_are_units(tmp_path: Path):
     units = read_units(written.units, listed(written.out / "train", None).names)
     assert units.kind == "patient"
     assert len(set(units.of.values())) == 3
+
+
+def test_covidx_val_takes_its_shots_from_val_txt_as_pcevolve_s_published_code_does(tmp_path: Path):
+    written = made("covidx-val", covidx, tmp_path)
+    assert images(written, "train") == {
+        "COVID-19 pneumonia": ["f-1.png", "g-1.png"],
+        "no finding": ["f-0.png", "g-0.png"],
+    }
+    assert images(written, "test")["no finding"] == ["d-0.png", "e-0.png"]
 
 
 def test_camelyon17_trains_on_three_hospitals_and_is_tested_on_another(tmp_path: Path):

@@ -18,6 +18,7 @@ DATASETS: dict[str, Dataset] = {
     each.name: each
     for each in (
         covidx.DATASET,
+        covidx.AS_PUBLISHED,
         camelyon17.DATASET,
         class_folders.KVASIR_DATASET,
         class_folders.LEATHER_DATASET,
