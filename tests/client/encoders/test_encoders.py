@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from pcevolve.encoders import load_encoder
+from pcevolve.encoders import VISION, load_encoder
 from pcevolve.encoders.bundled import BundledNet
 from pcevolve.encoders.fetch import fetch_encoder
 from pcevolve.encoders.frozen import FrozenEncoder
@@ -171,6 +171,30 @@ def test_torchvision_weights_with_their_heads_load_by_path(tmp_path, name, build
     rows = encoder.embed([picture(0), picture(1)])
     assert rows.shape == (2, encoder.dimension) == (2, dimension)
     assert np.isfinite(rows).all()
+
+
+@pytest.mark.parametrize("name", VISION)
+def test_every_network_of_torchvision_is_its_own_but_for_the_head_and_needs_its_weights_at_hand(
+    name, tmp_path, monkeypatch
+):
+    """Without memory for weights, of which the largest have a gigabyte."""
+    from torchvision import models
+
+    from pcevolve.encoders.vision import ARCHITECTURES
+
+    vision = ARCHITECTURES[name]
+    with torch.device("meta"):
+        own = vision.build().state_dict()
+        whole = getattr(models, type(vision.published).__name__.removesuffix("_Weights").lower())(
+            weights=None
+        )
+    left = {key: value.shape for key, value in whole.state_dict().items() if not key.startswith(vision.heads)}
+    assert {key: value.shape for key, value in own.items()} == left
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    with pytest.raises(ModelError, match=f"run `pcevolve fetch-encoder {name}`.*--judge {name}=PATH"):
+        load_encoder(name)
+    with pytest.raises(ModelError, match="No such file"):
+        load_encoder(name, str(tmp_path / "missing.pth"))
 
 
 def test_resnet18_equals_torchvision_with_its_own_preprocessing(weights):

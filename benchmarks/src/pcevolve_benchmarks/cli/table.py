@@ -93,7 +93,10 @@ def table(
     ] = None,
     judge: Annotated[
         list[str] | None,
-        typer.Option(help="As for evaluate; once for each. Default: cnn, and the encoder that selects."),
+        typer.Option(
+            help="As for evaluate; once for each. Default: cnn, and the encoder that selects. pcevolve:NAME: as in "
+            "PCEvolve's published code, on raw pixels, with a head without bias."
+        ),
     ] = None,
     le_prompts: Annotated[
         Path | None,

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.private.dataset import load_folder
-from pcevolve.run.judges import judges_of
 from pcevolve_benchmarks.tables.data import BenchData
+from pcevolve_benchmarks.tables.judges import table_judges
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,5 +39,5 @@ def _first(targets: NDArray[np.int64], classes: int, most: int) -> Iterable[NDAr
 @cache
 def as_seen_by(judge: str, data: BenchData, most: int) -> NDArray[np.floating]:
     """Held-out images as a judge sees them."""
-    (one,) = judges_of((judge,), None, "auto")
+    (one,) = table_judges((judge,), None)
     return one.look(held_out(data, most).images)

@@ -25,7 +25,6 @@ from pcevolve.run.execution import Outcome, execute
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.images import reading
 from pcevolve.run.images.judging import CNN
-from pcevolve.run.judges import judges_of
 from pcevolve.run.labelled import Labelled
 from pcevolve.run.progress import Audience
 from pcevolve.run.settings import RunSettings
@@ -34,6 +33,7 @@ from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.tables.cells import Cell
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.held_out import HeldOut, as_seen_by, held_out
+from pcevolve_benchmarks.tables.judges import table_judges
 from pcevolve_benchmarks.tables.outcomes import noise_on_votes, populations, spread
 from pcevolve_benchmarks.tables.store import Figure
 from pcevolve_benchmarks.tables.table import RUNLESS, Measure
@@ -133,7 +133,7 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator
     shots = Labelled.of(reading.of_run(job.settings).data)
     labels = test.labels
     dataset, voter = _dataset(outcome, shots, labels)
-    for judge in judges_of(job.judges, voter, "auto"):
+    for judge in table_judges(job.judges, voter):
         real = as_seen_by(judge.name, job.data, cell.tested)
         seen = judge.look(dataset.images)
         for name, value in _asked(job, judge, (seen, dataset.targets), real, test, shots, outcome):
@@ -154,7 +154,7 @@ def _dataset(
 
 def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
     """What heads are worth before they are trained: the papers' Init."""
-    for judge in judges_of(job.judges, None, "auto"):
+    for judge in table_judges(job.judges, None):
         real = as_seen_by(judge.name, job.data, cell.tested)
         shapes = Training(real, test.targets, len(test.labels))
         # Nothing is trained, so a seed of a cell shows in the first weights alone.

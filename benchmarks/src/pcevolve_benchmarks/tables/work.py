@@ -12,10 +12,10 @@ from typing import Any
 
 from pcevolve.errors import ClientError
 from pcevolve.run.images.judging import CNN
-from pcevolve.run.judges import judges_of
 from pcevolve.run.local_server import local_server
 from pcevolve_benchmarks.tables.cells import Cell, Place
 from pcevolve_benchmarks.tables.data import BenchData
+from pcevolve_benchmarks.tables.judges import table_judges
 from pcevolve_benchmarks.tables.prompts import kept_in
 from pcevolve_benchmarks.tables.results import BY_ITERATION
 from pcevolve_benchmarks.tables.sizes import Facts, Scale
@@ -112,7 +112,7 @@ def _require_models(asked: Asked) -> None:
         return  # its machines have weights of their own
     options = (json.loads(place.cell.options) for place in asked.places)
     encoders = dict.fromkeys(each["encoder"] for each in options if "encoder" in each)
-    judges_of([*asked.judges, *encoders], None, "auto")
+    table_judges([*asked.judges, *encoders], None)
 
 
 def _missing(asked: Asked) -> list[tuple[Cell, ...]]:

@@ -34,6 +34,7 @@ __all__ = [
     "RESNET18_FILE",
     "SPECTRAL",
     "TRANSFORMER",
+    "VISION",
     "WORDS",
     "WORD_VECTORS",
     "Encoder",
@@ -65,7 +66,11 @@ BUNDLED_FRAMES = {
     SPECTRAL: Path(__file__).with_name("bundled_spectrum_frame.safetensors"),
 }
 """What encoders with the bundled weights make of public photographs and renderings; made by ``client/training``."""
-ENCODERS = (BUNDLED, SPECTRAL, "resnet18", "resnet34", "resnet50", "clip", "inception", "vit")
+VISION = (
+    "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "inception", "vit", "vit-b32", "vit-l16", "vit-l32"
+)  # fmt: skip
+"""Names of encoders that torchvision has."""
+ENCODERS = (BUNDLED, SPECTRAL, "clip", *VISION)
 TRANSFORMER = "transformer:"
 """What comes before a hub's id of a published encoder of texts: see ``transformer``."""
 

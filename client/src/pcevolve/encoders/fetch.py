@@ -26,8 +26,7 @@ def fetch_encoder(name: str) -> None:
         UsageError: No such encoder, or one that needs no download.
         ModelError: The origin cannot be reached, or the download failed.
     """
-    from pcevolve.encoders import BUNDLED_FRAMES, require_encoder
-    from pcevolve.encoders.loading import VISION
+    from pcevolve.encoders import BUNDLED_FRAMES, VISION, require_encoder
 
     require_encoder(name)
     if name in BUNDLED_FRAMES:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, SPECTRAL, TRANSFORMER, Encoder, frame_digest
+from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, SPECTRAL, TRANSFORMER, VISION, Encoder, frame_digest
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import to_tensor
@@ -19,8 +19,6 @@ from pcevolve.encoders.weights import fit, read_state
 from pcevolve.errors import ModelError, UsageError
 
 BUNDLED_SIDE = 64  # pixels
-VISION = ("resnet18", "resnet34", "resnet50", "inception", "vit")
-"""Names of encoders that torchvision has."""
 _DEVICE_TYPES = frozenset({"cpu", "cuda", "mps"})
 
 Parts = tuple[nn.Module, Callable[[Any], Tensor], int]

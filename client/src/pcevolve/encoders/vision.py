@@ -46,8 +46,8 @@ def _inception() -> nn.Module:
     return network
 
 
-def _vit() -> nn.Module:
-    network: nn.Module = models.vit_b_16(weights=None)
+def _vit(size: str) -> nn.Module:
+    network: nn.Module = getattr(models, f"vit_{size}")(weights=None)
     network.heads = nn.Identity()
     return network
 
@@ -56,8 +56,13 @@ ARCHITECTURES: Mapping[str, Vision] = {
     "resnet18": Vision(partial(_resnet, 18), models.ResNet18_Weights.IMAGENET1K_V1, 512, ("fc.",)),
     "resnet34": Vision(partial(_resnet, 34), models.ResNet34_Weights.IMAGENET1K_V1, 512, ("fc.",)),
     "resnet50": Vision(partial(_resnet, 50), models.ResNet50_Weights.IMAGENET1K_V1, 2048, ("fc.",)),
+    "resnet101": Vision(partial(_resnet, 101), models.ResNet101_Weights.IMAGENET1K_V1, 2048, ("fc.",)),
+    "resnet152": Vision(partial(_resnet, 152), models.ResNet152_Weights.IMAGENET1K_V1, 2048, ("fc.",)),
     "inception": Vision(_inception, models.Inception_V3_Weights.IMAGENET1K_V1, 2048, ("fc.", "AuxLogits.")),
-    "vit": Vision(_vit, models.ViT_B_16_Weights.IMAGENET1K_V1, 768, ("heads.",)),
+    "vit": Vision(partial(_vit, "b_16"), models.ViT_B_16_Weights.IMAGENET1K_V1, 768, ("heads.",)),
+    "vit-b32": Vision(partial(_vit, "b_32"), models.ViT_B_32_Weights.IMAGENET1K_V1, 768, ("heads.",)),
+    "vit-l16": Vision(partial(_vit, "l_16"), models.ViT_L_16_Weights.IMAGENET1K_V1, 1024, ("heads.",)),
+    "vit-l32": Vision(partial(_vit, "l_32"), models.ViT_L_32_Weights.IMAGENET1K_V1, 1024, ("heads.",)),
 }
 
 

@@ -38,7 +38,7 @@ class PapersHead:
             return float(nn.functional.cross_entropy(scores, torch.from_numpy(labelled.targets.copy())))
 
 
-def train_papers_head(training: Training, seed: int) -> PapersHead:
+def train_papers_head(training: Training, seed: int, *, as_published: bool = False) -> PapersHead:
     """Train a linear layer with AdamW and a cosine schedule; the last epoch counts.
 
     Features are divided by their root mean square over the training set, one number, because a learning rate means
@@ -47,14 +47,17 @@ def train_papers_head(training: Training, seed: int) -> PapersHead:
     Args:
         training: Features ``(images, dimension)``.
         seed: Of initial weights and batch order.
+        as_published: Whether the layer has no bias and takes features as they are, as in PCEvolve's published code.
 
     Returns:
         The head: from features ``(n, dimension)`` to int64 ``(n,)``.
     """
     generator = torch.Generator().manual_seed(seed)
-    scale = float(np.sqrt(np.mean(np.square(training.features)))) or 1.0
+    scale = 1.0 if as_published else float(np.sqrt(np.mean(np.square(training.features)))) or 1.0
     inputs, targets = _tensor(training.features, scale), torch.from_numpy(training.targets.copy())
     layer = new_layer(inputs.shape[1], training.classes, generator)
+    if as_published:
+        layer.register_parameter("bias", None)
     optimiser = torch.optim.AdamW(layer.parameters(), lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=EPOCHS)
     for _ in range(EPOCHS):

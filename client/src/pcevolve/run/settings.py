@@ -318,8 +318,8 @@ class RunSettings(BaseModel):
         str,
         Field(
             description="auto (clip or resnet18, if fetch-encoder was asked for it, else bundled), bundled, "
-            "bundled+spectrum (surfaces and textures), resnet18, resnet34, resnet50, "
-            "clip, inception or vit; for texts words (bundled) or transformer:HUB_ID."
+            "bundled+spectrum (surfaces and textures), resnet18, resnet34, resnet50, resnet101, resnet152, "
+            "clip, inception, vit, vit-b32, vit-l16 or vit-l32; for texts words (bundled) or transformer:HUB_ID."
         ),
         Setting(Panel.ENCODER, public=True),
     ] = AUTO

@@ -1,0 +1,55 @@
+"""Judges of the tables: the client's, and encoders as PCEvolve's published code has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders.frozen import FrozenEncoder
+from pcevolve.encoders.pixels import to_tensor
+from pcevolve.evaluation.judge import Judge
+from pcevolve.evaluation.protocol import train_papers_head
+from pcevolve.run.judges import judges_of
+
+AS_PUBLISHED: Final = "pcevolve:"
+"""Before an encoder's name: its inputs are raw pixels, and its head has no bias and takes features as they are.
+
+The centre square of an image is what all judges see; the published code squeezes what is no square.
+"""
+_SIDES: Final = {"resnet": 256, "vit": 224, "inception": 299}
+"""Pixels of a side, of each family of networks: what the published code resizes images to at most."""
+
+
+def table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
+    """Load judges; those that did not vote come first.
+
+    Args:
+        names: As ``judges_of`` takes them, or an encoder's, with weights or without, behind ``pcevolve:``.
+        voter: The encoder by which the run selected; None if it looked at nothing.
+
+    Raises:
+        UsageError: There is no such encoder.
+        ModelError: Weights are not at hand.
+    """
+    asked = list(names)
+    published = [_as_published(name, voter) for name in asked if name.startswith(AS_PUBLISHED)]
+    others = [name for name in asked if not name.startswith(AS_PUBLISHED)]
+    found = [*published, *(judges_of(others, voter, "auto") if others or not asked else [])]
+    return sorted(found, key=lambda each: each.voted)
+
+
+def _as_published(name: str, voter: str | None) -> Judge:
+    encoder, _, weights = name.removeprefix(AS_PUBLISHED).partition("=")
+    look = _of_raw_pixels(load_encoder(encoder, weights or None, "auto")).embed
+    return Judge(name, encoder == voter, look, partial(train_papers_head, as_published=True))
+
+
+def _of_raw_pixels(encoder: Encoder) -> Encoder:
+    """An encoder of pixels between 0 and 1, without the statistics of the images that its weights were trained on."""
+    side = next((side for family, side in _SIDES.items() if encoder.name.startswith(family)), None)
+    if side is None or not isinstance(encoder, FrozenEncoder):
+        return encoder
+    return replace(encoder, preprocess=to_tensor(side))
