@@ -80,7 +80,8 @@ def attempt_with_texts(folder: Path, private_texts: Path, key: Path, launcher: L
 def ready(root: Path, private: Path, key: Path, launcher: Launcher, writes: bool) -> Iterator[Attempt]:
     """Start a provider, and see what an honest run takes."""
     provider, bystander = HostileProvider(writes), Bystander()
-    own = {"dialect": "chat", "domain": "note", "method": "aug-pe"} if writes else {}
+    texts = {"dialect": "chat", "domain": "note", "method": "aug-pe", "variations": 1}
+    own = texts if writes else {}
     tries = Attempt(root, private, key, provider, bystander, launcher, 0, own)
     honest = launcher(tries.command(), RESUME_SECONDS)
     assert honest.code == 0, honest.stderr
