@@ -1,4 +1,4 @@
-"""Arrays of pixels as files."""
+"""Pixels: arrays as files, values as levels, pictures in other colours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageEnhance, ImageOps
 
 from pcevolve.modality.images.decoding import DecodedImage
 
@@ -33,3 +33,13 @@ def values_of(image: DecodedImage, width: int, height: int) -> NDArray[np.float6
 def levels(values: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Values as the nearest levels of a picture; those outside [0, 1] become the nearest of them."""
     return np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
+
+
+def with_saturation(image: Image.Image, factor: float) -> Image.Image:
+    """The same picture with its colours' distance from grey multiplied: 0 is grey, 1 as it is."""
+    return ImageEnhance.Color(image).enhance(factor)
+
+
+def painted(image: Image.Image) -> Image.Image:
+    """A grey picture in colours: orange where it is light, blue where it is dark."""
+    return ImageOps.colorize(image.convert("L"), (40, 60, 160), (230, 120, 60))

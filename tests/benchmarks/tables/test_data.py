@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from pcevolve.errors import ClientError
-from pcevolve_benchmarks.tables.data import data_table, described, digits, given
+from pcevolve_benchmarks.tables.data import data_table, described, digits, given, saturated
 from support.folders import class_folders
 
 
@@ -49,3 +51,23 @@ def test_the_table_of_data_sets_says_size_counts_words_and_labels(tmp_path: Path
     line = data_table([given(f"chest x-ray={tmp_path}")])[2]
     assert line.startswith("| chest x-ray | ")
     assert line.endswith("x40 | 6 | 4 | chest x-ray | type A, type B |")
+
+
+def test_a_saturation_moves_every_colour_from_grey_by_its_factor(tmp_path: Path):
+    data = digits(tmp_path, painted=True)
+    half = saturated(data, 0.5, tmp_path)
+    assert (half.name, half.words) == ("painted digits, saturation 0.5", data.words)
+    assert described([half])[0][1:] == described([data])[0][1:]
+    for path in sorted(data.train.rglob("*.png"))[:3]:
+        before, after = (
+            np.asarray(Image.open(part / path.relative_to(data.train)), dtype=int)
+            for part in (data.train, half.train)
+        )
+        grey = np.asarray(Image.open(path).convert("L"), dtype=int)[..., None]
+        assert np.abs(after - (grey + (before - grey) / 2)).max() <= 1
+    assert saturated(data, 1, tmp_path).train == data.train
+
+
+def test_grey_images_have_no_saturation_to_change(tmp_path: Path):
+    with pytest.raises(ClientError, match="grey"):
+        saturated(digits(tmp_path), 0.5, tmp_path)

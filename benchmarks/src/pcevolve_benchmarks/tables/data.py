@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve_benchmarks.pixels import painted as in_colours
+from pcevolve_benchmarks.pixels import with_saturation
 from pcevolve_shared import images
 
 TRAIN, TEST = "train", "test"
@@ -58,18 +62,49 @@ def given(text: str) -> BenchData:
     return BenchData(words.strip(), words.strip(), root / TRAIN, root / TEST)
 
 
-def digits(folder: Path) -> BenchData:
-    """Scikit-learn's handwritten 3, 5 and 8, written out once."""
-    root = folder / "digits"
+def digits(folder: Path, painted: bool = False) -> BenchData:
+    """Scikit-learn's handwritten 3, 5 and 8, written out once: in grey, or painted on coloured paper."""
+    name = "painted digits" if painted else "digits"
+    root = folder / name
     if not root.is_dir():
         from pcevolve.private.digits import load_digits  # scikit-learn takes seconds to load
 
-        partial = root.with_name("digits.part")
+        partial = root.with_name(f"{name}.part")
         shutil.rmtree(partial, ignore_errors=True)
         for part, of_part in zip((TRAIN, TEST), load_digits(TRAINED, NAMES, seed=0), strict=True):
-            _write(partial / part, of_part)
+            _write(partial / part, of_part, in_colours if painted else lambda image: image)
         partial.rename(root)
-    return BenchData("digits", DIGITS, root / TRAIN, root / TEST)
+    return BenchData(name, DIGITS, root / TRAIN, root / TEST)
+
+
+def saturated(data: BenchData, factor: float, folder: Path) -> BenchData:
+    """The same images with their colours' distance from grey multiplied, written out once.
+
+    Args:
+        data: As it is.
+        factor: 0 for grey, 1 for the images as they are.
+        folder: Where the others are written.
+
+    Raises:
+        DataError: The first image is grey, so that nothing would change; or an image is damaged.
+    """
+    image = _first_image(data.train)
+    if np.ptp(np.asarray(image, dtype=int), axis=2).max() == 0:
+        raise DataError(f"{data.name}: the first image is grey: saturation tells of coloured images alone")
+    name = f"{data.name}, saturation {factor:g}"
+    if factor == 1:
+        return BenchData(name, data.words, data.train, data.test)
+    root = folder / name.replace("/", "-")
+    if not root.is_dir():
+        partial = root.with_name(f"{root.name}.part")
+        shutil.rmtree(partial, ignore_errors=True)
+        for part, source in ((TRAIN, data.train), (TEST, data.test)):
+            for path in sorted(each for each in source.glob("*/*") if each.is_file()):
+                target = partial / part / path.relative_to(source).with_suffix(".png")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(images.encode(with_saturation(_read(path), factor)))
+        partial.rename(root)
+    return BenchData(name, data.words, root / TRAIN, root / TEST)
 
 
 def described(data: Sequence[BenchData]) -> list[tuple[str, int, int, int]]:
@@ -110,6 +145,15 @@ def _first_image(folder: Path) -> DecodedImage:
     path = next((each for each in sorted(folder.rglob("*")) if each.is_file()), None)
     if path is None:
         raise DataError(f"{folder} has no image")
+    return _read(path)
+
+
+def _read(path: Path) -> DecodedImage:
+    """An image.
+
+    Raises:
+        DataError: It is damaged.
+    """
     try:
         return read_image(path)[0]
     except RejectedImageError as error:
@@ -122,8 +166,8 @@ def _images(folder: Path) -> int:
     )
 
 
-def _write(folder: Path, data: PrivateDataset) -> None:
+def _write(folder: Path, data: PrivateDataset, shown: Callable[[DecodedImage], DecodedImage]) -> None:
     for label in data.labels:
         (folder / label).mkdir(parents=True)
     for place, (image, target) in enumerate(zip(data.items, data.targets, strict=True)):
-        (folder / data.labels[target] / f"{place:04d}.png").write_bytes(images.encode(image))
+        (folder / data.labels[target] / f"{place:04d}.png").write_bytes(images.encode(shown(image)))

@@ -10,6 +10,8 @@ UNITS: dict[Measure, str] = {
     "dimension": "dimensions",
     "votes": "votes, standard deviation",
     "loss": "cross-entropy on what was trained on, smaller is better",
+    "to private": "distance from a synthetic image to the nearest private one, median",
+    "to synthetic": "distance from a private image to the nearest synthetic one, median",
     "noise": "votes of a class: cast by its private images, and added or taken by noise, over all candidates",
 }
 """Of what is no accuracy."""

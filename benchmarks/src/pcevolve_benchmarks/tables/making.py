@@ -14,7 +14,15 @@ from pcevolve.privacy import Budget
 from pcevolve.public.figures import parse_epsilon
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import columns_of, places
-from pcevolve_benchmarks.tables.data import PAPERS_DATA, BenchData, data_table, described, digits, given
+from pcevolve_benchmarks.tables.data import (
+    PAPERS_DATA,
+    BenchData,
+    data_table,
+    described,
+    digits,
+    given,
+    saturated,
+)
 from pcevolve_benchmarks.tables.pages import as_json, written
 from pcevolve_benchmarks.tables.prompts import keep_prompts, with_prompts
 from pcevolve_benchmarks.tables.results import Judged, judged
@@ -163,7 +171,7 @@ def _asked(wanted: Wanted) -> Asked:
         if len(given_values) > 1 and chosen.by != option:
             those = " and ".join(each.name for each in TABLES.values() if each.by == option)
             raise UsageError(f"several {option}s are for {those}; give one --{option}")
-    data = tuple(given(text) for text in wanted.data) or (digits(wanted.out / "data"),)
+    data = _data(wanted)
     if isinstance(wanted.workers, Cluster) and wanted.workers.address and wanted.api is None:
         raise UsageError(
             "--ray-address: its machines cannot reach a server on this one; say where one is with --api"
@@ -183,6 +191,14 @@ def _asked(wanted: Wanted) -> Asked:
         connection=wanted.connection,
         workers=wanted.workers,
     )
+
+
+def _data(wanted: Wanted) -> tuple[BenchData, ...]:
+    """The data sets that were named, or digits; of a table of saturations each of them at every one."""
+    factors = wanted.table.saturations[: wanted.scale.columns]
+    folder = wanted.out / "data"
+    named = tuple(given(text) for text in wanted.data) or (digits(folder, painted=bool(factors)),)
+    return tuple(saturated(each, factor, folder) for each in named for factor in factors) or named
 
 
 def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:

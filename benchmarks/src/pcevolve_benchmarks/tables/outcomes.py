@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 from safetensors.numpy import load
 from scipy.spatial.distance import cdist
 
 from pcevolve.encoders import load_encoder
 from pcevolve.modality.images.appearance import appearance_in, developed
-from pcevolve.run.execution import Outcome
+from pcevolve.run.checks import checked
+from pcevolve.run.execution import Outcome, execute
+from pcevolve.run.folder import RunFolder
 from pcevolve.run.labelled import Labelled
+from pcevolve.run.progress import Audience
+from pcevolve.run.settings import RunSettings
 from pcevolve.transcript import Bodies
+
+
+def reopened(root: Path) -> Outcome:
+    """A finished run, without asking anybody anything again."""
+    settings = RunSettings.load(RunFolder(root).config)
+    return execute(checked(settings, resume=True), Audience(Console(quiet=True)))
 
 
 def noise_on_votes(outcome: Outcome, shots: Labelled, labels: Sequence[str]) -> Iterator[tuple[str, float]]:
@@ -26,7 +38,7 @@ def noise_on_votes(outcome: Outcome, shots: Labelled, labels: Sequence[str]) -> 
         shots: The images that voted.
         labels: In the order of their classes.
     """
-    _, released = next(_released(outcome))
+    _, released = next(released_votes(outcome))
     first, encoder = next(populations(outcome, labels)), load_encoder(outcome.plan.encoder)
     cast = votes_cast(
         (encoder.embed(shots.images), shots.targets), (encoder.embed(first.images), first.targets)
@@ -41,14 +53,32 @@ Points = tuple[NDArray[np.floating], NDArray[np.int64]]
 
 def votes_cast(shots: Points, candidates: Points) -> NDArray[np.float64]:
     """How many shots have each candidate as the nearest of their class, float64 ``(candidates,)``."""
-    (points, classes), (places, of) = shots, candidates
-    gaps = np.where(classes[:, None] == of[None, :], cdist(points, places), np.inf)
-    return np.bincount(gaps.argmin(axis=1), minlength=len(places)).astype(np.float64)
+    gaps = gaps_within_classes(shots, candidates)
+    return np.bincount(gaps.argmin(axis=1), minlength=gaps.shape[1]).astype(np.float64)
+
+
+def distances(synthetic: Points, private: Points) -> Iterator[tuple[str, float]]:
+    """Median distance from a synthetic image to the nearest private one of its class, and the other way.
+
+    Args:
+        synthetic: Seen as a judge sees them; those that it cannot use are left out.
+        private: Seen in the same way.
+    """
+    gaps = gaps_within_classes(synthetic, private)
+    yield "to private", float(np.median(gaps.min(axis=1)))
+    yield "to synthetic", float(np.median(gaps.min(axis=0)))
+
+
+def gaps_within_classes(first: Points, second: Points) -> NDArray[np.float64]:
+    """Distances between two sets, float64 ``(first, second)``; between images of two classes they are infinite."""
+    (ones, classes), (others, of) = first, second
+    gaps = cdist(ones.reshape(len(ones), -1), others.reshape(len(others), -1))
+    return np.where(classes[:, None] == of[None, :], gaps, np.inf)
 
 
 def spread(outcome: Outcome) -> Iterator[tuple[str, float]]:
     """Standard deviation of the noisy votes above the threshold, as they were released in each iteration."""
-    for iteration, votes in _released(outcome):
+    for iteration, votes in released_votes(outcome):
         kept = np.maximum(votes - outcome.plan.threshold_at(iteration), 0.0)
         yield f"votes@{iteration}", float(kept.std())
 
@@ -63,7 +93,7 @@ def populations(outcome: Outcome, labels: Sequence[str]) -> Iterator[Labelled]:
         yield Labelled(images, np.repeat(np.arange(len(labels)), counts))
 
 
-def _released(outcome: Outcome) -> Iterator[tuple[int, NDArray[np.float64]]]:
+def released_votes(outcome: Outcome) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Iteration and noisy votes, float64 ``(candidates of all classes,)``, of each histogram."""
     bodies = Bodies(outcome.folder.bodies)
     for receipt in outcome.evolved.receipts:

@@ -75,7 +75,7 @@ PCEVOLVE_TABLES: tuple[Table, ...] = (
         ALL,
         original=PCEVOLVE_CLIP,
     ),
-    Table("figure6", "The datasets side by side", "PCEvolve, Figure 6", LOOPS, sheets=True),
+    Table("figure6", "The datasets side by side", "PCEvolve, Figure 6", LOOPS, sheets="datasets"),
     Table(
         "figure7",
         "Loss of heads on what they were trained on, and accuracy, over the iterations; the best beside the last",

@@ -10,7 +10,13 @@ from pcevolve_benchmarks.tables.cells import Place
 from pcevolve_benchmarks.tables.store import Figure, Store
 from pcevolve_benchmarks.tables.table import Measure
 
-BY_ITERATION: Mapping[Measure, str] = {"by iteration": "accuracy", "loss": "loss", "votes": "votes"}
+BY_ITERATION: Mapping[Measure, str] = {
+    "by iteration": "accuracy",
+    "loss": "loss",
+    "votes": "votes",
+    "to private": "to private",
+    "to synthetic": "to synthetic",
+}
 """Measures that have a figure after each iteration T, and what these are called before ``@T``."""
 PAIRS: Mapping[Measure, tuple[tuple[str, str], ...]] = {
     "mixed": (("accuracy", "alone"), ("mixed", "with the shots")),

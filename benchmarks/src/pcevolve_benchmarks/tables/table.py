@@ -8,8 +8,19 @@ from typing import Any, Literal, TypeAlias
 
 Yardstick: TypeAlias = Literal["", "shots", "classifier", "untrained"]
 Measure: TypeAlias = Literal[
-    "accuracy", "mixed", "fid", "by iteration", "best", "loss", "votes", "noise", "dimension"
+    "accuracy",
+    "mixed",
+    "fid",
+    "by iteration",
+    "best",
+    "loss",
+    "votes",
+    "noise",
+    "dimension",
+    "to private",
+    "to synthetic",
 ]
+Sheets: TypeAlias = Literal["", "datasets", "nearest", "votes"]
 
 
 @dataclass(frozen=True)
@@ -123,11 +134,14 @@ class Table:
         source: Where the original stands.
         rows: Besides the controls.
         columns: Variants of every row, where they concern it; one without a name for a table over data sets alone.
+        saturations: By how much the colours of each data set are multiplied, for a column each; empty for data sets as
+            they are.
         paper_columns: Those of ``--paper``, where a paper's own make sense at its own sizes alone.
         measures: What is shown, a part of the page for each.
         axis: What the columns are values of, for a figure; empty for a table without one.
         controls: Rows that are in every table of datasets.
-        sheets: Whether pictures of the datasets are shown side by side.
+        sheets: Pictures besides: the ``datasets`` side by side, synthetic images beside the ``nearest`` private ones,
+            or the candidates with the most and the fewest ``votes``.
         by: What is named on the command line, once for each column; empty for columns of the table's own.
         original: Sizes of the paper's own runs.
     """
@@ -140,7 +154,8 @@ class Table:
     measures: tuple[Measure, ...] = ("accuracy",)
     axis: str = ""
     controls: tuple[Variant, ...] = CONTROLS
-    sheets: bool = False
+    sheets: Sheets = ""
     by: Literal["", "model", "encoder"] = ""
     original: Original = PCEVOLVE_PAPER
     paper_columns: tuple[Variant, ...] = ()
+    saturations: tuple[float, ...] = ()

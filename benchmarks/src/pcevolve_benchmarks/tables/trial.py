@@ -34,7 +34,7 @@ from pcevolve_benchmarks.tables.cells import Cell
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.held_out import HeldOut, as_seen_by, held_out
 from pcevolve_benchmarks.tables.judges import table_judges
-from pcevolve_benchmarks.tables.outcomes import noise_on_votes, populations, spread
+from pcevolve_benchmarks.tables.outcomes import distances, noise_on_votes, populations, spread
 from pcevolve_benchmarks.tables.store import Figure
 from pcevolve_benchmarks.tables.table import RUNLESS, Measure
 
@@ -190,6 +190,11 @@ def _asked(
         yield from spread(outcome)
     if "noise" in job.measures:
         yield from noise_on_votes(outcome, shots, test.labels)
+    if {"to private", "to synthetic"} & job.measures:
+        private = judge.look(shots.images), shots.targets
+        for iteration, each in enumerate(populations(outcome, test.labels)):
+            gaps = distances(_usable(judge.look(each.images), each.targets), _usable(*private))
+            yield from ((f"{name}@{iteration}", value) for name, value in gaps)
     if {"by iteration", "best", "loss"} & job.measures:
         accuracies = []
         for iteration, each in enumerate(populations(outcome, test.labels)):
@@ -225,15 +230,19 @@ class _Trained:
         return float(np.mean(own)) if own else None
 
 
+def _usable(features: NDArray[np.floating], targets: NDArray[np.int64]) -> Seen:
+    """Those of which a judge can say something."""
+    kept = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
+    return features[kept], targets[kept]
+
+
 def _trained(judge: Judge, own: Seen, test: HeldOut, heads: int) -> _Trained:
     """Train a head for each seed.
 
     Raises:
         DataError: A class has no image that the judge can use.
     """
-    features, targets = own
-    usable = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
-    training = Training(features[usable], targets[usable], len(test.labels))
+    training = Training(*_usable(*own), len(test.labels))
     if missing := set(range(len(test.labels))) - set(training.targets.tolist()):
         raise DataError(f"judge {judge.name} can use no image of class {test.labels[min(missing)]!r}")
     return _Trained(training, [judge.train(training, seed) for seed in range(heads)])

@@ -57,6 +57,10 @@ class Asked:
         """Where figures are kept."""
         return Store(self.out / "figures.sqlite")
 
+    def encoder(self, cell: Cell) -> str:
+        """The encoder by which a cell's run selected."""
+        return str(cell.settings()["encoder"])
+
     def root(self, cell: Cell) -> Path:
         """Folder of a cell's run."""
         return self.out / "runs" / cell.run
