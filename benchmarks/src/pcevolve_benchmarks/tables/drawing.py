@@ -29,4 +29,4 @@ def spelled(value: Value | None, measure: Measure) -> str:
 
 def unit(measure: Measure) -> str:
     """What a measure counts."""
-    return UNITS.get(measure, "accuracy, %")
+    return UNITS.get(measure, "accuracy of all heads together, %" if measure == "ensemble" else "accuracy, %")

@@ -1,4 +1,4 @@
-"""Judges of the tables: the client's, and encoders as PCEvolve's published code has them."""
+"""Judges of the tables: the client's, encoders as PCEvolve's published code has them, wide networks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import to_tensor
 from pcevolve.evaluation.judge import Judge
 from pcevolve.evaluation.protocol import train_papers_head
+from pcevolve.run.images.judging import CNN
 from pcevolve.run.judges import judges_of
+from pcevolve_benchmarks.tables.wide import WIDE, wide_judge
 
 AS_PUBLISHED: Final = "pcevolve:"
 """Before an encoder's name: its inputs are raw pixels, and its head has no bias and takes features as they are.
@@ -27,18 +29,25 @@ def table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
     """Load judges; those that did not vote come first.
 
     Args:
-        names: As ``judges_of`` takes them, or an encoder's, with weights or without, behind ``pcevolve:``.
+        names: As ``judges_of`` takes them, or an encoder's, with weights or without, behind ``pcevolve:``, or a wide
+            network's, such as ``wrn-40-4``.
         voter: The encoder by which the run selected; None if it looked at nothing.
 
     Raises:
-        UsageError: There is no such encoder.
+        UsageError: There is no such encoder or network.
         ModelError: Weights are not at hand.
     """
     asked = list(names)
     published = [_as_published(name, voter) for name in asked if name.startswith(AS_PUBLISHED)]
-    others = [name for name in asked if not name.startswith(AS_PUBLISHED)]
-    found = [*published, *(judges_of(others, voter, "auto") if others or not asked else [])]
+    wide = [wide_judge(name) for name in asked if name.startswith(WIDE)]
+    others = [name for name in asked if not name.startswith((AS_PUBLISHED, WIDE))]
+    found = [*published, *wide, *(judges_of(others, voter, "auto") if others or not asked else [])]
     return sorted(found, key=lambda each: each.voted)
+
+
+def has_embeddings(name: str) -> bool:
+    """Whether a judge of this name sees embeddings, which have Fréchet distances, and no pixels."""
+    return name != CNN and not name.startswith(WIDE)
 
 
 def _as_published(name: str, voter: str | None) -> Judge:

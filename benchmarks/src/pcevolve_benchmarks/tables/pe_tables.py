@@ -35,6 +35,7 @@ PE_TABLES: tuple[Table, ...] = (
         "Private Evolution, Table 1 and Figure 5",
         (PE, OURS),
         PE_EPSILONS,
+        measures=("accuracy", "ensemble"),
         axis="ε",
         original=PE_PAPER,
         paper_columns=FIRST_ROUNDS,

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 Yardstick: TypeAlias = Literal["", "shots", "classifier", "untrained"]
 Measure: TypeAlias = Literal[
     "accuracy",
+    "ensemble",
     "mixed",
     "fid",
     "by iteration",

@@ -24,7 +24,6 @@ from pcevolve.run.classification import NearestMean
 from pcevolve.run.execution import Outcome, execute
 from pcevolve.run.folder import RunFolder
 from pcevolve.run.images import reading
-from pcevolve.run.images.judging import CNN
 from pcevolve.run.labelled import Labelled
 from pcevolve.run.progress import Audience
 from pcevolve.run.settings import RunSettings
@@ -33,10 +32,11 @@ from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.tables.cells import Cell
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.held_out import HeldOut, as_seen_by, held_out
-from pcevolve_benchmarks.tables.judges import table_judges
+from pcevolve_benchmarks.tables.judges import has_embeddings, table_judges
 from pcevolve_benchmarks.tables.outcomes import distances, noise_on_votes, populations, spread
 from pcevolve_benchmarks.tables.store import Figure
 from pcevolve_benchmarks.tables.table import RUNLESS, Measure
+from pcevolve_benchmarks.tables.wide import WideNetwork, ensembled
 
 NEAREST_MEAN = "nearest mean"
 
@@ -175,14 +175,17 @@ def _asked(
     outcome: Outcome | Result | None,
 ) -> Iterator[tuple[str, float]]:
     """What one judge says, by name."""
-    yield "accuracy", _accuracy(judge, own, real, test, job.heads)
+    heads = _trained(judge, own, test, job.heads).heads
+    yield "accuracy", _right(heads, real, test)
+    if networks := [head for head in heads if isinstance(head, WideNetwork)]:
+        yield "ensemble", float(np.mean(ensembled(networks, real) == test.targets))
     if "mixed" in job.measures and outcome is not None:
         looked = judge.look(shots.images)
         both = np.concatenate([looked, own[0]]), np.concatenate([shots.targets, own[1]])
         yield "mixed", _accuracy(judge, both, real, test, job.heads)
-    if "fid" in job.measures and judge.name != CNN:
+    if "fid" in job.measures and has_embeddings(judge.name):
         yield from _distances(own[0], real)
-    if "dimension" in job.measures and judge.name != CNN:
+    if "dimension" in job.measures and has_embeddings(judge.name):
         yield "dimension", intrinsic_dimension(np.asarray(real if outcome is None else own[0], np.float64))
     if not isinstance(outcome, Outcome):
         return

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import ClientError
-from pcevolve.run.images.judging import CNN
 from pcevolve.run.local_server import local_server
 from pcevolve_benchmarks.tables.cells import Cell, Place
 from pcevolve_benchmarks.tables.data import BenchData
-from pcevolve_benchmarks.tables.judges import table_judges
+from pcevolve_benchmarks.tables.judges import has_embeddings, table_judges
 from pcevolve_benchmarks.tables.prompts import kept_in
 from pcevolve_benchmarks.tables.results import BY_ITERATION
 from pcevolve_benchmarks.tables.sizes import Facts, Scale
 from pcevolve_benchmarks.tables.store import Store
 from pcevolve_benchmarks.tables.table import Measure, Table
 from pcevolve_benchmarks.tables.trial import NEAREST_MEAN, Found, Job, carried_out
+from pcevolve_benchmarks.tables.wide import WIDE
 from pcevolve_benchmarks.tables.workers import Cluster, Workers
 
 Told = Callable[[int, int], None]
@@ -145,17 +145,19 @@ def _is_known(asked: Asked, cell: Cell) -> bool:
 
 def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
     """What a judge has to say of a cell before it is done."""
-    if measure in ("fid", "dimension") and judge != CNN and cell.yardstick != "untrained":
+    if measure in ("fid", "dimension") and has_embeddings(judge) and cell.yardstick != "untrained":
         return {"accuracy", measure}
     if measure == "votes":
         return {"accuracy", "votes@1"} if Facts.of(cell.settings()["method"]).counts else {"accuracy"}
+    if measure == "ensemble" and judge.startswith(WIDE) and cell.yardstick != "untrained":
+        return {"accuracy", "ensemble"}
     if measure == "mixed" and not cell.yardstick:
         return {"accuracy", "mixed"}
     if measure == "noise":
         return {"accuracy", "votes cast", "noise cast"}
     if measure == "best" and not cell.yardstick:
         return {"accuracy", "best"}
-    if measure in BY_ITERATION and not cell.yardstick and (measure != "loss" or judge != CNN):
+    if measure in BY_ITERATION and not cell.yardstick and (measure != "loss" or has_embeddings(judge)):
         return {"accuracy", f"{BY_ITERATION[measure]}@0"}
     return {"accuracy"}
 
